@@ -1,0 +1,1 @@
+"""Guarantees, and the computations that they come from."""

@@ -1,0 +1,1 @@
+"""Rerandomizable public-key encryption: one interface, one file per scheme; this is the registry."""

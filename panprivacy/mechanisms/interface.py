@@ -1,0 +1,154 @@
+"""A mechanism is one class with three faces: the device's, the server's, the accountant's.
+
+A device's stream is one bit per time step t = 1..T (several events within a step
+are one bit). Its *count* is the number of steps with an event.
+"""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.parameters import Parameters
+
+P = TypeVar("P", bound=Parameters)
+
+State = tuple[Ciphertext, ...]
+"""What a device keeps between steps: ciphertexts only."""
+
+Report = tuple[Ciphertext, ...]
+"""What a device sends, once."""
+
+
+class InvalidReportError(ValueError):
+    """Decrypted values that no honest device sends.
+
+    Attributes:
+        reason: machine-readable, e.g. `value_out_of_range`.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A debiased estimate. Every tuple has one entry per number the statistic yields.
+
+    Attributes:
+        values: unbiased estimates; may be negative.
+        standard_errors: of `values`, sampling of devices included.
+        standard_error_note: what the standard errors include, and whether they are bounds.
+        projection: the closest valid answer (see the mechanism), labelled as such wherever shown.
+    """
+
+    values: tuple[float, ...]
+    standard_errors: tuple[float, ...]
+    standard_error_note: str
+    projection: tuple[float, ...]
+
+
+class Mechanism(ABC, Generic[P]):
+    """One statistic with its parameters."""
+
+    statistic: ClassVar[str]
+    """Registered name, e.g. `count_nonzero`."""
+
+    title: ClassVar[str]
+    """For people, e.g. "Devices with at least one event"."""
+
+    description: ClassVar[str]
+    """One or two sentences for the analyst who chooses among statistics."""
+
+    unit: ClassVar[str]
+    """What one unit of the estimate is: `devices` or `events per device`."""
+
+    parameters_class: ClassVar[type[Parameters]]
+
+    scalar: ClassVar[bool] = True
+    """Whether the estimate is one number (else a list, labelled by `labels`)."""
+
+    def __init__(self, parameters: P) -> None:
+        self.parameters = parameters
+
+    # The device's face ---------------------------------------------------------
+
+    @abstractmethod
+    def start(self, public_key: PublicKey, random_source: random.Random) -> State:
+        """The state before the first step."""
+
+    @abstractmethod
+    def step(
+        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+    ) -> State:
+        """The state after time step `step` (1..T). Every ciphertext changes, event or not."""
+
+    @abstractmethod
+    def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
+        """The one message, from the state after step T. Consumes randomness for the coin and Φ."""
+
+    @abstractmethod
+    def state_of_count(
+        self, public_key: PublicKey, count: int, step: int, random_source: random.Random
+    ) -> State:
+        """A state distributed as after `step` steps of which `count` had an event (lazy devices)."""
+
+    @abstractmethod
+    def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
+        """A report distributed as that of a device with `count` events in T steps (lazy devices)."""
+
+    # The server's face ---------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def report_ciphertexts(self) -> int:
+        """Number of ciphertexts in one report."""
+
+    @property
+    @abstractmethod
+    def allowed_values(self) -> range:
+        """Plaintexts that a ciphertext of a report may have."""
+
+    @property
+    @abstractmethod
+    def contribution_length(self) -> int:
+        """Length of the vectors that are added up."""
+
+    @abstractmethod
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The decrypted values of one report as a vector to be added to others.
+
+        Raises InvalidReportError where `values` are individually allowed but jointly impossible.
+        """
+
+    @abstractmethod
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        """Debias the sum of `reports` contributions (≥ 1) to an estimate about the whole population."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """One label per value of the estimate."""
+
+    @abstractmethod
+    def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
+        """The exact answer, for simulations: `devices_by_count[c]` devices had count c (0..T)."""
+
+    # The accountant's face -----------------------------------------------------
+
+    @abstractmethod
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Every guarantee given, and those not computed with `epsilon` None."""
+
+    @abstractmethod
+    def expected_standard_error(self, population: int) -> float:
+        """The largest standard error to expect, before anything is published.
+
+        Args:
+            population: number of devices that hear of the recipe; about
+                population × sampling rate of them report.
+        """

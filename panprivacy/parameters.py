@@ -1,0 +1,137 @@
+"""Public parameters: frozen, bounded, and described where they are declared.
+
+Forms, serializers, command-line errors and API documentation are made from these
+descriptions, so a bound or a unit stands in one place.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from panprivacy.errors import FieldError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What a person needs to know to fill in one parameter.
+
+    Attributes:
+        label: the field's standard name.
+        help: one sentence: what it means, with its unit.
+        minimum, maximum: the allowed range; None is unbounded.
+        minimum_excluded: whether `minimum` itself is refused.
+        choices: the allowed values, for a choice.
+        derived: computed by `Parameters.calibrated`, never typed in.
+    """
+
+    label: str
+    help: str
+    minimum: float | None = None
+    maximum: float | None = None
+    minimum_excluded: bool = False
+    choices: tuple[str, ...] = ()
+    derived: bool = False
+
+    def allowed(self, kind: type) -> str:
+        """The allowed values as a clause, e.g. "a number above 0 and at most 1"."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        noun = "a whole number" if kind is int else "a number"
+        low = ""
+        if self.minimum is not None:
+            low = f" above {self.minimum:g}" if self.minimum_excluded else f" of at least {self.minimum:g}"
+        high = "" if self.maximum is None else f"{' and' if low else ' of'} at most {self.maximum:g}"
+        return noun + low + high
+
+    def check(self, field: str, kind: type, value: object) -> Any:
+        """`value` as `kind`, or FieldError naming `field` and the allowed range."""
+        refusal = FieldError(field, f"must be {self.allowed(kind)}, not {value!r}")
+        if kind is str:
+            if not isinstance(value, str) or value not in self.choices:
+                raise refusal
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise refusal
+        if kind is int and value != int(value):
+            raise refusal
+        too_low = self.minimum is not None and (
+            value < self.minimum or (self.minimum_excluded and value == self.minimum)
+        )
+        if too_low or (self.maximum is not None and value > self.maximum):
+            raise refusal
+        return kind(value)
+
+
+def described(**members: Any) -> Any:
+    """A dataclass field that carries its `Description`."""
+    default = members.pop("default", dataclasses.MISSING)
+    return dataclasses.field(default=default, metadata={"description": Description(**members)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The public parameters that every statistic has. Values outside their range raise FieldError."""
+
+    steps: int = described(
+        label="Steps", help="Number of time steps T a device takes before it reports.",
+        minimum=1, maximum=100_000,
+    )
+    epsilon: float = described(
+        label="ε", help="Privacy parameter; which guarantee it states depends on the statistic.",
+        minimum=0, minimum_excluded=True, maximum=20,
+    )
+    delta: float = described(
+        label="δ", help="Probability with which a guarantee may fail.",
+        minimum=1e-30, maximum=0.1,
+    )
+    cohort_size: int = described(
+        label="Cohort size", help="Number of accepted reports below which nothing is released.",
+        minimum=2, maximum=1_000_000_000,
+    )
+    sampling_rate: float = described(
+        label="Sampling rate", help="Probability q with which a device takes part.",
+        minimum=0, minimum_excluded=True, maximum=1, default=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is None and field.default is None:
+                continue
+            checked = description_of(field).check(field.name, kind_of(field), value)
+            object.__setattr__(self, field.name, checked)
+
+    def calibrated(self) -> Self:
+        """The same parameters with every derived one computed."""
+        return self
+
+    @classmethod
+    def from_mapping(cls, members: Mapping[str, object]) -> Self:
+        """Build from exactly these members; FieldError names an unknown or missing one."""
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        for name in members:
+            if name not in fields:
+                raise FieldError(name, f"is not a parameter; allowed are {', '.join(fields)}")
+        for name, field in fields.items():
+            if name not in members and field.default is dataclasses.MISSING:
+                raise FieldError(name, f"is missing; it must be {description_of(field).allowed(kind_of(field))}")
+        return cls(**members)  # type: ignore[arg-type]  # __post_init__ checks every value
+
+    def as_dict(self) -> dict[str, int | float | str]:
+        """Plain values for JSON; parameters that are None are left out."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+
+def description_of(field: "dataclasses.Field[Any]") -> Description:
+    """The description that `described` attached to a dataclass field."""
+    description = field.metadata["description"]
+    if not isinstance(description, Description):
+        raise TypeError(f"parameter {field.name} is not described")
+    return description
+
+
+def kind_of(field: "dataclasses.Field[Any]") -> type:
+    """int, float or str: the plain type of a parameter's field."""
+    return field.type if field.type in (int, float, str) else float  # type: ignore[return-value]  # float | None
