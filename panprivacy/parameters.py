@@ -134,4 +134,4 @@ def description_of(field: "dataclasses.Field[Any]") -> Description:
 
 def kind_of(field: "dataclasses.Field[Any]") -> type:
     """int, float or str: the plain type of a parameter's field."""
-    return field.type if field.type in (int, float, str) else float  # type: ignore[return-value]  # float | None
+    return field.type if field.type in (int, float, str) else float
