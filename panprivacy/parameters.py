@@ -108,6 +108,16 @@ class Parameters:
         return self
 
     @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Names of all parameters, derived ones included."""
+        return tuple(field.name for field in dataclasses.fields(cls))
+
+    @classmethod
+    def derived_names(cls) -> tuple[str, ...]:
+        """Names of the parameters that `calibrated` computes."""
+        return tuple(field.name for field in dataclasses.fields(cls) if description_of(field).derived)
+
+    @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
         """Build from exactly these members; FieldError names an unknown or missing one."""
         fields = {field.name: field for field in dataclasses.fields(cls)}

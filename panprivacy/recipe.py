@@ -1,0 +1,305 @@
+"""The public recipe: what is asked, of whom, with which protection, under which key.
+
+A recipe is published as a JSON document. Its identifier is the SHA-256 of the
+document's canonical form (RFC 8785), and the server signs that form with Ed25519.
+Devices check both before they take part, so nobody can show two devices different
+recipes under one identifier, nor change a parameter after publication.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, Self
+
+import rfc8785
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, load_public_key
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms import mechanism_class
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.parameters import Description, Parameters
+
+FORMAT = "panapp-recipe-1"
+"""Version of the document's format; a parser refuses any other."""
+
+SIGNATURE_CONTEXT = FORMAT.encode() + b"\n"
+"""Prefix of the signed bytes, so that a signature on a recipe is never one on something else."""
+
+IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]{64}")
+
+GRACE = timedelta(days=1)
+"""Default time between the last step and the closing of a recipe."""
+
+NAME_LENGTH = 120
+QUESTION_LENGTH = 500
+
+STEP_SECONDS = Description(
+    label="Seconds per step", help="Length of one time step in seconds.", minimum=1, maximum=31 * 86_400
+)
+
+K = Description(label="k", help="Number of the last bucket.", minimum=1, maximum=1_000)
+
+DRAFT_FIELDS = ("name", "question", "statistic", "encryption", "step_seconds", "opens_at", "closes_at")
+"""Fields of a recipe file beside the statistic's own parameters."""
+
+
+class RecipeVerificationError(ValueError):
+    """A document whose identifier or signature does not hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeDraft:
+    """A recipe before it has a key: everything an analyst decides."""
+
+    name: str
+    question: str
+    statistic: str
+    parameters: Parameters
+    encryption: str
+    step_seconds: int
+    opens_at: datetime | None
+    closes_at: datetime | None
+
+    @classmethod
+    def from_mapping(cls, members: Mapping[str, object]) -> Self:
+        """Read a recipe file or form.
+
+        Raises:
+            FieldError: names the first field that is unknown, missing or out of range.
+        """
+        members = dict(members)
+        for name in ("statistic", "name", "question"):
+            if name not in members:
+                raise FieldError(name, "is missing")
+        statistic = mechanism_class(members["statistic"])
+        parameter_members = {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
+        if "k" in parameter_members and "k" not in statistic.parameters_class.names():
+            # One recipe file can be tried with every statistic: those that do not bucket have no use for k.
+            K.check("k", int, parameter_members.pop("k"))
+        derived = [name for name in statistic.parameters_class.derived_names() if name in parameter_members]
+        if derived:
+            raise FieldError(derived[0], "is computed when the recipe is published; leave it out")
+        encryption = members.get("encryption", DEFAULT_SCHEME)
+        if not isinstance(encryption, str) or encryption not in SCHEMES:
+            raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {encryption!r}")
+        draft = cls(
+            name=_text("name", members["name"], NAME_LENGTH),
+            question=_text("question", members["question"], QUESTION_LENGTH),
+            statistic=statistic.statistic,
+            parameters=statistic.parameters_class.from_mapping(parameter_members),
+            encryption=encryption,
+            step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400)),
+            opens_at=_optional_time("opens_at", members.get("opens_at")),
+            closes_at=_optional_time("closes_at", members.get("closes_at")),
+        )
+        draft.window(datetime(2000, 1, 1, tzinfo=UTC))
+        return draft
+
+    def window(self, now: datetime) -> tuple[datetime, datetime]:
+        """Opening and closing time; FieldError where the closing does not come after the opening."""
+        opens_at = self.opens_at or now.replace(microsecond=0)
+        try:
+            duration = timedelta(seconds=self.parameters.steps * self.step_seconds)
+            closes_at = self.closes_at or opens_at + duration + GRACE
+        except OverflowError:
+            raise FieldError("step_seconds", "times the number of steps must stay below 1,000 years") from None
+        if self.opens_at and self.closes_at and closes_at <= opens_at:
+            raise FieldError("closes_at", "must be later than opens_at")
+        return opens_at, closes_at
+
+    def publish(self, public_key: PublicKey, now: datetime, *, simulation: bool = False) -> "Recipe":
+        """The recipe as it will stand for good: key, times and derived parameters filled in.
+
+        Args:
+            public_key: freshly made for this recipe, of scheme `encryption`.
+            now: the opening time if none was chosen.
+            simulation: whether the reports come from simulated devices; such a recipe
+                is not bound by its times, and real devices refuse it.
+
+        Raises:
+            FieldError: the recipe would already be closed, or cannot be calibrated.
+        """
+        opens_at, closes_at = self.window(now)
+        if not simulation and closes_at <= now:
+            raise FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
+        if closes_at <= opens_at:
+            raise FieldError("closes_at", "must be later than opens_at")
+        return Recipe(
+            name=self.name,
+            question=self.question,
+            statistic=self.statistic,
+            parameters=self.parameters.calibrated(),
+            public_key_members=public_key.to_json(),
+            step_seconds=self.step_seconds,
+            opens_at=opens_at,
+            closes_at=closes_at,
+            simulation=simulation,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The members that `from_mapping` reads."""
+        members: dict[str, Any] = {
+            "name": self.name,
+            "question": self.question,
+            "statistic": self.statistic,
+            **self.parameters.as_dict(),
+            "encryption": self.encryption,
+            "step_seconds": self.step_seconds,
+        }
+        times = {"opens_at": self.opens_at, "closes_at": self.closes_at}
+        return members | {name: format_time(time) for name, time in times.items() if time is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A published recipe. Equal documents have equal identifiers."""
+
+    name: str
+    question: str
+    statistic: str
+    parameters: Parameters
+    public_key_members: Mapping[str, str]
+    step_seconds: int
+    opens_at: datetime
+    closes_at: datetime
+    simulation: bool
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, object]) -> Self:
+        """Read a published document strictly.
+
+        Raises:
+            FieldError: an unknown, missing or impossible member.
+            InvalidKeyError: a public key that this version cannot use.
+        """
+        members = dict(document)
+        if members.pop("format", None) != FORMAT:
+            raise FieldError("format", f"must be {FORMAT}")
+        key_members = members.pop("public_key", None)
+        if not isinstance(key_members, Mapping):
+            raise FieldError("public_key", "must be an object")
+        public_key = load_public_key(key_members)
+        simulation = members.pop("simulation", None)
+        if not isinstance(simulation, bool):
+            raise FieldError("simulation", "must be true or false")
+        for name in DRAFT_FIELDS:
+            if name not in members:
+                raise FieldError(name, "is missing")
+        if members["encryption"] != public_key.scheme:
+            raise FieldError("encryption", "must be the scheme of public_key")
+        statistic = mechanism_class(members["statistic"])
+        return cls(
+            name=_text("name", members["name"], NAME_LENGTH),
+            question=_text("question", members["question"], QUESTION_LENGTH),
+            statistic=statistic.statistic,
+            parameters=statistic.parameters_class.from_mapping(
+                {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
+            ),
+            public_key_members=public_key.to_json(),
+            step_seconds=STEP_SECONDS.check("step_seconds", int, members["step_seconds"]),
+            opens_at=parse_time("opens_at", members["opens_at"]),
+            closes_at=parse_time("closes_at", members["closes_at"]),
+            simulation=simulation,
+        )
+
+    @classmethod
+    def verified(
+        cls,
+        document: Mapping[str, object],
+        identifier: str,
+        signature: bytes,
+        verification_key: Ed25519PublicKey,
+    ) -> Self:
+        """Read a document as a device must: identifier and signature checked.
+
+        Raises:
+            RecipeVerificationError: the identifier is not the document's hash, or the
+                signature is not the server's.
+        """
+        try:
+            canonical = rfc8785.dumps(dict(document))  # type: ignore[arg-type]  # any JSON value
+        except rfc8785.CanonicalizationError as error:
+            raise RecipeVerificationError(f"the document has no canonical form: {error}") from error
+        if hashlib.sha256(canonical).hexdigest() != identifier:
+            raise RecipeVerificationError("the identifier is not the SHA-256 of the document")
+        try:
+            verification_key.verify(signature, SIGNATURE_CONTEXT + canonical)
+        except InvalidSignature:
+            raise RecipeVerificationError("the signature is not the server's") from None
+        return cls.from_document(document)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Every public parameter, as plain JSON values."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "question": self.question,
+            "statistic": self.statistic,
+            **self.parameters.as_dict(),
+            "encryption": self.public_key_members["scheme"],
+            "public_key": dict(self.public_key_members),
+            "step_seconds": self.step_seconds,
+            "opens_at": format_time(self.opens_at),
+            "closes_at": format_time(self.closes_at),
+            "simulation": self.simulation,
+        }
+
+    @cached_property
+    def canonical(self) -> bytes:
+        """The document's canonical JSON (RFC 8785)."""
+        return rfc8785.dumps(self.document)
+
+    @cached_property
+    def identifier(self) -> str:
+        """SHA-256 of the canonical document, 64 hexadecimal digits."""
+        return hashlib.sha256(self.canonical).hexdigest()
+
+    def sign(self, signing_key: Ed25519PrivateKey) -> bytes:
+        """The server's Ed25519 signature, 64 bytes."""
+        return signing_key.sign(SIGNATURE_CONTEXT + self.canonical)
+
+    @cached_property
+    def public_key(self) -> PublicKey:
+        """The key under which devices of this recipe encrypt."""
+        return load_public_key(self.public_key_members)
+
+    @cached_property
+    def mechanism(self) -> Mechanism[Any]:
+        """The statistic with these parameters."""
+        return mechanism_class(self.statistic)(self.parameters)
+
+
+def format_time(time: datetime) -> str:
+    """RFC 3339 in UTC with whole seconds: 2026-01-31T12:00:00Z."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_time(field: str, value: object) -> datetime:
+    """An RFC 3339 time with a zone, in UTC and whole seconds; FieldError otherwise."""
+    example = "a time with a zone, e.g. 2026-01-31T12:00:00Z"
+    if not isinstance(value, str):
+        raise FieldError(field, f"must be {example}, not {value!r}")
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        raise FieldError(field, f"must be {example}, not {value!r}") from None
+    if time.tzinfo is None or not 1970 <= time.year < 9999:
+        raise FieldError(field, f"must be {example}, not {value!r}")
+    return time.astimezone(UTC).replace(microsecond=0)
+
+
+def _optional_time(field: str, value: object) -> datetime | None:
+    return None if value is None else parse_time(field, value)
+
+
+def _text(field: str, value: object, length: int) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > length or not value.isprintable():
+        raise FieldError(field, f"must be one line of 1 to {length} characters")
+    return value.strip()
