@@ -1,0 +1,148 @@
+"""From stored reports to sub-aggregates, exactly once whatever crashes.
+
+The database decides: a chunk's reports, its row and its sub-aggregate change together in
+one transaction. Tasks carry nothing but a chunk's identifier and may be lost, doubled or
+killed at any moment.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
+from panprivacy.mechanisms.interface import InvalidReportError
+from panprivacy.recipe import Recipe as PublishedRecipe
+
+from aggregation.models import Chunk, SubAggregate
+from recipes.models import Recipe
+from recipes.operations import recipe_private_key
+from reports.models import StoredReports
+from reports.operations import rejections_count
+
+logger = structlog.get_logger(__name__)
+
+MINIMUM_CHUNK = 500
+"""Reports that a sub-aggregate of an open recipe stands for, at least (or the cohort size, if smaller)."""
+
+LONGEST_WAIT = timedelta(minutes=10)
+"""Between two attempts at a chunk that keeps failing."""
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """What decrypting a chunk yields: `total` over `reports` valid ones, and why the others are not."""
+
+    total: tuple[int, ...]
+    reports: int
+    rejected: Counter[str]
+
+
+@transaction.atomic
+def chunks_plan(*, recipe: Recipe) -> list[uuid.UUID]:
+    """Assign every stored report that waits to a chunk.
+
+    While the recipe is open, fewer than `MINIMUM_CHUNK` reports wait for more: a sum over
+    a handful of reports would stand in the database for no need.
+
+    Returns:
+        The new chunks, whose tasks the caller sends after commit.
+    """
+    # One planner at a time for a recipe; closing takes the same lock.
+    recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
+    waiting = list(
+        StoredReports.objects.filter(recipe=recipe, chunk=None).order_by("pk").values_list("pk", "count")
+    )
+    groups: list[tuple[list[int], int]] = []
+    members: list[int] = []
+    size = 0
+    for pk, count in waiting:
+        members.append(pk)
+        size += count
+        if size >= settings.CHUNK_REPORTS:
+            groups.append((members, size))
+            members, size = [], 0
+    least = 1 if recipe.status == Recipe.Status.CLOSED else min(MINIMUM_CHUNK, recipe.cohort_size)
+    if size >= least:
+        groups.append((members, size))
+    stale_at = timezone.now() + timedelta(seconds=settings.CHUNK_STALE_SECONDS)
+    chunks = [Chunk(recipe=recipe, count=count, send_after=stale_at) for _, count in groups]
+    Chunk.objects.bulk_create(chunks)
+    for chunk, (assigned, _) in zip(chunks, groups, strict=True):
+        StoredReports.objects.filter(pk__in=assigned).update(chunk=chunk.pk)
+    return [chunk.pk for chunk in chunks]
+
+
+@transaction.atomic
+def chunks_resend() -> list[uuid.UUID]:
+    """Chunks whose task seems lost, marked as sent again; waits grow with every attempt."""
+    now = timezone.now()
+    stale = list(Chunk.objects.select_for_update(skip_locked=True).filter(send_after__lte=now)[:1_000])
+    for chunk in stale:
+        chunk.attempts += 1
+        wait = timedelta(seconds=settings.CHUNK_STALE_SECONDS * 2 ** min(chunk.attempts, 10))
+        chunk.send_after = now + min(wait, LONGEST_WAIT)
+        logger.warning("chunk_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
+    Chunk.objects.bulk_update(stale, ("attempts", "send_after"))
+    return [chunk.pk for chunk in stale]
+
+
+def chunk_process(*, chunk: uuid.UUID) -> None:
+    """Decrypt, validate and sum the reports of a chunk; delete them; keep the sum.
+
+    Decryption runs outside the transaction: workers do not wait for each other. Only the
+    first to finish a chunk finds its row; another's work is thrown away.
+    """
+    row = Chunk.objects.select_related("recipe").filter(pk=chunk).first()
+    if row is None:
+        return
+    payloads = [bytes(p) for p in StoredReports.objects.filter(chunk=chunk).values_list("payload", flat=True)]
+    key = _private_key(row.recipe_id, str(row.recipe.identifier))
+    result = _decrypt(row.recipe.published, key, payloads)
+    with transaction.atomic():
+        if Chunk.objects.select_for_update().filter(pk=chunk).first() is None:
+            return
+        if result.reports:
+            SubAggregate.objects.create(
+                chunk=chunk, recipe=row.recipe, reports=result.reports, total=list(result.total)
+            )
+        StoredReports.objects.filter(chunk=chunk).delete()
+        Chunk.objects.filter(pk=chunk).delete()
+        rejections_count(recipe=row.recipe, reasons=result.rejected)
+
+
+def _decrypt(published: PublishedRecipe, key: PrivateKey, payloads: Sequence[bytes]) -> _Sum:
+    mechanism = published.mechanism
+    public_key = published.public_key
+    size, per_report = public_key.ciphertext_bytes, mechanism.report_ciphertexts
+    allowed = mechanism.allowed_values
+    total = [0] * mechanism.contribution_length
+    reports = 0
+    rejected: Counter[str] = Counter()
+    for payload in payloads:
+        for start in range(0, len(payload), size * per_report):
+            offsets = range(start, start + size * per_report, size)
+            try:
+                values = [key.decrypt(public_key.parse(payload[at : at + size]), allowed) for at in offsets]
+                contribution = mechanism.contribution(values)
+            except ValueOutOfRangeError:
+                rejected["value_out_of_range"] += 1
+            except InvalidReportError as error:
+                rejected[error.reason] += 1
+            else:
+                reports += 1
+                for position, value in enumerate(contribution):
+                    total[position] += value
+    return _Sum(tuple(total), reports, rejected)
+
+
+@lru_cache(maxsize=16)
+def _private_key(recipe_pk: int, identifier: str) -> PrivateKey:
+    # Cached in the worker's memory: unsealing and table building once per recipe, not per chunk.
+    return recipe_private_key(recipe=Recipe.objects.get(pk=recipe_pk, identifier=identifier))

@@ -1,0 +1,29 @@
+"""Who is acting in this request, for entries that are made from signals."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.http import HttpRequest, HttpResponse
+
+_actor: ContextVar[AbstractBaseUser | AnonymousUser | None] = ContextVar("actor", default=None)
+
+
+def current_actor() -> AbstractBaseUser | AnonymousUser | None:
+    """The signed-in account behind the current request, if any."""
+    return _actor.get()
+
+
+class ActorMiddleware:
+    """Remembers the signed-in account for the length of a request."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        # Lazily evaluated: a request that changes nothing does not read the session for it.
+        token = _actor.set(request.user if request.method not in {"GET", "HEAD"} else None)
+        try:
+            return self.get_response(request)
+        finally:
+            _actor.reset(token)

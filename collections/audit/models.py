@@ -1,0 +1,61 @@
+"""The audit log: append-only, hash-chained."""
+
+from django.db import models
+
+
+class Action(models.TextChoices):
+    """What an entry tells of."""
+
+    RECIPE_PUBLISHED = "recipe_published", "Recipe published"
+    RECIPE_CLOSED = "recipe_closed", "Recipe closed"
+    RESULT_RELEASED = "result_released", "Result released"
+    RESULT_WITHHELD = "result_withheld", "Result withheld"
+    SIGN_IN_FAILED = "sign_in_failed", "Sign-in failed"
+    SIGN_IN_LOCKED = "sign_in_locked", "Sign-in locked after repeated failures"
+    PERMISSION_CHANGED = "permission_changed", "Permission changed"
+    ACCESS_DENIED = "access_denied", "Access denied"
+
+
+PUBLIC_ACTIONS = (
+    Action.RECIPE_PUBLISHED,
+    Action.RECIPE_CLOSED,
+    Action.RESULT_RELEASED,
+    Action.RESULT_WITHHELD,
+)
+"""Actions that the public log of a recipe shows, without who did them."""
+
+
+class Entry(models.Model):
+    """One line of the log. The database refuses to change or delete it.
+
+    `entry_hash` is the SHA-256 of the canonical JSON of all other columns, among them the
+    hash of the entry before: whoever remembers one hash can tell whether anything up to
+    that entry was changed.
+    """
+
+    index = models.BigIntegerField(primary_key=True)
+    at = models.DateTimeField()
+    actor = models.CharField(max_length=150, blank=True, help_text="Username; empty for the system itself.")
+    action = models.CharField(max_length=40, choices=Action)
+    subject = models.CharField(max_length=200, help_text="Identifier of a recipe, or a username.")
+    details = models.JSONField(default=dict)
+    previous_hash = models.CharField(max_length=64)
+    entry_hash = models.CharField(max_length=64, unique=True)
+
+    class Meta:
+        ordering = ("-index",)
+        verbose_name_plural = "entries"
+        indexes = (models.Index(fields=("subject", "index")), models.Index(fields=("action", "index")))
+
+    def __str__(self) -> str:
+        return f"{self.index} {self.get_action_display()}"
+
+
+class Head(models.Model):
+    """The end of the chain: one row, locked while an entry is appended."""
+
+    index = models.BigIntegerField()
+    entry_hash = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"{self.index} {self.entry_hash}"

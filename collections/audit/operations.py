@@ -1,0 +1,60 @@
+"""Writing the log."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import rfc8785
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.utils import timezone
+
+from audit.models import Action, Entry, Head
+
+
+def hash_of(entry: Entry) -> str:
+    """SHA-256 of the canonical JSON (RFC 8785) of every column but the hash itself."""
+    return hashlib.sha256(
+        rfc8785.dumps(
+            {
+                "index": entry.index,
+                "at": entry.at.isoformat(),
+                "actor": entry.actor,
+                "action": str(entry.action),
+                "subject": entry.subject,
+                "details": entry.details,
+                "previous_hash": entry.previous_hash,
+            }
+        )
+    ).hexdigest()
+
+
+@transaction.atomic
+def entry_append(
+    *, action: Action, subject: str, actor: AbstractBaseUser | None, details: Mapping[str, Any]
+) -> Entry:
+    """Append one entry, in the caller's transaction if there is one.
+
+    Call it last in a transaction: it takes the lock that all writers of the log share.
+
+    Args:
+        action: what happened.
+        subject: identifier of the recipe, or name of the account concerned.
+        actor: who did it; None for the system itself.
+        details: JSON values; never anything about a device.
+    """
+    head = Head.objects.select_for_update().get()
+    entry = Entry(
+        index=head.index + 1,
+        at=timezone.now(),
+        actor=actor.get_username() if actor is not None else "",
+        action=action,
+        subject=subject,
+        details=dict(details),
+        previous_hash=head.entry_hash,
+    )
+    entry.entry_hash = hash_of(entry)
+    entry.save(force_insert=True)
+    head.index, head.entry_hash = entry.index, entry.entry_hash
+    head.save()
+    return entry

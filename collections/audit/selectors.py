@@ -1,0 +1,60 @@
+"""Reading the log."""
+
+from collections.abc import Iterable
+
+from django.db.models import Q, QuerySet
+
+from audit.models import PUBLIC_ACTIONS, Entry
+from audit.operations import hash_of
+
+
+class BrokenChainError(ValueError):
+    """The log was changed outside the product; the message names the first entry that does not fit."""
+
+
+def entries_search(
+    *, text: str = "", action: str = "", actor: str = "", subject: str = "", before: int | None = None
+) -> QuerySet[Entry]:
+    """Entries, newest first, that match every filter given.
+
+    Args:
+        text: an index, the beginning of a hash (8 digits or more), or words of subject or actor.
+        action: value of `Action`.
+        actor: exact username.
+        subject: exact identifier or username.
+        before: only entries with a smaller index (keyset paging).
+    """
+    entries = Entry.objects.all()
+    if text.isascii() and text.isdigit() and len(text) < 16:
+        entries = entries.filter(Q(index=int(text)) | Q(subject__startswith=text))
+    elif text:
+        matches = Q(subject__icontains=text) | Q(actor__icontains=text)
+        if len(text) >= 8:
+            matches |= Q(entry_hash__startswith=text.lower())
+        entries = entries.filter(matches)
+    exact = {"action": action, "actor": actor, "subject": subject}
+    entries = entries.filter(**{name: value for name, value in exact.items() if value})
+    return entries if before is None else entries.filter(index__lt=before)
+
+
+def entries_of_recipe(identifier: str) -> QuerySet[Entry]:
+    """The public log of one recipe, oldest first."""
+    return Entry.objects.filter(subject=identifier, action__in=PUBLIC_ACTIONS).order_by("index")
+
+
+def chain_verify(entries: Iterable[Entry]) -> None:
+    """Check consecutive entries, oldest first, against their hashes.
+
+    Raises:
+        BrokenChainError: an entry was changed, removed or inserted.
+    """
+    previous: Entry | None = None
+    for entry in entries:
+        if hash_of(entry) != entry.entry_hash:
+            raise BrokenChainError(f"entry {entry.index} does not match its hash")
+        follows = previous is None or (
+            entry.index == previous.index + 1 and entry.previous_hash == previous.entry_hash
+        )
+        if not follows:
+            raise BrokenChainError(f"entry {entry.index} does not follow the entry before it")
+        previous = entry

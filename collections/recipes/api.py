@@ -1,0 +1,108 @@
+"""The public read API of recipes, for devices and for whoever checks on the server."""
+
+import base64
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from recipes.models import Recipe
+from recipes.operations import verification_key
+from recipes.problems import invalid_parameter, not_found
+from recipes.selectors import recipes_search
+
+PAGE_SIZE = 100
+STATUSES = ("open", "closed", "all")
+
+
+class VerificationKeySerializer(serializers.Serializer[dict[str, str]]):
+    algorithm = serializers.CharField(help_text="Always ed25519.")
+    public_key = serializers.CharField(help_text="32 bytes in base64.")
+
+
+class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
+    id = serializers.CharField(source="identifier", help_text="SHA-256 of the canonical document.")
+    status = serializers.SerializerMethodField(help_text="open or closed.")
+
+    class Meta:
+        model = Recipe
+        fields = ("id", "name", "question", "statistic", "status", "opens_at", "closes_at")
+
+    def get_status(self, recipe: Recipe) -> str:
+        return "open" if recipe.status == Recipe.Status.PUBLISHED else "closed"
+
+
+class RecipeListSerializer(serializers.Serializer[dict[str, Any]]):
+    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+    results = RecipeSummarySerializer(many=True)
+
+
+class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
+    id = serializers.CharField(help_text="SHA-256 of the canonical document.")
+    document = serializers.DictField(help_text="Every public parameter.")
+    signature = serializers.CharField(help_text="Ed25519 signature in base64.")
+    status = serializers.CharField(help_text="open or closed.")
+
+
+class VerificationKeyView(APIView):
+    """The key that signs every recipe of this server."""
+
+    @extend_schema(responses=VerificationKeySerializer, operation_id="verification_key")
+    def get(self, request: Request) -> Response:
+        raw = verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        return Response({"algorithm": "ed25519", "public_key": base64.b64encode(raw).decode()})
+
+
+class RecipeListView(APIView):
+    """Published recipes, newest first, closed ones included."""
+
+    @extend_schema(
+        responses=RecipeListSerializer,
+        operation_id="recipes_list",
+        parameters=[
+            OpenApiParameter("status", enum=STATUSES, default="all"),
+            OpenApiParameter("search", description="Words of name or question, or the start of an identifier."),
+            OpenApiParameter("cursor", int, description="Taken from the `next` of the page before."),
+        ],
+    )
+    def get(self, request: Request) -> Response:
+        status = request.query_params.get("status", "all")
+        if status not in STATUSES:
+            raise invalid_parameter("status", f"status must be one of {', '.join(STATUSES)}.")
+        search = request.query_params.get("search", "")
+        if "\x00" in search or len(search) > 200:
+            raise invalid_parameter("search", "search must be at most 200 characters, none of them NUL.")
+        cursor = request.query_params.get("cursor")
+        if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 16):
+            raise invalid_parameter("cursor", "cursor must be taken from the `next` of the page before.")
+        recipes = recipes_search(text=search, status=status, before=None if cursor is None else int(cursor))
+        page = list(recipes[: PAGE_SIZE + 1])
+        following = None
+        if len(page) > PAGE_SIZE:
+            query = request.query_params.copy()
+            query["cursor"] = str(page[PAGE_SIZE - 1].pk)
+            following = f"{request.path}?{query.urlencode()}"
+        results = RecipeSummarySerializer(page[:PAGE_SIZE], many=True).data
+        return Response({"next": following, "results": results})
+
+
+class RecipeView(APIView):
+    """One recipe as published: the document, its identifier and its signature."""
+
+    @extend_schema(responses=RecipeSerializer, operation_id="recipe")
+    def get(self, request: Request, identifier: str) -> Response:
+        recipe = Recipe.objects.filter(identifier=identifier).first()
+        if recipe is None:
+            raise not_found("No recipe has this identifier.")
+        return Response(
+            {
+                "id": recipe.identifier,
+                "document": recipe.published.document,
+                "signature": base64.b64encode(bytes(recipe.signature)).decode(),
+                "status": RecipeSummarySerializer().get_status(recipe),
+            }
+        )

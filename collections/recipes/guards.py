@@ -1,0 +1,42 @@
+"""What the database refuses in this app's tables."""
+
+from audit.append_only import Guard
+
+_MAY_CHANGE = {"status", "closed_at"}
+_COLUMNS = (
+    "id",
+    "status",
+    "identifier",
+    "name",
+    "question",
+    "statistic",
+    "cohort_size",
+    "draft",
+    "document",
+    "signature",
+    "opens_at",
+    "closes_at",
+    "simulation",
+    "created_by_id",
+    "created_at",
+    "published_at",
+    "closed_at",
+)
+
+
+def _differs(column: str) -> str:
+    # Compared as text: PostgreSQL's json columns have no equality of their own.
+    return f"(CAST(OLD.{column} AS TEXT) <> CAST(NEW.{column} AS TEXT) OR (OLD.{column} IS NULL) <> (NEW.{column} IS NULL))"
+
+
+PUBLISHED = Guard(
+    "recipes_recipe",
+    "published",
+    "a published recipe cannot be changed",
+    update_when="OLD.status <> 'draft' AND ("
+    + " OR ".join(_differs(column) for column in _COLUMNS if column not in _MAY_CHANGE)
+    + " OR NOT (OLD.status = 'published' AND NEW.status = 'closed'"
+    " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL))",
+    delete_when="OLD.status <> 'draft'",
+)
+GUARDS = (PUBLISHED,)

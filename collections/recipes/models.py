@@ -1,0 +1,84 @@
+"""Recipes: draft → published → closed."""
+
+import json
+from functools import lru_cache
+
+from django.conf import settings
+from django.db import models
+
+from panprivacy.recipe import Recipe as PublishedRecipe
+
+
+class Recipe(models.Model):
+    """A question put to devices. Once published, the database refuses every change but closing."""
+
+    class Status(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        PUBLISHED = "published", "Published"
+        CLOSED = "closed", "Closed"
+
+    status = models.CharField(max_length=10, choices=Status, default=Status.DRAFT)
+    identifier = models.CharField(
+        max_length=64,
+        null=True,  # noqa: DJ001  # a draft has none, and NULLs are not equal under UNIQUE
+        unique=True,
+        editable=False,
+        help_text="SHA-256 of the canonical document.",
+    )
+    name = models.CharField(max_length=120)
+    question = models.CharField(max_length=500)
+    statistic = models.CharField(max_length=40)
+    cohort_size = models.PositiveBigIntegerField()
+    draft = models.JSONField(help_text="What the analyst entered, as in a recipe file.")
+    document = models.TextField(blank=True, help_text="Canonical JSON (RFC 8785).")
+    signature = models.BinaryField(default=bytes, help_text="Ed25519, 64 bytes.")
+    opens_at = models.DateTimeField(null=True)
+    closes_at = models.DateTimeField(null=True)
+    simulation = models.BooleanField(default=False, help_text="Reports come from simulated devices.")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    published_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        permissions = (("publish_recipe", "Can publish and close recipes"),)
+        indexes = (models.Index(fields=("status", "closes_at")),)
+        constraints = (
+            models.CheckConstraint(
+                name="recipe_published_is_complete",
+                condition=models.Q(status="draft", identifier=None)
+                | (
+                    ~models.Q(status="draft")
+                    & models.Q(identifier__isnull=False, published_at__isnull=False, closes_at__isnull=False)
+                ),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def published(self) -> PublishedRecipe:
+        """The document as published, parsed (cached: it never changes)."""
+        return _published(self.document)
+
+
+@lru_cache(maxsize=256)
+def _published(document: str) -> PublishedRecipe:
+    return PublishedRecipe.from_document(json.loads(document))
+
+
+class RecipeKey(models.Model):
+    """The private key of a recipe, encrypted under the installation's key-encryption key.
+
+    Deleted once the result is released or withheld: nothing that a device ever kept can
+    be decrypted from then on.
+    """
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="key")
+    scheme = models.CharField(max_length=40)
+    sealed = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"key of {self.recipe_id}"

@@ -1,0 +1,151 @@
+"""What can be done to a recipe. Every operation is one transaction with its audit entry."""
+
+import secrets
+from collections.abc import Mapping
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.utils import timezone
+
+from audit.models import Action
+from audit.operations import entry_append
+from panprivacy.encryption import generate_private_key, load_private_key
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.encryption.sealing import seal, unseal
+from panprivacy.recipe import RecipeDraft, format_time
+from recipes.models import Recipe, RecipeKey
+
+
+class RecipeStateError(ValueError):
+    """The recipe is not in the state that the operation requires."""
+
+
+def signing_key() -> Ed25519PrivateKey:
+    """The key that signs every recipe of this installation."""
+    return Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY)
+
+
+def verification_key() -> Ed25519PublicKey:
+    """The public half, which devices pin."""
+    return signing_key().public_key()
+
+
+@transaction.atomic
+def recipe_draft_save(
+    *, members: Mapping[str, object], actor: AbstractBaseUser | None, recipe: Recipe | None = None
+) -> Recipe:
+    """Create a draft, or replace the content of one.
+
+    Args:
+        members: fields of a recipe file.
+        recipe: the draft to change.
+
+    Raises:
+        FieldError: a field is unknown, missing or out of range.
+        RecipeStateError: the recipe has been published.
+    """
+    draft = RecipeDraft.from_mapping(members)
+    if recipe is None:
+        recipe = Recipe(created_by=actor)
+    else:
+        recipe = _locked(recipe, Recipe.Status.DRAFT)
+    recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
+    recipe.cohort_size = draft.parameters.cohort_size
+    recipe.draft = draft.as_dict()
+    recipe.save()
+    return recipe
+
+
+@transaction.atomic
+def recipe_draft_delete(*, recipe: Recipe) -> None:
+    """Delete a draft. Raises RecipeStateError for a recipe that was published."""
+    _locked(recipe, Recipe.Status.DRAFT).delete()
+
+
+@transaction.atomic
+def recipe_publish(*, recipe: Recipe, actor: AbstractBaseUser | None, simulation: bool = False) -> Recipe:
+    """Draft → published: make the key pair, fix the document, sign it.
+
+    Raises:
+        FieldError: the draft cannot be published as it stands (e.g. it would be closed already).
+        RecipeStateError: the recipe is not a draft.
+    """
+    recipe = _locked(recipe, Recipe.Status.DRAFT)
+    draft = RecipeDraft.from_mapping(recipe.draft)
+    now = timezone.now()
+    private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
+    published = draft.publish(private_key.public_key, now, simulation=simulation)
+    # The mechanism checks what no single field can tell, e.g. that its values can be decrypted.
+    _ = published.mechanism.allowed_values
+    recipe.identifier = published.identifier
+    recipe.document = published.canonical.decode()
+    recipe.signature = published.sign(signing_key())
+    recipe.opens_at, recipe.closes_at = published.opens_at, published.closes_at
+    recipe.simulation = simulation
+    recipe.status = Recipe.Status.PUBLISHED
+    recipe.published_at = now
+    recipe.save()
+    RecipeKey.objects.create(
+        recipe=recipe,
+        scheme=draft.encryption,
+        sealed=seal(
+            private_key.to_bytes(),
+            key_encryption_key=settings.KEY_ENCRYPTION_KEY,
+            owner=published.identifier.encode(),
+            random_source=secrets.SystemRandom(),
+        ),
+    )
+    entry_append(
+        action=Action.RECIPE_PUBLISHED,
+        subject=published.identifier,
+        actor=actor,
+        details={"name": recipe.name, "statistic": recipe.statistic, "simulation": simulation},
+    )
+    return recipe
+
+
+@transaction.atomic
+def recipe_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> Recipe:
+    """Published → closed: no report is accepted any more.
+
+    The row lock waits for requests that are storing reports, so a report that was
+    acknowledged is there when the closed recipe is summed up.
+
+    Raises:
+        RecipeStateError: the recipe is not published, or is closed already.
+    """
+    recipe = _locked(recipe, Recipe.Status.PUBLISHED)
+    recipe.status = Recipe.Status.CLOSED
+    recipe.closed_at = timezone.now()
+    recipe.save(update_fields=["status", "closed_at"])
+    entry_append(
+        action=Action.RECIPE_CLOSED,
+        subject=str(recipe.identifier),
+        actor=actor,
+        details={"closes_at": format_time(recipe.closes_at)} if recipe.closes_at else {},
+    )
+    return recipe
+
+
+def recipe_private_key(*, recipe: Recipe) -> PrivateKey:
+    """The recipe's private key, decrypted in memory. Raises RecipeKey.DoesNotExist once it is deleted."""
+    key = RecipeKey.objects.get(recipe=recipe)
+    encoded = unseal(
+        bytes(key.sealed),
+        key_encryption_key=settings.KEY_ENCRYPTION_KEY,
+        owner=str(recipe.identifier).encode(),
+    )
+    return load_private_key(key.scheme, encoded)
+
+
+def _locked(recipe: Recipe, required: Recipe.Status) -> Recipe:
+    locked = Recipe.objects.select_for_update().filter(pk=recipe.pk).first()
+    if locked is None:
+        raise RecipeStateError("the recipe does not exist any more")
+    if locked.status != required:
+        raise RecipeStateError(f"the recipe is {locked.get_status_display().lower()}, not {required.label.lower()}")
+    return locked
+
+

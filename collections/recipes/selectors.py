@@ -1,0 +1,40 @@
+"""Reading recipes."""
+
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from recipes.models import Recipe
+
+
+def recipes_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
+    """Published and closed recipes, newest first.
+
+    Args:
+        text: words of name or question, or the beginning of an identifier.
+        status: `open` (published), `closed` or `all`.
+        before: only recipes with a smaller primary key (keyset paging).
+    """
+    statuses = {"open": [Recipe.Status.PUBLISHED], "closed": [Recipe.Status.CLOSED]}
+    recipes = Recipe.objects.filter(
+        status__in=statuses.get(status, [Recipe.Status.PUBLISHED, Recipe.Status.CLOSED])
+    )
+    if text:
+        recipes = recipes.filter(
+            Q(name__icontains=text) | Q(question__icontains=text) | Q(identifier__startswith=text.lower())
+        )
+    return recipes if before is None else recipes.filter(pk__lt=before)
+
+
+def drafts_list() -> QuerySet[Recipe]:
+    """Drafts, newest first."""
+    return Recipe.objects.filter(status=Recipe.Status.DRAFT)
+
+
+def recipe_accepts_reports(recipe: Recipe, now: datetime) -> bool:
+    """Whether a report is accepted at `now`. A simulation is not bound by its times."""
+    if recipe.status != Recipe.Status.PUBLISHED:
+        return False
+    if recipe.simulation:
+        return True
+    return recipe.opens_at is not None and recipe.closes_at is not None and recipe.opens_at <= now < recipe.closes_at

@@ -1,0 +1,43 @@
+"""What came out of a recipe: once, for good."""
+
+from django.db import models
+
+from recipes.models import Recipe
+
+
+class Release(models.Model):
+    """The one outcome of a closed recipe. The database refuses to change or delete it."""
+
+    class Outcome(models.TextChoices):
+        RELEASED = "released", "Released"
+        WITHHELD = "withheld", "Withheld"
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="release")
+    outcome = models.CharField(max_length=10, choices=Outcome)
+    reason = models.CharField(max_length=300, blank=True, help_text="Why nothing was released.")
+    reports = models.PositiveBigIntegerField(
+        null=True, help_text="Valid reports in the sum; unknown to everyone where nothing was released."
+    )
+    rejected = models.JSONField(default=dict, help_text="Reason → number of reports.")
+    values = models.JSONField(default=list, help_text="Unbiased estimates.")
+    standard_errors = models.JSONField(default=list)
+    standard_error_note = models.CharField(max_length=300, blank=True)
+    projection = models.JSONField(default=list, help_text="The closest valid answer.")
+    guarantees = models.JSONField(default=list, help_text="Every guarantee, as stated at release.")
+    software = models.CharField(max_length=60)
+    released_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.get_outcome_display()}: {self.recipe}"
+
+
+class SimulatedTruth(models.Model):
+    """What a simulation knows and no real collection does: the exact answer."""
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="truth")
+    values = models.JSONField()
+    devices = models.PositiveBigIntegerField()
+    sampled = models.PositiveBigIntegerField()
+
+    def __str__(self) -> str:
+        return f"truth of {self.recipe}"

@@ -1,0 +1,125 @@
+"""From sub-aggregates to the one result of a recipe."""
+
+import uuid
+from collections.abc import Sequence
+from functools import partial
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+
+from aggregation.models import Chunk, SubAggregate
+from aggregation.operations import chunks_plan, chunks_resend
+from aggregation.selectors import sum_of
+from aggregation.tasks import process_chunk
+from audit.models import Action
+from audit.operations import entry_append
+from recipes.models import Recipe, RecipeKey
+from recipes.operations import RecipeStateError, recipe_close
+from releases.models import Release, SimulatedTruth
+from reports.models import ReportNonce, StoredReports
+from reports.selectors import rejections_by_reason
+
+logger = structlog.get_logger(__name__)
+
+SOFTWARE = "panapp 0.1.0"
+"""Named in every release: what computed it."""
+
+
+def collections_advance() -> None:
+    """Bring every unfinished recipe one step on: close, plan, send, release.
+
+    Looks only at what the database says, so it can be run at any time, by anyone, twice.
+    """
+    unfinished = Recipe.objects.exclude(status=Recipe.Status.DRAFT).filter(release=None).order_by("pk")
+    for recipe in unfinished:
+        try:
+            _advance(recipe)
+        except Exception:
+            # One recipe that cannot be advanced must not hold up all others.
+            logger.exception("recipe_not_advanced", recipe=recipe.identifier)
+    _send(chunks_resend())
+
+
+@transaction.atomic
+def result_release(*, recipe: Recipe) -> Release | None:
+    """Release the result of a closed recipe, or withhold it below the cohort size.
+
+    Either way this is the end: reports, nonces, sub-aggregates and the private key are
+    deleted in the same transaction.
+
+    Returns:
+        None while the recipe is open or reports of it wait to be summed.
+    """
+    recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
+    if recipe.status != Recipe.Status.CLOSED or Release.objects.filter(recipe=recipe).exists():
+        return None
+    if Chunk.objects.filter(recipe=recipe).exists() or StoredReports.objects.filter(recipe=recipe).exists():
+        return None
+    total, reports = sum_of(recipe)
+    mechanism = recipe.published.mechanism
+    release = Release(
+        recipe=recipe,
+        rejected=rejections_by_reason(recipe),
+        guarantees=[guarantee.as_dict() for guarantee in mechanism.guarantees()],
+        software=SOFTWARE,
+        released_at=timezone.now(),
+    )
+    if reports < recipe.cohort_size:
+        release.outcome = Release.Outcome.WITHHELD
+        release.reason = f"fewer valid reports than the cohort size of {recipe.cohort_size:,}"
+    else:
+        estimate = mechanism.estimate(total, reports)
+        release.outcome = Release.Outcome.RELEASED
+        release.reports = reports
+        release.values = list(estimate.values)
+        release.standard_errors = list(estimate.standard_errors)
+        release.standard_error_note = estimate.standard_error_note
+        release.projection = list(estimate.projection)
+    release.save(force_insert=True)
+    ReportNonce.objects.filter(recipe=recipe).delete()
+    SubAggregate.objects.filter(recipe=recipe).delete()
+    RecipeKey.objects.filter(recipe=recipe).delete()
+    released = release.outcome == Release.Outcome.RELEASED
+    entry_append(
+        action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
+        subject=str(recipe.identifier),
+        actor=None,
+        details={"reports": reports} if released else {"reason": release.reason},
+    )
+    return release
+
+
+def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampled: int) -> SimulatedTruth:
+    """Store the exact answer of a simulation beside its recipe.
+
+    Raises:
+        RecipeStateError: the recipe is not a simulation.
+    """
+    if not recipe.simulation:
+        raise RecipeStateError("only a simulation has a known truth")
+    truth, _ = SimulatedTruth.objects.update_or_create(
+        recipe=recipe, defaults={"values": list(values), "devices": devices, "sampled": sampled}
+    )
+    return truth
+
+
+def _advance(recipe: Recipe) -> None:
+    overdue = recipe.closes_at is not None and recipe.closes_at <= timezone.now() and not recipe.simulation
+    if recipe.status == Recipe.Status.PUBLISHED and overdue:
+        _close_if_open(recipe)
+    _send(chunks_plan(recipe=recipe))
+    result_release(recipe=recipe)
+
+
+def _close_if_open(recipe: Recipe) -> None:
+    try:
+        recipe_close(recipe=recipe, actor=None)
+    except RecipeStateError:
+        # Somebody closed it in the meantime, which is all that was wanted.
+        recipe.refresh_from_db()
+
+
+def _send(chunks: Sequence[uuid.UUID]) -> None:
+    for chunk in chunks:
+        transaction.on_commit(partial(process_chunk.delay, str(chunk)))

@@ -1,0 +1,56 @@
+"""What devices sent and no worker has taken in yet.
+
+No address, user agent or time of arrival is kept, and nothing at all once a report is
+part of a sub-aggregate.
+"""
+
+from django.db import models
+
+from recipes.models import Recipe
+
+
+class ReportNonce(models.Model):
+    """A nonce that has been accepted: the reason why a report counts once.
+
+    Kept until the recipe's result is released or withheld.
+    """
+
+    pk = models.CompositePrimaryKey("recipe_id", "nonce")
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+", db_index=False)
+    nonce = models.BinaryField(max_length=16)
+
+    def __str__(self) -> str:
+        return f"nonce of {self.recipe_id}"
+
+
+class StoredReports(models.Model):
+    """Reports that arrived together: their ciphertexts, one report after the other.
+
+    Every ciphertext of a recipe has the same length, so `payload` needs no separators.
+    `chunk` names the chunk of work that will take these reports in, once one is planned.
+    """
+
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+")
+    chunk = models.UUIDField(null=True, db_index=True)
+    count = models.PositiveIntegerField()
+    payload = models.BinaryField()
+
+    class Meta:
+        indexes = (models.Index(fields=("recipe", "chunk")),)
+
+    def __str__(self) -> str:
+        return f"{self.count} reports of {self.recipe_id}"
+
+
+class RejectionCount(models.Model):
+    """How many reports of a recipe were rejected for one reason."""
+
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="rejections")
+    reason = models.CharField(max_length=40)
+    count = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("recipe", "reason"), name="one_count_per_reason"),)
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.count}"

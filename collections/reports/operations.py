@@ -1,0 +1,118 @@
+"""Taking in reports: each counts once, whatever is sent twice and whatever crashes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from recipes.models import Recipe
+from recipes.selectors import recipe_accepts_reports
+from reports.models import RejectionCount, StoredReports
+from reports.parsing import Decoder, ReportRejectedError, WellFormedReport, read_report
+
+
+class RecipeNotOpenError(ValueError):
+    """The recipe accepts no reports now."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """One report of a batch that was not taken in."""
+
+    index: int
+    reason: str
+    detail: str
+
+
+def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder) -> list[Rejection]:
+    """Take in the good reports of a batch; say of each other one why not.
+
+    The expensive checks run before the transaction, so that it is short.
+
+    Args:
+        recipe: as read from the database; whether it is open is read again inside.
+        reports: plain values from the request's body, unchecked.
+        decode: turns their members into bytes.
+
+    Returns:
+        The rejections, by index; every report without one is stored for good.
+
+    Raises:
+        RecipeNotOpenError: nothing was stored or counted.
+    """
+    if not recipe_accepts_reports(recipe, timezone.now()):
+        raise RecipeNotOpenError
+    rejections: list[Rejection] = []
+    well_formed: dict[bytes, tuple[int, WellFormedReport]] = {}
+    for index, content in enumerate(reports):
+        try:
+            report = read_report(content, recipe.published, decode)
+            if report.nonce in well_formed:
+                raise _duplicate()
+        except ReportRejectedError as error:
+            rejections.append(Rejection(index, error.reason, str(error)))
+        else:
+            well_formed[report.nonce] = (index, report)
+    with transaction.atomic():
+        _hold_open(recipe)
+        fresh = _claim_nonces(recipe, sorted(well_formed))
+        if fresh:
+            stored = [report.payload for nonce, (_, report) in well_formed.items() if nonce in fresh]
+            StoredReports.objects.create(recipe=recipe, count=len(stored), payload=b"".join(stored))
+        duplicate = _duplicate()
+        rejections += [
+            Rejection(index, duplicate.reason, str(duplicate))
+            for nonce, (index, _) in well_formed.items()
+            if nonce not in fresh
+        ]
+        rejections_count(recipe=recipe, reasons=Counter(rejection.reason for rejection in rejections))
+    return sorted(rejections, key=lambda rejection: rejection.index)
+
+
+@transaction.atomic
+def rejections_count(*, recipe: Recipe, reasons: Mapping[str, int]) -> None:
+    """Add to the counts of rejected reports, by reason."""
+    # One order for everybody, so that two batches never wait for each other's rows.
+    for reason, count in sorted(reasons.items()):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO {RejectionCount._meta.db_table} AS total (recipe_id, reason, count) "  # noqa: S608  # our own table
+                "VALUES (%s, %s, %s) ON CONFLICT (recipe_id, reason) "
+                "DO UPDATE SET count = total.count + excluded.count",
+                [recipe.pk, reason, count],
+            )
+
+
+def _duplicate() -> ReportRejectedError:
+    return ReportRejectedError("duplicate_nonce", "A report with this nonce was accepted already.")
+
+
+def _hold_open(recipe: Recipe) -> None:
+    """Make sure that the recipe is open and stays so until the transaction ends."""
+    rows = Recipe.objects.filter(pk=recipe.pk, status=Recipe.Status.PUBLISHED)
+    sql, parameters = rows.values("pk").query.sql_with_params()
+    if connection.features.has_select_for_update:
+        # Shared, so that batches do not wait for each other; closing takes the exclusive lock.
+        # SQLite needs none: this transaction holds the only write lock from its beginning.
+        sql += " FOR SHARE"
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        if cursor.fetchone() is None:
+            raise RecipeNotOpenError
+
+
+def _claim_nonces(recipe: Recipe, nonces: Sequence[bytes]) -> set[bytes]:
+    """Insert the nonces that are new; return those. Sorted, so that two batches cannot deadlock."""
+    if not nonces:
+        return set()
+    rows = ", ".join(["(%s, %s)"] * len(nonces))
+    parameters = [value for nonce in nonces for value in (recipe.pk, nonce)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO reports_reportnonce (recipe_id, nonce) VALUES {rows} "  # noqa: S608  # placeholders only
+            "ON CONFLICT DO NOTHING RETURNING nonce",
+            parameters,
+        )
+        return {bytes(row[0]) for row in cursor.fetchall()}

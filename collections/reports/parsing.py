@@ -1,0 +1,124 @@
+"""From a request's body to reports that are well-formed under their recipe."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgpack
+from panprivacy.encryption.interface import InvalidCiphertextError
+from panprivacy.recipe import Recipe
+
+from recipes.problems import Problem, malformed_body
+
+NONCE_BYTES = 16
+BATCH_REPORTS = 1_000
+JSON_TYPE = "application/json"
+MESSAGEPACK_TYPE = "application/msgpack"
+
+Decoder = Callable[[object], bytes]
+"""Turns one member of a report into bytes; ValueError if it cannot."""
+
+
+class ReportRejectedError(ValueError):
+    """One report that is not taken in.
+
+    Attributes:
+        reason: machine-readable, listed in docs/protocol.md.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class WellFormedReport:
+    """A report whose sizes and group memberships hold.
+
+    Attributes:
+        nonce: 16 bytes.
+        payload: the ciphertexts, one after the other.
+    """
+
+    nonce: bytes
+    payload: bytes
+
+
+def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> tuple[object, Decoder]:
+    """The body as plain values, and how its byte strings are to be read.
+
+    Raises:
+        Problem: an unsupported media type, or not a body of that type.
+    """
+    if media_type not in accepted:
+        raise Problem(
+            "unsupported-media-type",
+            "The media type is not supported",
+            415,
+            f"Content-Type must be {' or '.join(accepted)}, not {media_type!r}.",
+        )
+    try:
+        if media_type == MESSAGEPACK_TYPE:
+            return msgpack.unpackb(body, raw=False, strict_map_key=True), _raw_bytes
+        return json.loads(body), _base64_bytes
+    # RecursionError: brackets nested deeper than the parser's stack.
+    except (ValueError, RecursionError, msgpack.UnpackException) as error:
+        raise malformed_body(f"Not valid {media_type}: {type(error).__name__}.") from None
+
+
+def read_batch(content: object) -> list[object]:
+    """The reports of a batch, unread. Raises Problem where the batch itself is malformed."""
+    if not isinstance(content, dict) or set(content) != {"reports"} or not isinstance(content["reports"], list):
+        raise malformed_body('The body must be an object with one member, "reports": a list.')
+    reports: list[object] = content["reports"]
+    if not 1 <= len(reports) <= BATCH_REPORTS:
+        raise malformed_body(f"A batch holds 1 to {BATCH_REPORTS:,} reports, not {len(reports):,}.")
+    return reports
+
+
+def read_report(content: object, recipe: Recipe, decode: Decoder) -> WellFormedReport:
+    """One report, its sizes and group memberships checked.
+
+    Raises:
+        ReportRejectedError: with the reason.
+    """
+    if not isinstance(content, dict) or set(content) != {"nonce", "ciphertexts"}:
+        raise ReportRejectedError("malformed_report", "A report has the members nonce and ciphertexts.")
+    encoded = content["ciphertexts"]
+    if not isinstance(encoded, list):
+        raise ReportRejectedError("malformed_report", "ciphertexts must be a list.")
+    expected = recipe.mechanism.report_ciphertexts
+    if len(encoded) != expected:
+        raise ReportRejectedError(
+            "wrong_ciphertext_count", f"{recipe.statistic} sends {expected} ciphertexts, not {len(encoded)}."
+        )
+    try:
+        nonce = decode(content["nonce"])
+        ciphertexts = [decode(ciphertext) for ciphertext in encoded]
+    except ValueError as error:
+        raise ReportRejectedError("malformed_report", str(error)) from None
+    if len(nonce) != NONCE_BYTES:
+        raise ReportRejectedError("wrong_nonce_size", f"A nonce has {NONCE_BYTES} bytes, not {len(nonce)}.")
+    try:
+        for ciphertext in ciphertexts:
+            recipe.public_key.parse(ciphertext)
+    except InvalidCiphertextError as error:
+        raise ReportRejectedError("invalid_ciphertext", str(error)) from None
+    return WellFormedReport(nonce, b"".join(ciphertexts))
+
+
+def _raw_bytes(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise ValueError("nonce and ciphertexts must be byte strings.")
+    return value
+
+
+def _base64_bytes(value: object) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError("nonce and ciphertexts must be base64 strings.")
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("nonce and ciphertexts must be base64 strings.") from None

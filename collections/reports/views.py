@@ -1,0 +1,99 @@
+"""Where reports come in: plain views, because this is the hot path."""
+
+import json
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.csrf import csrf_exempt
+
+from recipes.models import Recipe
+from recipes.problems import Problem, malformed_body, method_not_allowed, not_found
+from reports.operations import RecipeNotOpenError, Rejection, reports_submit
+from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE, Decoder, decode_body, read_batch
+
+
+@method_decorator(csrf_exempt, name="dispatch")  # no session is read: there is nothing to forge
+class _ReportsView(View):
+    http_method_names = ("post", "options")
+    media_types: tuple[str, ...]
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            if request.method not in {"POST", "OPTIONS"}:
+                raise method_not_allowed("POST")
+            return super().dispatch(request, *args, **kwargs)
+        except Problem as problem:
+            response = problem.response()
+            if problem.status == 405:
+                response["Allow"] = "POST, OPTIONS"
+            return response
+
+    def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object, Decoder]:
+        recipe = Recipe.objects.filter(identifier=identifier).first()
+        if recipe is None:
+            raise not_found("No recipe has this identifier.")
+        try:
+            body = request.body
+        except RequestDataTooBig:
+            raise Problem("body-too-large", "The body is too large", 413, "A body is at most 16 MiB.") from None
+        except OSError:
+            raise malformed_body("The body ended early.") from None
+        content, decode = decode_body(body, request.content_type or "", accepted=self.media_types)
+        return recipe, content, decode
+
+    def submit(self, recipe: Recipe, reports: list[object], decode: Decoder) -> list[Rejection]:
+        try:
+            return reports_submit(recipe=recipe, reports=reports, decode=decode)
+        except RecipeNotOpenError:
+            raise Problem(
+                "recipe-not-open",
+                "The recipe accepts no reports now",
+                409,
+                "It has not opened yet, or is closed; its document gives the times.",
+            ) from None
+
+
+class ReportView(_ReportsView):
+    """POST one report."""
+
+    media_types = (JSON_TYPE,)
+
+    def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe, content, decode = self.read(request, identifier)
+        rejections = self.submit(recipe, [content], decode)
+        if rejections:
+            rejection = rejections[0]
+            raise Problem(
+                "report-rejected",
+                "The report was rejected",
+                409 if rejection.reason == "duplicate_nonce" else 422,
+                rejection.detail,
+                reason=rejection.reason,
+            )
+        return JsonResponse({"status": "accepted"}, status=201)
+
+
+class ReportBatchView(_ReportsView):
+    """POST up to 1,000 reports; a rejected one never takes the others down."""
+
+    media_types = (JSON_TYPE, MESSAGEPACK_TYPE)
+
+    def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe, content, decode = self.read(request, identifier)
+        reports = read_batch(content)
+        rejections = self.submit(recipe, reports, decode)
+        return HttpResponse(
+            json.dumps(
+                {
+                    "accepted": len(reports) - len(rejections),
+                    "rejected": [
+                        {"index": rejection.index, "reason": rejection.reason, "detail": rejection.detail}
+                        for rejection in rejections
+                    ],
+                }
+            ),
+            content_type=JSON_TYPE,
+        )

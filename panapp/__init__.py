@@ -1,0 +1,15 @@
+"""Wiring: settings, urls, Celery, WSGI, and the commands that run the whole."""
+
+import sys
+from pathlib import Path
+
+# The apps live in collections/, a plain folder that bears the name of a standard-library
+# module. With an __init__.py it would be imported in the library's place, so it has none;
+# its *contents* go on the import path instead: `import recipes`, `import reports`, …
+_apps = str(Path(__file__).resolve().parent.parent / "collections")
+if _apps not in sys.path:
+    sys.path.append(_apps)
+
+from panapp.celery import celery_application  # noqa: E402  # needs the path above
+
+__all__ = ["celery_application"]

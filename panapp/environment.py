@@ -1,0 +1,78 @@
+"""Reading settings from the environment: typed, and failing closed."""
+
+import base64
+import binascii
+import json
+import os
+import secrets
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def text(name: str, default: str | None = None) -> str:
+    """The variable's value; without a default it must be set."""
+    value = os.environ.get(name) or default
+    if value is None:
+        raise ImproperlyConfigured(f"{name} must be set when PANAPP_MODE is production (see docs/operations.md)")
+    return value
+
+
+def flag(name: str, *, default: bool) -> bool:
+    """`1`/`true` or `0`/`false`."""
+    value = os.environ.get(name, "").lower()
+    if value in {"", "1", "0", "true", "false"}:
+        return default if value == "" else value in {"1", "true"}
+    raise ImproperlyConfigured(f"{name} must be 1 or 0, not {value!r}")
+
+
+def whole_number(name: str, default: int, minimum: int) -> int:
+    """A whole number of at least `minimum`."""
+    value = os.environ.get(name, str(default))
+    try:
+        number = int(value)
+    except ValueError:
+        number = minimum - 1
+    if number < minimum:
+        raise ImproperlyConfigured(f"{name} must be a whole number of at least {minimum}, not {value!r}")
+    return number
+
+
+def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
+    """A comma-separated list."""
+    return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()] or list(default)
+
+
+def key_of_32_bytes(name: str, value: str) -> bytes:
+    """32 bytes from base64."""
+    try:
+        key = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != 32:
+        raise ImproperlyConfigured(f"{name} must be 32 bytes in base64")
+    return key
+
+
+def local_secrets(path: Path) -> dict[str, str]:
+    """Secrets of an installation that serves this machine only: made once, readable by the owner only."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = {
+            "secret_key": secrets.token_urlsafe(48),
+            "signing_key": base64.b64encode(secrets.token_bytes(32)).decode(),
+            "key_encryption_key": base64.b64encode(secrets.token_bytes(32)).decode(),
+        }
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(fresh, file)
+        try:
+            # Two processes may start at once: the first link wins, both read the same file.
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    content: dict[str, str] = json.loads(path.read_text())
+    return content

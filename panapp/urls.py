@@ -1,0 +1,18 @@
+"""Every address of the product, by app."""
+
+from django.contrib import admin
+from django.urls import include, path, register_converter
+
+from recipes.converters import IdentifierConverter
+
+register_converter(IdentifierConverter, "identifier")
+
+urlpatterns = [
+    path("api/v1/", include("recipes.api_urls")),
+    path("api/v1/", include("reports.urls")),
+    path("admin/", admin.site.urls),
+    path("", include("audit.urls")),
+    path("", include("recipes.urls")),
+    path("", include("releases.urls")),
+    path("", include("panapp.operations_urls")),
+]
