@@ -92,8 +92,8 @@ def recipe_publish(*, recipe: Recipe, actor: AbstractBaseUser | None, simulation
         scheme=draft.encryption,
         sealed=seal(
             private_key.to_bytes(),
-            key_encryption_key=settings.KEY_ENCRYPTION_KEY,
-            owner=published.identifier.encode(),
+            settings.KEY_ENCRYPTION_KEY,
+            associated_data=published.identifier.encode(),
             random_source=secrets.SystemRandom(),
         ),
     )
@@ -133,9 +133,7 @@ def recipe_private_key(*, recipe: Recipe) -> PrivateKey:
     """The recipe's private key, decrypted in memory. Raises RecipeKey.DoesNotExist once it is deleted."""
     key = RecipeKey.objects.get(recipe=recipe)
     encoded = unseal(
-        bytes(key.sealed),
-        key_encryption_key=settings.KEY_ENCRYPTION_KEY,
-        owner=str(recipe.identifier).encode(),
+        bytes(key.sealed), settings.KEY_ENCRYPTION_KEY, associated_data=str(recipe.identifier).encode()
     )
     return load_private_key(key.scheme, encoded)
 
