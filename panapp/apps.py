@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class PanappConfig(AppConfig):
+    name = "panapp"
+    verbose_name = "Commands"

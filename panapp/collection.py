@@ -1,0 +1,170 @@
+"""A whole collection with simulated devices: publish, run the devices, release."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from aggregation.selectors import progress_of
+from devices_sim.fleet import FleetResult, run_fleet
+from devices_sim.transport import HttpTransport
+from devices_sim.workloads import Workload
+from panapp.services import Services
+from recipes.models import Recipe
+from recipes.operations import recipe_close, recipe_draft_save, recipe_publish, verification_key
+from releases.models import Release
+from releases.operations import truth_record
+from releases.selectors import interval_of
+from reports.selectors import rejections_by_reason
+
+STALLED_SECONDS = 600.0
+"""Without any progress for so long, waiting for the workers is given up."""
+
+POLL_SECONDS = 0.1
+
+PRIVACY_MEMBERS = ("model", "relation", "epsilon", "delta", "source")
+
+Say = Callable[[str], None]
+
+
+class CollectionStalledError(Exception):
+    """The workers made no progress."""
+
+
+@dataclass(frozen=True)
+class CollectionResult:
+    """What `collect` prints; see README."""
+
+    recipe: Recipe
+    fleet: FleetResult
+    release: Release
+    rejected: Mapping[str, int]
+    truth: tuple[float, ...]
+    seconds: Mapping[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        mechanism = self.recipe.published.mechanism
+        shape = _first if mechanism.scalar else list
+        released = self.release.outcome == Release.Outcome.RELEASED
+        accepted = self.release.reports if released else self.fleet.accepted
+        interval = interval_of(self.release) if released else None
+        return {
+            "recipe": self.recipe.identifier,
+            "statistic": self.recipe.statistic,
+            "devices": self.fleet.devices,
+            "sampled": self.fleet.sampled,
+            "reports": {"accepted": accepted, "rejected": dict(self.rejected)},
+            "released": released,
+            "reason": self.release.reason or None,
+            "estimate": shape(self.release.values) if released else None,
+            "standard_error": shape(self.release.standard_errors) if released else None,
+            "interval": None
+            if interval is None
+            else {"level": interval.level, "low": shape(interval.low), "high": shape(interval.high)},
+            "truth": shape(self.truth),
+            "privacy": [
+                {member: guarantee[member] for member in PRIVACY_MEMBERS}
+                for guarantee in self.release.guarantees
+            ],
+            "seconds": {name: round(seconds, 3) for name, seconds in self.seconds.items()},
+        }
+
+
+def recipe_publish_simulation(*, members: Mapping[str, object], actor: AbstractBaseUser | None) -> Recipe:
+    """Publish a recipe for simulated devices. Raises FieldError; then nothing is published."""
+    with transaction.atomic():
+        draft = recipe_draft_save(members=members, actor=actor)
+        return recipe_publish(recipe=draft, actor=actor, simulation=True)
+
+
+def collection_run(
+    *,
+    members: Mapping[str, object],
+    workload: Workload,
+    services: Services,
+    seed: int | None,
+    eager: bool,
+    processes: int,
+    actor: AbstractBaseUser | None,
+    say: Say,
+) -> CollectionResult:
+    """Publish a simulation recipe, let its devices report over HTTP, and wait for the release.
+
+    Args:
+        members: fields of a recipe file.
+        workload: the devices and their events.
+        services: running web server and workers.
+        seed: repeats the devices' coins; simulations only.
+        eager: devices take every step.
+        processes: processes that run devices.
+        actor: who publishes.
+        say: takes lines that tell the progress.
+
+    Raises:
+        FieldError: nothing was published.
+        FleetError, ServiceError, CollectionStalledError: the recipe stays open or closed as it is.
+    """
+    started = time.monotonic()
+    recipe = recipe_publish_simulation(members=members, actor=actor)
+    with HttpTransport(services.base_url) as transport:
+        served = transport.recipe(str(recipe.identifier))
+    fleet = run_fleet(
+        served=served,
+        verification_key=verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
+        workload=workload,
+        transport=services.base_url,
+        seed=seed,
+        eager=eager,
+        processes=processes,
+        progress=lambda result: say(f"{result.devices:,} devices, {result.accepted:,} reports accepted"),
+    )
+    truth = recipe.published.mechanism.truth(fleet.devices_by_count)
+    truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
+    submitted = time.monotonic()
+    recipe = recipe_close(recipe=recipe, actor=actor)
+    release = _wait_for_release(recipe, services, say)
+    ended = time.monotonic()
+    # Devices and requests overlap when several processes work: their wall-clock time is shared
+    # out in proportion to the time that the processes spent on each.
+    busy = fleet.device_seconds + fleet.submit_seconds
+    share = fleet.device_seconds / busy if busy else 0.0
+    return CollectionResult(
+        recipe=recipe,
+        fleet=fleet,
+        release=release,
+        rejected=rejections_by_reason(recipe),
+        truth=truth,
+        seconds={
+            "devices": fleet.elapsed_seconds * share,
+            "submit": fleet.elapsed_seconds * (1 - share),
+            "process": ended - submitted,
+            "total": ended - started,
+        },
+    )
+
+
+def _wait_for_release(recipe: Recipe, services: Services, say: Say) -> Release:
+    last_progress, moved_at = None, time.monotonic()
+    while True:
+        release = Release.objects.filter(recipe=recipe).first()
+        if release is not None:
+            return release
+        services.check()
+        progress = progress_of(recipe)
+        if progress != last_progress:
+            say(f"{progress.summed:,} reports summed, {progress.waiting:,} waiting")
+            last_progress, moved_at = progress, time.monotonic()
+        elif time.monotonic() - moved_at > STALLED_SECONDS:
+            raise CollectionStalledError(
+                f"no report was summed for {STALLED_SECONDS:.0f} seconds; {progress.waiting:,} are waiting"
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def _first(values: Any) -> Any:
+    return values[0]

@@ -1,0 +1,83 @@
+"""`collect`: one collection with simulated devices, from a recipe file and a CSV of events."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from devices_sim.fleet import FleetError
+from devices_sim.workloads import events_csv
+from panapp.collection import CollectionStalledError, collection_run
+from panapp.database import require_migrated_database
+from panapp.recipe_file import read_recipe_file
+from panapp.services import ServiceError, running_services
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeDraft
+
+INPUT_ERROR = 2
+
+
+class Command(BaseCommand):
+    help = (
+        "Publish a recipe, run one simulated device per distinct device of a CSV file, submit their "
+        "reports over the REST API, run the workers, release, and print one JSON object."
+    )
+    # The checks of the whole project take longer than many a collection.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="recipe file (JSON)")
+        parser.add_argument(
+            "--events", type=Path, required=True, help="CSV with the header device,step,events"
+        )
+        parser.add_argument("--seed", type=int, help="repeat the devices' random choices (simulation only)")
+        parser.add_argument("--eager", action="store_true", help="let devices take every step, as real ones do")
+        parser.add_argument("--json", action="store_true", help="print the object on one line, and no progress")
+        parser.add_argument("--workers", type=int, default=1, help="worker processes (default 1)")
+        parser.add_argument(
+            "--processes", type=int, default=os.cpu_count() or 1, help="processes that run devices"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            result = self.run(options)
+        except FieldError as error:
+            raise CommandError(str(error), returncode=INPUT_ERROR) from None
+        except OSError as error:
+            raise CommandError(f"{error.filename or 'file'}: {error.strerror}", returncode=INPUT_ERROR) from None
+        except (FleetError, ServiceError, CollectionStalledError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps(result, indent=None if options["json"] else 2, ensure_ascii=False))
+
+    def run(self, options: dict[str, Any]) -> dict[str, Any]:
+        started = time.monotonic()
+        members = read_recipe_file(options["file"])
+        draft = RecipeDraft.from_mapping(members)
+        if not 1 <= options["workers"] <= 64:
+            raise FieldError("workers", f"must be a whole number from 1 to 64, not {options['workers']}")
+        with events_csv(options["events"], draft.parameters.steps) as workload:
+            require_migrated_database()
+            with running_services(workers=options["workers"]) as services:
+                result = collection_run(
+                    members=members,
+                    workload=workload,
+                    services=services,
+                    seed=options["seed"],
+                    eager=options["eager"],
+                    processes=options["processes"],
+                    actor=None,
+                    say=(lambda _: None) if options["json"] else self.say,
+                ).as_dict()
+        result["seconds"]["total"] = round(time.monotonic() - started, 3)
+        return result
+
+    def say(self, line: str) -> None:
+        if sys.stderr.isatty():
+            self.stderr.write(f"\r\033[K{line}", ending="")
+            self.stderr.flush()
+        else:
+            self.stderr.write(line)

@@ -1,0 +1,98 @@
+"""`demo`: a dashboard with three collections made from real data."""
+
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from devices_sim.fleet import FleetError
+from devices_sim.workloads import Workload, flights
+from panapp.collection import CollectionStalledError, collection_run
+from panapp.database import require_migrated_database
+from panapp.services import BASE_DIR, ServiceError, Services, running_services
+from releases.models import Release
+
+EXAMPLES = ("flights_count.json", "flights_histogram.json", "flights_mean.json")
+ACCOUNTS = {"analyst": "Analysts", "auditor": "Auditors", "admin": ""}
+PORT = 8000
+
+
+class Command(BaseCommand):
+    help = "Run three collections on real flight data and serve the dashboard on this machine."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--no-serve", action="store_true", help="end when the collections are released")
+        parser.add_argument("--port", type=int, default=PORT, help=f"port of the dashboard (default {PORT})")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_migrated_database()
+        try:
+            self.run(serve=not options["no_serve"], port=options["port"])
+        except (FleetError, ServiceError, CollectionStalledError) as error:
+            raise CommandError(str(error)) from error
+
+    def run(self, *, serve: bool, port: int) -> None:
+        workload = flights()
+        with running_services(port=port if serve else None) as services:
+            for example in EXAMPLES:
+                self.collect(BASE_DIR / "examples" / example, workload, services)
+            if serve:
+                self.serve(services)
+
+    def collect(self, file: Path, workload: Workload, services: Services) -> None:
+        members = json.loads(file.read_text())
+        done = Release.objects.filter(recipe__name=members["name"], recipe__simulation=True)
+        if done.exists():
+            self.stdout.write(f"Already there: {members['question']}")
+            return
+        self.stdout.write(f"Collecting: {members['question']}")
+        result = collection_run(
+            members=members,
+            workload=workload,
+            services=services,
+            seed=None,
+            eager=False,
+            processes=os.cpu_count() or 1,
+            actor=None,
+            say=lambda _: None,
+        )
+        mechanism = result.recipe.published.mechanism
+        self.stdout.write(
+            f"  {result.fleet.accepted:,} aircraft reported; released after {result.seconds['total']:.1f} s"
+        )
+        for label, value, error, truth in zip(
+            mechanism.labels, result.release.values, result.release.standard_errors, result.truth, strict=True
+        ):
+            self.stdout.write(f"  {label}: {value:.4g}, standard error {error:.2g} (truth {truth:.4g})")
+
+    def serve(self, services: Services) -> None:
+        self.stdout.write("")
+        for name, group in ACCOUNTS.items():
+            self.stdout.write(f"Sign in as {name:<8} with the password {reset_account(name, group)}")
+        self.stdout.write(f"\nThe dashboard is at {services.base_url} (Ctrl-C ends it).")
+        self.stdout.flush()
+        try:
+            while True:
+                services.check()
+                time.sleep(1)
+        except KeyboardInterrupt:
+            self.stdout.write("Stopped. The data stays; `make demo` serves it again.")
+
+
+@transaction.atomic
+def reset_account(name: str, group: str) -> str:
+    """Create a demo account, or give it a new password; returns the password."""
+    account, _ = User.objects.get_or_create(username=name)
+    password = secrets.token_urlsafe(9)
+    account.set_password(password)
+    account.is_staff = account.is_superuser = not group
+    account.save()
+    account.groups.set(Group.objects.filter(name=group))
+    return password
