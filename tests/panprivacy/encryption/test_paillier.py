@@ -158,7 +158,7 @@ class PaillierContract(EncryptionContract):
         prime = int(gmpy2.next_prime(n))
         while prime % 4 != 1:
             prime = int(gmpy2.next_prime(prime))
-        root = int(gmpy2.isqrt(n)) | 3
+        root = int(gmpy2.next_prime(gmpy2.isqrt(n)))
         for wrong in (n + 1, n + 2, prime, root * root, n >> 1, n - n % 12 + 9):
             changed = members | {"n": wrong.to_bytes(self.modulus_bits // 8, "big").hex()}
             with pytest.raises(InvalidKeyError, match="'n'"):
@@ -180,14 +180,21 @@ class PaillierContract(EncryptionContract):
             with pytest.raises(InvalidKeyError, match="residue"):
                 load_private_key(self.scheme, encoded[:length] + wrong.to_bytes(2 * length, "big"))
 
-    def test_private_key_with_equal_or_composite_factors_raises(self, private_key):
+    def test_private_key_with_unfit_factors_raises(self, private_key):
         half = self.modulus_bits // 16
         encoded = private_key.to_bytes()
         p, q, hs = encoded[:half], encoded[half : 2 * half], encoded[2 * half :]
-        composite = (int.from_bytes(q, "big") - 4).to_bytes(half, "big")
-        for wrong in (p + p + hs, p + composite + hs):
-            with pytest.raises(InvalidKeyError):
-                load_private_key(self.scheme, wrong)
+        composite = int.from_bytes(q, "big") - 4
+        not_blum = int(gmpy2.next_prime(composite))
+        while not_blum % 4 != 1:
+            not_blum = int(gmpy2.next_prime(not_blum))
+        for wrong, reason in (
+            (p, "common factor"),
+            (composite.to_bytes(half, "big"), "p and q must be primes"),
+            (not_blum.to_bytes(half, "big"), "p and q must be primes"),
+        ):
+            with pytest.raises(InvalidKeyError, match=reason):
+                load_private_key(self.scheme, p + wrong + hs)
 
 
 class TestPaillier2048(PaillierContract):
