@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgpack
 
@@ -51,7 +51,7 @@ class TransportError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions with keyword arguments do not survive pickling by default.
-        return _transport_error, (type(self), str(self), self.status, self.problem)
+        return _transport_error, (type(self), str(self), self.status, self.problem), self.__dict__
 
 
 class ReportRejectedError(TransportError):
@@ -348,7 +348,7 @@ class InProcessTransport(Transport):
         environ = {
             "REQUEST_METHOD": method,
             "SCRIPT_NAME": "",
-            "PATH_INFO": parts.path,
+            "PATH_INFO": unquote(parts.path, "latin-1"),
             "QUERY_STRING": parts.query,
             "SERVER_NAME": self._host,
             "SERVER_PORT": "80",
