@@ -1,1 +1,68 @@
 """Rerandomizable public-key encryption: one interface, one file per scheme; this is the registry."""
+
+import importlib
+import random
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from panprivacy.encryption.interface import PrivateKey, PublicKey
+from panprivacy.errors import FieldError
+
+DEFAULT_SCHEME = "elgamal-secp256k1"
+
+
+class _Schemes(Mapping[str, type[PrivateKey]]):
+    """Name → private key class. A scheme's libraries load when it is first asked for.
+
+    Devices and servers without Paillier need neither gmpy2 nor phe (GPLv3).
+    """
+
+    _LOCATIONS: ClassVar = {
+        DEFAULT_SCHEME: ("elgamal", "ElGamalPrivateKey"),
+        "paillier-2048": ("paillier", "Paillier2048PrivateKey"),
+        "paillier-3072": ("paillier", "Paillier3072PrivateKey"),
+    }
+
+    def __getitem__(self, scheme: str) -> type[PrivateKey]:
+        module, name = self._LOCATIONS[scheme]
+        found: type[PrivateKey] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        return found
+
+    def __contains__(self, scheme: object) -> bool:
+        return scheme in self._LOCATIONS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._LOCATIONS)
+
+    def __len__(self) -> int:
+        return len(self._LOCATIONS)
+
+
+SCHEMES: Mapping[str, type[PrivateKey]] = _Schemes()
+"""Registered name → private key class; its `public_key_class` is the other half."""
+
+
+def _scheme(name: object) -> type[PrivateKey]:
+    if not isinstance(name, str) or name not in SCHEMES:
+        raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {name!r}")
+    return SCHEMES[name]
+
+
+def generate_private_key(scheme: str, random_source: random.Random) -> PrivateKey:
+    """A fresh key pair of a registered scheme; FieldError for an unknown one."""
+    return _scheme(scheme).generate(random_source)
+
+
+def load_public_key(members: Mapping[str, str]) -> PublicKey:
+    """Inverse of `PublicKey.to_json`, in the flavour for real devices.
+
+    Raises:
+        FieldError: `members["scheme"]` is missing or unknown.
+        InvalidKeyError: the rest is malformed.
+    """
+    return _scheme(members.get("scheme")).public_key_class.from_json(members)
+
+
+def load_private_key(scheme: str, encoded: bytes) -> PrivateKey:
+    """Inverse of `PrivateKey.to_bytes`. Raises FieldError (unknown scheme) or InvalidKeyError."""
+    return _scheme(scheme).from_bytes(encoded)

@@ -8,7 +8,10 @@ objects are opaque to callers: they come from `PublicKey.parse`, `encrypt`,
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
+
+MAX_ALLOWED_WIDTH = 2**20
+"""Widest range of plaintexts that `PrivateKey.decrypt` accepts."""
 
 
 class InvalidCiphertextError(ValueError):
@@ -40,7 +43,13 @@ class Ciphertext(ABC):
 
 
 class PublicKey(ABC):
-    """Everything that needs no secret. Safe to share between threads and processes."""
+    """Everything that needs no secret. Safe to share between threads and processes.
+
+    A public key handed out by this package is the flavour for real devices: operations on
+    secrets avoid secret-dependent branches and table look-ups as far as the underlying
+    library can, and the object remembers nothing about what it encrypted. `with_tables`
+    is the opt-in to the faster flavour. Pickling yields the flavour for devices.
+    """
 
     scheme: ClassVar[str]
     """Registered name, e.g. `elgamal-secp256k1`. Part of every serialized key."""
@@ -56,9 +65,7 @@ class PublicKey(ABC):
     """
 
     @abstractmethod
-    def encrypt(
-        self, message: int, random_source: random.Random, *, rerandomizations: int = 0
-    ) -> Ciphertext:
+    def encrypt(self, message: int, random_source: random.Random, *, rerandomizations: int = 0) -> Ciphertext:
         """Φ^t(Enc(message)) with t = `rerandomizations`.
 
         Args:
@@ -90,6 +97,15 @@ class PublicKey(ABC):
         """
 
     @abstractmethod
+    def with_tables(self) -> Self:
+        """The same key with precomputed tables: same results, faster, not constant-time.
+
+        For servers, simulators and benchmarks only: which table entries are read depends on
+        the randomness, and messages may be remembered in caches. A scheme without tables
+        returns itself.
+        """
+
+    @abstractmethod
     def to_json(self) -> dict[str, str]:
         """Serialized form: `scheme` and the scheme's own members, all strings."""
 
@@ -98,9 +114,14 @@ class PublicKey(ABC):
     def from_json(cls, members: Mapping[str, str]) -> Self:
         """Inverse of `to_json`. Raises InvalidKeyError for anything malformed or unknown."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_json, (self.to_json(),)
+
 
 class PrivateKey(ABC):
-    """The secret half. `repr` never shows it."""
+    """The secret half. `repr` never shows it, and it does not pickle."""
+
+    public_key_class: ClassVar[type[PublicKey]]
 
     @property
     @abstractmethod
@@ -112,10 +133,11 @@ class PrivateKey(ABC):
 
         Args:
             ciphertext: as parsed by this key's public key.
-            allowed: the plaintexts to accept, step 1, at most 2**20 wide.
+            allowed: the plaintexts to accept, step 1, not empty, at most 2**20 wide.
 
         Raises:
             ValueOutOfRangeError: the plaintext is not in `allowed`.
+            ValueError: `allowed` is not such a range.
         """
 
     @abstractmethod
@@ -134,3 +156,40 @@ class PrivateKey(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} (secret)>"
+
+    def __reduce__(self) -> NoReturn:
+        # A pickle is an unencrypted copy of the key in whatever queue or cache it lands.
+        raise TypeError("private keys do not pickle; seal `to_bytes()` instead")
+
+
+def require_decryptable(allowed: range) -> None:
+    """Raise ValueError unless `allowed` is a range that `PrivateKey.decrypt` accepts."""
+    if allowed.step != 1 or not 0 < len(allowed) <= MAX_ALLOWED_WIDTH:
+        raise ValueError(f"allowed must have step 1 and 1 to {MAX_ALLOWED_WIDTH} values, not {allowed!r}")
+
+
+def require_rerandomizations(rerandomizations: int, maximum: int | None = None) -> None:
+    """Raise ValueError unless 0 ≤ `rerandomizations` (≤ `maximum`)."""
+    if rerandomizations < 0 or (maximum is not None and rerandomizations > maximum):
+        bound = "" if maximum is None else f" and at most {maximum}"
+        raise ValueError(f"rerandomizations must be at least 0{bound}, not {rerandomizations}")
+
+
+def require_members(members: Mapping[str, str], scheme: str, names: Sequence[str]) -> None:
+    """Raise InvalidKeyError unless `members` is a serialized key of `scheme` with exactly these strings."""
+    if members.get("scheme") != scheme:
+        raise InvalidKeyError(f"this is a key of scheme {members.get('scheme')!r}, not {scheme!r}")
+    expected = {"scheme", *names}
+    if set(members) != expected:
+        raise InvalidKeyError(f"a {scheme} key has the members {sorted(expected)}, not {sorted(members)}")
+    for name in names:
+        if not isinstance(members[name], str):
+            raise InvalidKeyError(f"member {name!r} must be a string")
+
+
+def hexadecimal(members: Mapping[str, str], name: str, length: int) -> bytes:
+    """Decode a member of exactly `length` bytes in lower-case hexadecimal: one spelling per key."""
+    text = members[name]
+    if len(text) != 2 * length or not set(text) <= set("0123456789abcdef"):
+        raise InvalidKeyError(f"member {name!r} must be {2 * length} lower-case hexadecimal digits")
+    return bytes.fromhex(text)

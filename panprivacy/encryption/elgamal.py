@@ -1,0 +1,394 @@
+"""Lifted ElGamal on secp256k1: the default scheme.
+
+With generator G, private key x and public key H = x·G, an encryption of the integer m
+with randomness r is (r·G, r·H + m·G). Sums and multiples of ciphertexts encrypt sums and
+multiples of plaintexts. Decryption finds m by search and is possible only in a known
+small range (Cramer, Gennaro, Schoenmakers 1997). Group arithmetic is libsecp256k1's.
+
+(G, H + m·G) is a valid encryption of m that anyone can write down, its randomness being
+1. So a fresh encryption is a rerandomization of that public *source*, and encrypting,
+replacing and rerandomizing are one path: choose a source, add a random multiple of (G, H).
+
+libsecp256k1 cannot represent the point at infinity. It arises where a multiple is by 0 or
+points cancel; each such place below says what it does instead.
+"""
+
+import functools
+import itertools
+import operator
+import random
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, Self
+
+from coincurve import PublicKey as CurvePoint
+from coincurve._libsecp256k1 import ffi, lib
+from coincurve.context import GLOBAL_CONTEXT
+from coincurve.flags import EC_COMPRESSED
+
+from panprivacy.encryption.interface import (
+    Ciphertext,
+    InvalidCiphertextError,
+    InvalidKeyError,
+    PrivateKey,
+    PublicKey,
+    ValueOutOfRangeError,
+    hexadecimal,
+    require_decryptable,
+    require_members,
+    require_rerandomizations,
+)
+
+GROUP_ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
+"""Order of secp256k1, a prime (SEC 2, section 2.4.1)."""
+
+POINT_BYTES = 33
+SCALAR_BYTES = 32
+
+_WINDOW_SIZE = 256
+_WINDOWS = SCALAR_BYTES
+
+_BLOCK = 2**15
+"""Plaintexts that one look-up of the decryption search covers; bounds its memory to some 6 MB."""
+
+_REMEMBERED_SOURCES = 4096
+
+_Point = Any
+"""A libsecp256k1 public key (`secp256k1_pubkey *`): a point that is not at infinity."""
+
+
+def _combine(points: Sequence[_Point]) -> _Point | None:
+    """The sum of one or more points; None where it is the point at infinity."""
+    total = ffi.new("secp256k1_pubkey *")
+    if lib.secp256k1_ec_pubkey_combine(GLOBAL_CONTEXT.ctx, total, points, len(points)):
+        return total
+    return None
+
+
+def _serialize(point: _Point) -> bytes:
+    encoded = ffi.new("unsigned char[33]")
+    length = ffi.new("size_t *", POINT_BYTES)
+    # Affine: projective coordinates would tell a point's history.
+    lib.secp256k1_ec_pubkey_serialize(GLOBAL_CONTEXT.ctx, encoded, length, point, EC_COMPRESSED)
+    return bytes(ffi.buffer(encoded))
+
+
+def _parse(encoded: bytes) -> _Point | None:
+    """The point, or None where `encoded` is not the encoding of one."""
+    point = ffi.new("secp256k1_pubkey *")
+    if lib.secp256k1_ec_pubkey_parse(GLOBAL_CONTEXT.ctx, point, encoded, len(encoded)):
+        return point
+    return None
+
+
+def _scalar(value: int) -> bytes:
+    return (value % GROUP_ORDER).to_bytes(SCALAR_BYTES, "big")
+
+
+def _draw_scalar(random_source: random.Random) -> int:
+    """Uniform on 1..q−1.
+
+    Rejection makes it exact; 256 uniform bits taken modulo q would be 1.3·2^−128 away from
+    uniform. How often it repeats (2^−128 of the time) says nothing about the accepted value.
+    """
+    while True:
+        value = random_source.getrandbits(8 * SCALAR_BYTES)
+        if 0 < value < GROUP_ORDER:
+            return value
+
+
+def _multiply_generator(scalar: bytes) -> _Point:
+    """scalar·G, constant-time. `scalar` is not 0."""
+    return CurvePoint.from_valid_secret(scalar).public_key
+
+
+@ffi.callback("int(unsigned char *, const unsigned char *, const unsigned char *, void *)")  # type: ignore[untyped-decorator]  # cffi is untyped
+def _copy_coordinates(output: Any, x: Any, y: Any, _data: Any) -> int:
+    ffi.memmove(output, x, SCALAR_BYTES)
+    ffi.memmove(output + SCALAR_BYTES, y, SCALAR_BYTES)
+    return 1
+
+
+def _multiply(point: _Point, scalar: bytes) -> _Point:
+    """scalar·point, constant-time. `scalar` is not 0.
+
+    Diffie-Hellman is libsecp256k1's only constant-time multiplication of an arbitrary
+    point (`secp256k1_ec_pubkey_tweak_mul` is not); its hash is replaced by the identity.
+    """
+    encoded = ffi.new("unsigned char[65]")
+    encoded[0] = 4
+    if not lib.secp256k1_ecdh(GLOBAL_CONTEXT.ctx, encoded + 1, point, scalar, _copy_coordinates, ffi.NULL):
+        raise ArithmeticError("libsecp256k1 refused a scalar multiplication")
+    product = ffi.new("secp256k1_pubkey *")
+    if not lib.secp256k1_ec_pubkey_parse(GLOBAL_CONTEXT.ctx, product, encoded, 65):
+        raise ArithmeticError("libsecp256k1 returned a product that is not on the curve")
+    return product
+
+
+class _FixedBaseTable:
+    """T_j[d] = (d + 1)·2^{8j}·P for j = 0..31 and d = 0..255: 8192 points, about 1.5 MB.
+
+    The +1 keeps infinity out of the table; `points` takes the surplus Σ 2^{8j} off the scalar.
+    """
+
+    SURPLUS = sum(_WINDOW_SIZE**j for j in range(_WINDOWS))
+
+    def __init__(self, point: _Point) -> None:
+        # One allocation; the rows point into it, so it must live as long as they do.
+        self._memory = ffi.new("secp256k1_pubkey[]", _WINDOWS * _WINDOW_SIZE)
+        self._rows: list[list[_Point]] = []
+        base = point
+        for window in range(_WINDOWS):
+            row = [self._memory + window * _WINDOW_SIZE + digit for digit in range(_WINDOW_SIZE)]
+            row[0][0] = base[0]
+            for previous, entry in itertools.pairwise(row):
+                # No multiple of P by 1..2^256 other than q is at infinity, and none here is q.
+                lib.secp256k1_ec_pubkey_combine(GLOBAL_CONTEXT.ctx, entry, [previous, base], 2)
+            self._rows.append(row)
+            base = row[-1]
+
+    def points(self, scalar: int) -> list[_Point]:
+        """32 points whose sum is scalar·P."""
+        digits = ((scalar - self.SURPLUS) % GROUP_ORDER).to_bytes(SCALAR_BYTES, "little")
+        return list(map(operator.getitem, self._rows, digits))
+
+
+@functools.cache
+def _generator_table() -> _FixedBaseTable:
+    return _FixedBaseTable(_multiply_generator(_scalar(1)))
+
+
+class _Masks(Protocol):
+    """How r·G and r·H are made, each as points to be summed."""
+
+    def points(self, scalar: int) -> tuple[list[_Point], list[_Point]]: ...
+
+
+class _ConstantTimeMasks:
+    def __init__(self, public_point: _Point) -> None:
+        self._public_point = public_point
+
+    def points(self, scalar: int) -> tuple[list[_Point], list[_Point]]:
+        encoded = _scalar(scalar)
+        return [_multiply_generator(encoded)], [_multiply(self._public_point, encoded)]
+
+
+class _TableMasks:
+    def __init__(self, public_point: _Point) -> None:
+        self._generator = _generator_table()
+        self._public = _FixedBaseTable(public_point)
+
+    def points(self, scalar: int) -> tuple[list[_Point], list[_Point]]:
+        return self._generator.points(scalar), self._public.points(scalar)
+
+
+class ElGamalCiphertext(Ciphertext):
+    """(r·G, r·H + m·G), neither at infinity; encoded as two compressed points."""
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: _Point, second: _Point) -> None:
+        self.first = first
+        self.second = second
+
+    @classmethod
+    def parse(cls, encoded: bytes) -> Self:
+        """Decode 66 bytes; raises InvalidCiphertextError."""
+        if len(encoded) != 2 * POINT_BYTES:
+            raise InvalidCiphertextError(f"a ciphertext has {2 * POINT_BYTES} bytes, not {len(encoded)}")
+        first, second = _parse(encoded[:POINT_BYTES]), _parse(encoded[POINT_BYTES:])
+        if first is None or second is None:
+            raise InvalidCiphertextError("not two compressed points of secp256k1")
+        return cls(first, second)
+
+    def __bytes__(self) -> bytes:
+        return _serialize(self.first) + _serialize(self.second)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).parse, (bytes(self),)
+
+
+def _own(ciphertext: Ciphertext) -> ElGamalCiphertext:
+    if not isinstance(ciphertext, ElGamalCiphertext):
+        raise TypeError(f"expected an ElGamalCiphertext, not {type(ciphertext).__name__}")
+    return ciphertext
+
+
+class ElGamalPublicKey(PublicKey):
+    """H = x·G. The plaintext space is the integers modulo the group's order.
+
+    Without tables, the scalar multiplications are constant-time in libsecp256k1; Python's
+    own handling of the 256-bit scalar around them is not under our control. Encrypting 0 or
+    1 takes the time of a rerandomization; any other message one more multiplication.
+    """
+
+    scheme = "elgamal-secp256k1"
+    ciphertext_bytes = 2 * POINT_BYTES
+    # Both have uniform r, up to a statistical distance of 2^-255 (values that give infinity are left out).
+    rerandomized_is_fresh = True
+
+    def __init__(self, point: _Point, *, tables: bool = False) -> None:
+        self._point = point
+        self._tables = tables
+        self._masks: _Masks = _TableMasks(point) if tables else _ConstantTimeMasks(point)
+        # Fixed in advance without tables: a cache that grew would tell whoever sees the
+        # device's memory which messages it has encrypted.
+        self._sources = {message: self._make_source(message) for message in (0, 1)}
+
+    def _make_source(self, message: int) -> ElGamalCiphertext:
+        """(G, H + message·G)."""
+        generator = _multiply_generator(_scalar(1))
+        if message % GROUP_ORDER == 0:
+            return ElGamalCiphertext(generator, self._point)
+        second = _combine([self._point, _multiply_generator(_scalar(message))])
+        if second is None:
+            raise InvalidKeyError(f"the private key of this public key is {-message}: anyone can guess it")
+        return ElGamalCiphertext(generator, second)
+
+    def _source(self, message: int) -> ElGamalCiphertext:
+        source = self._sources.get(message)
+        if source is None:
+            source = self._make_source(message)
+            if self._tables and len(self._sources) < _REMEMBERED_SOURCES:
+                self._sources[message] = source
+        return source
+
+    def encrypt(
+        self, message: int, random_source: random.Random, *, rerandomizations: int = 0
+    ) -> ElGamalCiphertext:
+        require_rerandomizations(rerandomizations)
+        return self.rerandomize(self._source(message), random_source)
+
+    def rerandomize(self, ciphertext: Ciphertext, random_source: random.Random) -> ElGamalCiphertext:
+        source = _own(ciphertext)
+        while True:
+            generator_part, public_part = self._masks.points(_draw_scalar(random_source))
+            first = _combine([source.first, *generator_part])
+            second = _combine([source.second, *public_part])
+            # At infinity for one scalar each, whatever the source: probability 2^-255; draw again.
+            if first is not None and second is not None:
+                return ElGamalCiphertext(first, second)
+
+    def add(self, ciphertexts: Sequence[Ciphertext]) -> ElGamalCiphertext:
+        """See `PublicKey.add`.
+
+        Where a half of the sum is at infinity (a ciphertext plus its own negative, say), the sum
+        is shifted by a public encryption of zero, k·(G, H). Each half excludes one k modulo the
+        group's order, so one of k = 0, 1, 2 always serves.
+        """
+        if not ciphertexts:
+            raise ValueError("a sum needs at least one ciphertext")
+        firsts = [_own(ciphertext).first for ciphertext in ciphertexts]
+        seconds = [_own(ciphertext).second for ciphertext in ciphertexts]
+        zero = self._sources[0]
+        while True:
+            first, second = _combine(firsts), _combine(seconds)
+            if first is not None and second is not None:
+                return ElGamalCiphertext(first, second)
+            firsts.append(zero.first)
+            seconds.append(zero.second)
+
+    def scale(self, ciphertext: Ciphertext, factor: int) -> ElGamalCiphertext:
+        """See `PublicKey.scale`. ValueError where `factor` is a multiple of the group's order."""
+        if factor % GROUP_ORDER == 0:
+            raise ValueError("factor must not be 0: encrypt 0 instead")
+        own, scalar = _own(ciphertext), _scalar(factor)
+        # The order is prime: no other multiple of a point is at infinity.
+        return ElGamalCiphertext(_multiply(own.first, scalar), _multiply(own.second, scalar))
+
+    def parse(self, encoded: bytes) -> ElGamalCiphertext:
+        return ElGamalCiphertext.parse(encoded)
+
+    def with_tables(self) -> Self:
+        return self if self._tables else type(self)(self._point, tables=True)
+
+    def to_json(self) -> dict[str, str]:
+        return {"scheme": self.scheme, "point": _serialize(self._point).hex()}
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, str]) -> Self:
+        require_members(members, cls.scheme, ["point"])
+        point = _parse(hexadecimal(members, "point", POINT_BYTES))
+        if point is None:
+            raise InvalidKeyError("member 'point' is not a compressed point of secp256k1")
+        return cls(point)
+
+
+class _Multiples:
+    """encoding of d·G → d for d = 1, 2, …, growing on demand, shared by all keys and ranges."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._generator = _multiply_generator(_scalar(1))
+        self._last = self._generator
+        self._logarithms = {_serialize(self._generator): 1}
+
+    def up_to(self, maximum: int) -> dict[bytes, int]:
+        """A table that holds at least d = 1..maximum."""
+        if len(self._logarithms) < maximum:
+            with self._lock:
+                for logarithm in range(len(self._logarithms) + 1, maximum + 1):
+                    self._last = _combine([self._last, self._generator])
+                    self._logarithms[_serialize(self._last)] = logarithm
+        return self._logarithms
+
+
+_multiples = _Multiples()
+
+
+@functools.lru_cache(maxsize=256)
+def _blocks(start: int, stop: int) -> tuple[tuple[int, tuple[_Point, ...]], ...]:
+    """(low, (−low·G,)) for low = start, start + _BLOCK, …; no point where low·G is at infinity."""
+    return tuple(
+        (low, (_multiply_generator(_scalar(-low)),) if low % GROUP_ORDER else ())
+        for low in range(start, stop, _BLOCK)
+    )
+
+
+class ElGamalPrivateKey(PrivateKey):
+    """x with 0 < x < q.
+
+    Decryption multiplies by x in constant time (whoever sends reports chooses the points).
+    The search for the plaintext is not: its time tells the block of 2^15 it was found in.
+    """
+
+    public_key_class: ClassVar[type[PublicKey]] = ElGamalPublicKey
+
+    def __init__(self, secret: bytes) -> None:
+        value = int.from_bytes(secret, "big")
+        if len(secret) != SCALAR_BYTES or not 0 < value < GROUP_ORDER:
+            raise InvalidKeyError(f"a private key is {SCALAR_BYTES} bytes, not 0 and below the group's order")
+        self._secret = secret
+        self._negated = _scalar(-value)
+        self._public_key = ElGamalPublicKey(_multiply_generator(secret))
+
+    @property
+    def public_key(self) -> ElGamalPublicKey:
+        return self._public_key
+
+    def decrypt(self, ciphertext: Ciphertext, allowed: range) -> int:
+        require_decryptable(allowed)
+        own = _own(ciphertext)
+        points = (own.second, _multiply(own.first, self._negated))
+        logarithms = _multiples.up_to(min(len(allowed), _BLOCK) - 1)
+        for low, offset in _blocks(allowed.start, allowed.stop):
+            difference = _combine([*points, *offset])
+            if difference is None:  # (m − low)·G is at infinity: m is low
+                return low
+            logarithm = logarithms.get(_serialize(difference))
+            if logarithm is not None:
+                if low + logarithm in allowed:
+                    return low + logarithm
+                break
+        raise ValueOutOfRangeError(f"the plaintext is not in {allowed.start}..{allowed.stop - 1}")
+
+    def to_bytes(self) -> bytes:
+        return self._secret
+
+    @classmethod
+    def from_bytes(cls, encoded: bytes) -> Self:
+        return cls(encoded)
+
+    @classmethod
+    def generate(cls, random_source: random.Random) -> Self:
+        return cls(_scalar(_draw_scalar(random_source)))
