@@ -1,0 +1,234 @@
+"""A real device: one recipe, one state file, one report.
+
+The file is replaced as a whole after every step, so a device that loses power at any
+instant has taken its step or has not. Whoever reads the file before and after every
+step sees only ciphertexts that all change each time.
+"""
+
+import random
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self, TypeVar
+
+from devices_sim.algorithm import (
+    ClientAlgorithm,
+    DeviceError,
+    DeviceState,
+    ParticipationOverError,
+    Phase,
+    WrongStepError,
+    wire_report,
+)
+from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
+from devices_sim.storage import AtomicFile
+from devices_sim.transport import Delivery, ServedRecipe, Transport
+
+T = TypeVar("T")
+
+
+class AlreadyJoinedError(DeviceError):
+    """There is a state file already; joining again would toss the sampling coin again."""
+
+
+class NotJoinedError(DeviceError):
+    """There is no state file."""
+
+
+class RecipeRefusedError(DeviceError):
+    """A verified recipe that this device does not take part in: closed, or for simulated devices."""
+
+
+class Device:
+    """One device's part in one recipe. Use it as a context manager: it holds a lock on its file.
+
+    Made by `join` (once) or `open` (every later time). Not safe to share between threads. After an
+    error from the file system the object refuses to go on; open the file again, which has the state
+    before or after the operation.
+    """
+
+    def __init__(self, file: AtomicFile, live: LiveState, random_source: random.Random) -> None:
+        self._file = file
+        self._enrolment = live.enrolment
+        self._state = live.state
+        self._random_source = random_source
+        self._usable = True
+        self.recipe = live.recipe
+        self._algorithm = ClientAlgorithm(live.recipe)
+
+    @classmethod
+    def join(
+        cls,
+        path: Path,
+        served: ServedRecipe,
+        *,
+        verification_key: bytes,
+        server: str = "",
+        simulation: bool = False,
+        random_source: random.Random | None = None,
+    ) -> Self:
+        """Verify a recipe, toss the sampling coin, and write the first state.
+
+        Args:
+            path: the state file to be; its directory must exist.
+            served: the recipe as fetched.
+            verification_key: the server's Ed25519 key (32 bytes), pinned beforehand.
+            server: the server's address, kept in the file for `send`'s caller.
+            simulation: whether this device is a simulated one.
+            random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
+
+        Raises:
+            RecipeVerificationError: identifier or signature does not hold.
+            RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
+            AlreadyJoinedError: `path` exists.
+            StateFileBusyError: another process has it open.
+        """
+        enrolment = Enrolment(served, verification_key, server)
+        recipe = enrolment.verified_recipe()
+        if recipe.simulation and not simulation:
+            raise RecipeRefusedError("this recipe is for simulated devices")
+        if simulation and not recipe.simulation:
+            raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
+        if served.status == "closed":
+            raise RecipeRefusedError("this recipe is closed")
+        source = secrets.SystemRandom() if random_source is None else random_source
+
+        def start(content: bytes | None, file: AtomicFile) -> Self:
+            if content is not None:
+                raise AlreadyJoinedError(f"{path} exists: this device has joined already")
+            state = ClientAlgorithm(recipe).start(source)
+            file.replace(encode(enrolment, state))
+            return cls(file, LiveState(enrolment, recipe, state), source)
+
+        return _with_file(path, start)
+
+    @classmethod
+    def open(cls, path: Path, *, random_source: random.Random | None = None) -> Self:
+        """Go on from the state file.
+
+        Raises:
+            NotJoinedError: there is none.
+            ParticipationOverError: the file says that this device is done.
+            ForeignStateError, DamagedStateError: the file is not a state file, or is damaged.
+            StateFileBusyError: another process has it open.
+        """
+        source = secrets.SystemRandom() if random_source is None else random_source
+
+        def resume(content: bytes | None, file: AtomicFile) -> Self:
+            if content is None:
+                raise NotJoinedError(f"{path} does not exist: this device has not joined")
+            live = decode(content)
+            if isinstance(live, DoneState):
+                raise ParticipationOverError(f"this device is done with recipe {live.identifier}")
+            return cls(file, live, source)
+
+        return _with_file(path, resume)
+
+    @property
+    def phase(self) -> Phase:
+        """Where the device stands."""
+        return self._state.phase
+
+    @property
+    def steps_taken(self) -> int:
+        """The public step counter, 0..T."""
+        return self._state.step
+
+    @property
+    def server(self) -> str:
+        """The server's address, as given to `join`."""
+        return self._enrolment.server
+
+    def step(self, event: bool, *, number: int | None = None) -> None:
+        """Take the next time step.
+
+        Args:
+            event: whether the event occurred in this step, once or more often.
+            number: the step (1..T) that the caller believes it to be; not checked where None.
+
+        Raises:
+            WrongStepError: it is not step `number`'s turn, or all steps have been taken.
+        """
+        self._require_usable()
+        following = self._state.step + 1
+        if number is not None and number != following:
+            raise WrongStepError(f"step {number} is out of turn: the next step is {following}")
+        self._become(self._algorithm.step(self._state, event, self._random_source))
+
+    def catch_up(self, step: int) -> None:
+        """Take all steps up to and including `step`, without events: the device was off.
+
+        Raises:
+            WrongStepError: `step` lies before the steps taken, or beyond T.
+        """
+        self._require_usable()
+        if not self._state.step <= step <= self.recipe.parameters.steps:
+            raise WrongStepError(
+                f"cannot catch up to step {step}: it must be at least {self._state.step} (taken already) "
+                f"and at most {self.recipe.parameters.steps}"
+            )
+        state = self._state
+        while state.step < step:
+            state = self._algorithm.step(state, False, self._random_source)
+        if state is not self._state:
+            self._become(state)
+
+    def finish(self) -> None:
+        """Make the report, after step T, and store it in place of the counters. Once made, it stays:
+        two reports with different coins would tell more than one.
+
+        Raises:
+            WrongStepError: before step T.
+        """
+        self._require_usable()
+        if self._state.phase is not Phase.REPORTED:
+            self._become(self._algorithm.finish(self._state, self._random_source))
+
+    def send(self, transport: Transport) -> Delivery | None:
+        """Send the report, which is made first if need be; repeat until it returns.
+
+        Returns:
+            how it was delivered; None for a device that was not sampled. The file then says only
+            that the device is done.
+
+        Raises:
+            TransportError: not delivered; the same report stays for another attempt.
+            WrongStepError: before step T.
+        """
+        self.finish()
+        if self._state.phase is Phase.DONE:
+            return None
+        delivery = transport.submit(self.recipe.identifier, wire_report(self._state))
+        self._become(DeviceState(phase=Phase.DONE, step=self._state.step))
+        return delivery
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._usable = False
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _require_usable(self) -> None:
+        if not self._usable:
+            raise DeviceError("this device is closed; open its state file again")
+
+    def _become(self, state: DeviceState) -> None:
+        # Until the file is known to hold the new state, this object may not act on either.
+        self._usable = False
+        self._file.replace(encode(self._enrolment, state))
+        self._state = state
+        self._usable = True
+
+
+def _with_file(path: Path, use: Callable[[bytes | None, AtomicFile], T]) -> T:
+    file = AtomicFile(path)
+    try:
+        return use(file.read(), file)
+    except BaseException:
+        file.close()
+        raise

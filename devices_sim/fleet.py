@@ -1,0 +1,287 @@
+"""Fleets of simulated devices: many reports per second, over the same API as real ones.
+
+A device that nobody intrudes upon is indistinguishable from one that only ever made its last
+state; a *lazy* fleet (the default) computes just that. An *eager* fleet takes every step of
+every device, as a real one does, and is the reference.
+"""
+
+import contextlib
+import functools
+import hashlib
+import random
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from devices_sim.algorithm import NONCE_BYTES, ClientAlgorithm, Phase, wire_report
+from devices_sim.client import RecipeRefusedError
+from devices_sim.transport import (
+    BATCH_REPORTS,
+    HttpTransport,
+    ServedRecipe,
+    Transport,
+    TransportError,
+    WireReport,
+)
+from devices_sim.workers import WorkerError, run_workers
+from devices_sim.workloads import Bucket, Workload
+from panprivacy.errors import FieldError
+from panprivacy.parameters import Description
+from panprivacy.recipe import Recipe
+
+BATCH_BYTES = 8 * 1024 * 1024
+PROCESSES = Description(label="Processes", help="Number of processes.", minimum=1, maximum=256)
+
+TransportFactory = Callable[[], Transport]
+
+
+class FleetError(Exception):
+    """A fleet that could not deliver all its reports.
+
+    Attributes:
+        problem: the server's problem document, where it gave one, else empty.
+    """
+
+    def __init__(self, message: str, problem: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.problem = problem or {}
+
+
+@dataclass(kw_only=True)
+class FleetResult:
+    """What a fleet did, or has done so far.
+
+    Attributes:
+        devices: devices of the workload.
+        sampled: those whose sampling coin let them take part; each made one report.
+        accepted: reports that the server stored.
+        rejected: the others, by reason.
+        devices_by_count: count -> number of devices with it, over all devices, sampled or not.
+        device_seconds: time spent making reports, added up over processes, reading the workload included.
+        submit_seconds: time spent encoding batches and waiting for answers, added up over processes.
+        elapsed_seconds: wall-clock time of the whole, start of processes included. With p
+            processes, device_seconds + submit_seconds is at most about p times this.
+    """
+
+    devices: int = 0
+    sampled: int = 0
+    accepted: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    devices_by_count: Counter[int] = field(default_factory=Counter)
+    device_seconds: float = 0.0
+    submit_seconds: float = 0.0
+    elapsed_seconds: float = 0.0
+
+    def add(self, other: "FleetResult") -> None:
+        """Take in what another process or bucket did; `elapsed_seconds` stays."""
+        self.devices += other.devices
+        self.sampled += other.sampled
+        self.accepted += other.accepted
+        self.rejected += other.rejected
+        self.devices_by_count += other.devices_by_count
+        self.device_seconds += other.device_seconds
+        self.submit_seconds += other.submit_seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetPlan:
+    """All that a process needs to run its share. Picklable.
+
+    Attributes are those of `run_fleet`.
+    """
+
+    served: ServedRecipe
+    verification_key: bytes
+    transport_factory: TransportFactory
+    steps: int
+    seed: int | None
+    eager: bool
+
+    def verified_recipe(self) -> Recipe:
+        """The recipe; raises as `run_fleet` does."""
+        recipe = Recipe.verified(
+            self.served.document,
+            self.served.identifier,
+            self.served.signature,
+            Ed25519PublicKey.from_public_bytes(self.verification_key),
+        )
+        if not recipe.simulation:
+            raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
+        if self.steps > recipe.parameters.steps:
+            raise FieldError(
+                "steps", f"of the workload must be at most the recipe's {recipe.parameters.steps}, not {self.steps}"
+            )
+        return recipe
+
+
+def run_fleet(
+    *,
+    served: ServedRecipe,
+    verification_key: bytes,
+    workload: Workload,
+    transport: str | TransportFactory,
+    seed: int | None = None,
+    eager: bool = False,
+    processes: int = 1,
+    progress: Callable[[FleetResult], None] | None = None,
+) -> FleetResult:
+    """Let every device of a workload take part in a simulation recipe.
+
+    Args:
+        served: the recipe as fetched; verified here and again in every process.
+        verification_key: the server's Ed25519 key, 32 bytes.
+        workload: devices and events; its steps must not exceed the recipe's.
+        transport: the server's address, or what makes a transport to it (picklable where
+            `processes` > 1).
+        seed: repeats the same coins and noise whatever the number of processes; None for
+            `secrets.SystemRandom()`. For simulations only: whoever knows the seed can decrypt
+            every report.
+        eager: take every step instead of only the last state.
+        processes: 1 works in this process.
+        progress: called in this process, after every bucket, with the result so far (not a copy).
+
+    Returns:
+        the result; reports that the server rejected one by one are counted there.
+
+    Raises:
+        RecipeVerificationError: identifier or signature does not hold.
+        RecipeRefusedError: not a recipe for simulations.
+        FieldError: `processes`, or the workload's steps.
+        FleetError: the server refused a batch or could not be reached, or a process failed. The
+            other processes have been stopped; what was accepted stays accepted.
+    """
+    processes = PROCESSES.check("processes", int, processes)
+    started = time.monotonic()
+    plan = FleetPlan(
+        served=served,
+        verification_key=verification_key,
+        transport_factory=functools.partial(HttpTransport, transport) if isinstance(transport, str) else transport,
+        steps=workload.steps,
+        seed=seed,
+        eager=eager,
+    )
+    plan.verified_recipe()
+    total = FleetResult()
+    if processes == 1:
+        results = run_share(plan, workload.buckets)
+    else:
+        results = run_workers(functools.partial(run_share, plan), workload.buckets, processes)
+    try:
+        # Closed at once, not when the garbage is collected: that stops the processes.
+        with contextlib.closing(results):
+            for result in results:
+                total.add(result)
+                total.elapsed_seconds = time.monotonic() - started
+                if progress is not None:
+                    progress(total)
+    except TransportError as error:
+        raise FleetError(f"the reports could not be delivered: {error}", error.problem) from error
+    except WorkerError as error:
+        raise FleetError(str(error)) from error
+    return total
+
+
+def run_share(plan: FleetPlan, buckets: Iterable[Bucket]) -> Generator[FleetResult, None, None]:
+    """Work through buckets in this process; yields what was done since the last yield.
+
+    Raises TransportError where a batch is not delivered.
+    """
+    recipe = plan.verified_recipe()
+    # Tables are not constant-time; nobody measures the time of a device that does not exist.
+    algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables())
+    make = _eager_report if plan.eager else _lazy_report
+    random_sources = _RandomSources(plan.seed)
+    with plan.transport_factory() as transport:
+        batcher = _Batcher(transport, recipe.identifier)
+        for bucket in buckets:
+            result = FleetResult()
+            started = time.monotonic()
+            submitting = batcher.seconds
+            for name, happened in bucket:
+                result.devices += 1
+                result.devices_by_count[len(happened)] += 1
+                report = make(algorithm, happened, random_sources.of(name))
+                if report is not None:
+                    result.sampled += 1
+                    batcher.add(report, result)
+            result.submit_seconds = batcher.seconds - submitting
+            result.device_seconds = time.monotonic() - started - result.submit_seconds
+            yield result
+        result = FleetResult()
+        submitting = batcher.seconds
+        batcher.flush(result)
+        result.submit_seconds = batcher.seconds - submitting
+        yield result
+
+
+def _lazy_report(
+    algorithm: ClientAlgorithm, happened: Set[int], random_source: random.Random
+) -> WireReport | None:
+    if not algorithm.is_sampled(random_source):
+        return None
+    report = algorithm.mechanism.report_of_count(algorithm.public_key, len(happened), random_source)
+    return WireReport(random_source.randbytes(NONCE_BYTES), tuple(map(bytes, report)))
+
+
+def _eager_report(
+    algorithm: ClientAlgorithm, happened: Set[int], random_source: random.Random
+) -> WireReport | None:
+    state = algorithm.start(random_source)
+    if state.phase is Phase.NOT_SAMPLED:
+        return None
+    for step in range(1, algorithm.steps + 1):
+        state = algorithm.step(state, step in happened, random_source)
+    return wire_report(algorithm.finish(state, random_source))
+
+
+class _RandomSources:
+    """One source for every device; seeded ones depend on the seed and the device's name only."""
+
+    def __init__(self, seed: int | None) -> None:
+        self._key = None if seed is None else hashlib.blake2b(str(seed).encode(), digest_size=32).digest()
+        self._source = (
+            secrets.SystemRandom() if seed is None else random.Random()  # noqa: S311  # seeded simulation
+        )
+
+    def of(self, device: str) -> random.Random:
+        """The device's source, valid until the next call."""
+        if self._key is not None:
+            digest = hashlib.blake2b(device.encode(), key=self._key, digest_size=32).digest()
+            self._source.seed(int.from_bytes(digest, "big"))
+        return self._source
+
+
+class _Batcher:
+    """Collects reports and submits them in batches."""
+
+    def __init__(self, transport: Transport, identifier: str) -> None:
+        self._transport = transport
+        self._identifier = identifier
+        self._reports: list[WireReport] = []
+        self._size = 0
+        self.seconds = 0.0
+
+    def add(self, report: WireReport, result: FleetResult) -> None:
+        size = report.size
+        if self._reports and self._size + size > BATCH_BYTES:
+            self.flush(result)
+        self._reports.append(report)
+        self._size += size
+        if len(self._reports) == BATCH_REPORTS:
+            self.flush(result)
+
+    def flush(self, result: FleetResult) -> None:
+        if not self._reports:
+            return
+        started = time.monotonic()
+        answer = self._transport.submit_batch(self._identifier, self._reports)
+        self.seconds += time.monotonic() - started
+        result.accepted += answer.accepted
+        result.rejected.update(rejection.reason for rejection in answer.rejected)
+        self._reports.clear()
+        self._size = 0

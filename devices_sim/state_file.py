@@ -1,0 +1,137 @@
+"""The bytes of a device's state file: version, checksum, canonical JSON.
+
+It holds the public recipe, the public step counter, and ciphertexts; no seed, no
+plaintext, no time. Its size depends on the recipe and the counter only.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import rfc8785
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
+from devices_sim.storage import StateFileError
+from devices_sim.transport import ServedRecipe
+from panprivacy.recipe import Recipe
+
+FORMAT = b"panapp-device-state-1\n"
+ANY_FORMAT = b"panapp-device-state-"
+CHECKSUM_BYTES = 32
+
+
+class ForeignStateError(StateFileError):
+    """Not a state file, or of a version that this program does not know."""
+
+
+class DamagedStateError(StateFileError):
+    """A state file whose content is not what was written."""
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """What a device joined, all of it public.
+
+    Attributes:
+        served: the recipe as the server handed it out.
+        verification_key: the pinned Ed25519 key, 32 bytes.
+        server: where to send the report, as the caller wants to remember it; may be empty.
+    """
+
+    served: ServedRecipe
+    verification_key: bytes
+    server: str
+
+    def verified_recipe(self) -> Recipe:
+        """The recipe; raises as `Recipe.verified` does."""
+        return Recipe.verified(
+            self.served.document,
+            self.served.identifier,
+            self.served.signature,
+            Ed25519PublicKey.from_public_bytes(self.verification_key),
+        )
+
+
+def encode(enrolment: Enrolment, state: DeviceState) -> bytes:
+    """The file's content. In phase `done` it says only that, and which recipe is done."""
+    members: dict[str, Any] = {"phase": state.phase.value, "recipe": enrolment.served.identifier}
+    if state.phase is not Phase.DONE:
+        members |= {
+            "document": enrolment.served.document,
+            "signature": _base64(enrolment.served.signature),
+            "verification_key": _base64(enrolment.verification_key),
+            "server": enrolment.server,
+            "step": state.step,
+            "ciphertexts": [_base64(bytes(ciphertext)) for ciphertext in state.ciphertexts],
+            "nonce": _base64(state.nonce),
+        }
+    body = rfc8785.dumps(members)
+    return FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
+
+
+@dataclass(frozen=True)
+class DoneState:
+    """A file that says only that the recipe `identifier` is done."""
+
+    identifier: str
+
+
+@dataclass(frozen=True)
+class LiveState:
+    """The content of any other state file."""
+
+    enrolment: Enrolment
+    recipe: Recipe
+    state: DeviceState
+
+
+def decode(content: bytes) -> LiveState | DoneState:
+    """Inverse of `encode`.
+
+    Raises:
+        ForeignStateError: not a state file of this version.
+        DamagedStateError: the checksum, the recipe or a ciphertext does not hold.
+    """
+    if not content.startswith(FORMAT):
+        version = " of this version" if content.startswith(ANY_FORMAT) else ""
+        raise ForeignStateError(f"this is not a device's state file{version}")
+    checksum, _, body = content[len(FORMAT) :].partition(b"\n")
+    body = body.removesuffix(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != checksum:
+        raise DamagedStateError("the state file is damaged: its checksum does not hold")
+    try:
+        members = json.loads(body)
+        if members["phase"] == Phase.DONE:
+            return DoneState(members["recipe"])
+        return _live(members)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedStateError(f"the state file is damaged: {error}") from error
+
+
+def _live(members: Mapping[str, Any]) -> LiveState:
+    served = ServedRecipe(members["recipe"], members["document"], _bytes(members["signature"]), "open")
+    enrolment = Enrolment(served, _bytes(members["verification_key"]), members["server"])
+    recipe = enrolment.verified_recipe()
+    state = DeviceState(
+        phase=Phase(members["phase"]),
+        step=members["step"],
+        ciphertexts=tuple(recipe.public_key.parse(_bytes(text)) for text in members["ciphertexts"]),
+        nonce=_bytes(members["nonce"]),
+    )
+    if not 0 <= state.step <= recipe.parameters.steps:
+        raise ValueError(f"step {state.step} is not one of {recipe.parameters.steps}")
+    if len(state.nonce) != (NONCE_BYTES if state.phase is Phase.REPORTED else 0):
+        raise ValueError("the nonce does not fit the phase")
+    return LiveState(enrolment, recipe, state)
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)

@@ -1,0 +1,86 @@
+"""One small file that is replaced as a whole, or not at all, whenever the power fails (POSIX)."""
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+from typing import IO, Self
+
+
+class StateFileError(Exception):
+    """A state file that cannot be used."""
+
+
+class StateFileBusyError(StateFileError):
+    """Another process has the state file open."""
+
+
+class AtomicFile:
+    """A file, its replacement in the making (`.new`) and its lock (`.lock`, empty), in one directory.
+
+    The lock keeps two processes from taking the same step twice; the operating system lets go of it
+    when the process ends, however it ends.
+
+    Raises:
+        StateFileBusyError: the file is open elsewhere.
+        OSError: the directory cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._replacement = path.with_name(path.name + ".new")
+        self._lock: IO[bytes] | None = _locked(path.with_name(path.name + ".lock"))
+        try:
+            # Left by a process that was killed while writing; never the current state.
+            self._replacement.unlink(missing_ok=True)
+        except OSError:
+            self.close()
+            raise
+
+    def read(self) -> bytes | None:
+        """The content, or None where there is no file."""
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def replace(self, content: bytes) -> None:
+        """Make `content` the file's content, durably. After an error, read the file to know which it has."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self._replacement, flags, 0o600)
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(self._replacement, self.path)
+        # The rename itself is durable only once the directory is.
+        descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _locked(path: Path) -> IO[bytes]:
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(path.open("ab"))
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StateFileBusyError(f"{path} is locked: another process uses this state") from None
+        stack.pop_all()
+    return file

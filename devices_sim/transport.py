@@ -1,0 +1,430 @@
+"""The public REST API as a device sees it (docs/protocol.md), over HTTP or in the same process."""
+
+import base64
+import binascii
+import http.client
+import io
+import json
+import ssl
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+import msgpack
+
+API = "/api/v1"
+BATCH_REPORTS = 1_000
+"""Most reports that the server takes in one batch."""
+
+JSON = "application/json"
+MSGPACK = "application/msgpack"
+
+TIMEOUT_SECONDS = 60.0
+ATTEMPTS = 6
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 10.0
+ANSWER_BYTES = 64 * 1024 * 1024
+
+DUPLICATE = "duplicate_nonce"
+RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
+
+
+class TransportError(Exception):
+    """The server could not be reached, or refused the request.
+
+    Attributes:
+        problem: the problem document (RFC 9457) with which the server answered; empty
+            where it gave none.
+        status: the HTTP status, or None without an answer.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, problem: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.problem = dict(problem or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions with keyword arguments do not survive pickling by default.
+        return _transport_error, (type(self), str(self), self.status, self.problem), self.__dict__
+
+
+class ReportRejectedError(TransportError):
+    """The server rejected a single report; `problem["reason"]` says why."""
+
+
+def _transport_error(
+    kind: type[TransportError], message: str, status: int | None, problem: Mapping[str, Any]
+) -> TransportError:
+    return kind(message, status=status, problem=problem)
+
+
+class Delivery(StrEnum):
+    """How the server came to have a report."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = DUPLICATE
+    """It had it already: an earlier attempt arrived, and only its answer was lost."""
+
+
+@dataclass(frozen=True)
+class WireReport:
+    """One report as it travels: 16-byte nonce, and encoded ciphertexts."""
+
+    nonce: bytes
+    ciphertexts: tuple[bytes, ...]
+
+    @property
+    def size(self) -> int:
+        """About its length in MessagePack, in bytes (never below the true one)."""
+        return 64 + len(self.nonce) + sum(5 + len(ciphertext) for ciphertext in self.ciphertexts)
+
+
+@dataclass(frozen=True)
+class ServedRecipe:
+    """A recipe as the server hands it out: nothing in it is verified yet.
+
+    `status` is `open` or `closed`.
+    """
+
+    identifier: str
+    document: dict[str, Any]
+    signature: bytes
+    status: str
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A report of a batch that was not stored."""
+
+    index: int
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class BatchAnswer:
+    """What became of a batch: `accepted` + len(`rejected`) is its length."""
+
+    accepted: int
+    rejected: tuple[Rejection, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer. `attempts` > 1: an earlier attempt may have arrived as well."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    attempts: int = 1
+
+
+class Transport(ABC):
+    """The requests of docs/protocol.md. Not safe to share between threads."""
+
+    @abstractmethod
+    def exchange(self, method: str, target: str, *, body: bytes = b"", content_type: str = "") -> Answer:
+        """Send one request to a path (with query) and return whatever is answered.
+
+        Raises:
+            TransportError: no answer came.
+        """
+
+    def close(self) -> None:
+        """Let go of connections. The transport may be used again."""
+        return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def verification_key(self) -> bytes:
+        """The Ed25519 key (32 bytes) that signs the server's recipes. Pin it: fetching it each time
+        would trust whoever answers."""
+        members = _json_object(self._get(f"{API}/verification-key/"))
+        if members.get("algorithm") != "ed25519":
+            raise TransportError(f"the verification key's algorithm is {members.get('algorithm')!r}, not ed25519")
+        return _from_base64(members.get("public_key"), "public_key")
+
+    def recipes(self, *, status: str = "open", search: str = "") -> Iterator[dict[str, Any]]:
+        """Summaries of all recipes (`id`, `name`, `question`, `statistic`, `status`, times), page by page.
+
+        Args:
+            status: `open`, `closed` or `all`.
+            search: words to look for; all recipes where empty.
+        """
+        query = {"status": status} | ({"search": search} if search else {})
+        target: str | None = f"{API}/recipes/?{urlencode(query)}"
+        while target is not None:
+            page = _json_object(self._get(target))
+            results, following = page.get("results"), page.get("next")
+            if not isinstance(results, list) or not isinstance(following, str | None):
+                raise TransportError("the list of recipes is not of the documented form")
+            yield from results
+            target = None if following is None else self._target_of(following)
+
+    def recipe(self, identifier: str) -> ServedRecipe:
+        """One recipe. Whoever uses it verifies it (`Recipe.verified`)."""
+        members = _json_object(self._get(f"{API}/recipes/{quote(identifier, safe='')}/"))
+        document = members.get("document")
+        if members.get("id") != identifier or not isinstance(document, dict):
+            raise TransportError("the recipe is not of the documented form")
+        signature = _from_base64(members.get("signature"), "signature")
+        return ServedRecipe(identifier, document, signature, str(members.get("status")))
+
+    def submit(self, identifier: str, report: WireReport) -> Delivery:
+        """Send one report to the recipe `identifier`. May be repeated: the nonce makes it count once.
+
+        Raises:
+            ReportRejectedError: with the server's reason.
+            TransportError: not delivered for another reason, e.g. the recipe is closed.
+        """
+        body = json.dumps(
+            {
+                "nonce": base64.b64encode(report.nonce).decode(),
+                "ciphertexts": [base64.b64encode(ciphertext).decode() for ciphertext in report.ciphertexts],
+            }
+        ).encode()
+        target = f"{API}/recipes/{quote(identifier, safe='')}/reports/"
+        answer = self.exchange("POST", target, body=body, content_type=JSON)
+        if answer.status == http.HTTPStatus.CREATED:
+            return Delivery.ACCEPTED
+        error = _refusal(answer, target)
+        reason = error.problem.get("reason")
+        if reason == DUPLICATE:
+            return Delivery.DUPLICATE
+        if reason is not None:
+            raise ReportRejectedError(str(error), status=error.status, problem=error.problem)
+        raise error
+
+    def submit_batch(self, identifier: str, reports: Sequence[WireReport]) -> BatchAnswer:
+        """Send up to 1,000 reports in one request.
+
+        Where the request had to be repeated, `duplicate_nonce` means that the earlier attempt
+        was stored: such reports count as accepted.
+
+        Raises:
+            TransportError: the batch as a whole was refused or not delivered.
+        """
+        body = msgpack.packb(
+            {
+                "reports": [
+                    {"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)} for report in reports
+                ]
+            }
+        )
+        target = f"{API}/recipes/{quote(identifier, safe='')}/reports/batch/"
+        answer = self.exchange("POST", target, body=body, content_type=MSGPACK)
+        if answer.status != http.HTTPStatus.OK:
+            raise _refusal(answer, target)
+        members = _json_object(answer)
+        try:
+            accepted = int(members["accepted"])
+            rejected = [
+                Rejection(int(entry["index"]), str(entry["reason"]), str(entry.get("detail", "")))
+                for entry in members["rejected"]
+            ]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise TransportError("the answer to a batch is not of the documented form") from None
+        if accepted + len(rejected) != len(reports):
+            raise TransportError(
+                f"the server answered for {accepted + len(rejected)} reports of {len(reports)}"
+            )
+        if answer.attempts > 1:
+            stored = [rejection for rejection in rejected if rejection.reason == DUPLICATE]
+            accepted += len(stored)
+            rejected = [rejection for rejection in rejected if rejection.reason != DUPLICATE]
+        return BatchAnswer(accepted, tuple(rejected))
+
+    def _get(self, target: str) -> Answer:
+        answer = self.exchange("GET", target)
+        if answer.status != http.HTTPStatus.OK:
+            raise _refusal(answer, target)
+        return answer
+
+    def _target_of(self, url: str) -> str:
+        """Path and query of a `next` link, kept on this server whatever host it names."""
+        parts = urlsplit(url)
+        start = parts.path.find(API)
+        if start < 0:
+            raise TransportError(f"the next page of recipes lies outside {API}")
+        return parts.path[start:] + (f"?{parts.query}" if parts.query else "")
+
+
+class HttpTransport(Transport):
+    """Over one kept-alive connection, with bounded retries.
+
+    Connection errors and the statuses 429, 500, 502, 503 and 504 are tried again, the same body
+    each time, with growing pauses.
+
+    Args:
+        base_url: e.g. `https://telemetry.example` or `http://127.0.0.1:8000`; may have a path.
+        timeout: seconds to wait for the server at each read or write.
+        attempts: how often a request is sent at most.
+        sleep: called with the seconds to pause between attempts.
+
+    Raises:
+        ValueError: `base_url` is not an http(s) URL.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        attempts: int = ATTEMPTS,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        parts = urlsplit(base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError(f"the server's address must look like https://host or http://host:port, not {base_url!r}")
+        self.base_url = base_url.rstrip("/")
+        self._prefix = parts.path.rstrip("/")
+        self._attempts = attempts
+        self._sleep = sleep
+        self._connection: http.client.HTTPConnection
+        if parts.scheme == "https":
+            self._connection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=timeout, context=ssl.create_default_context()
+            )
+        else:
+            self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def exchange(self, method: str, target: str, *, body: bytes = b"", content_type: str = "") -> Answer:
+        headers = {"Accept": JSON} | ({"Content-Type": content_type} if content_type else {})
+        pause = FIRST_PAUSE_SECONDS
+        for attempt in range(1, self._attempts + 1):
+            last = attempt == self._attempts
+            wait = pause
+            try:
+                self._connection.request(method, self._prefix + target, body=body or None, headers=headers)
+                response = self._connection.getresponse()
+                answered = response.read(ANSWER_BYTES + 1)
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                if last or isinstance(error, ssl.SSLCertVerificationError):
+                    raise TransportError(
+                        f"no answer from {self.base_url}: {error or type(error).__name__}"
+                    ) from error
+            else:
+                if len(answered) > ANSWER_BYTES:
+                    self._connection.close()
+                    raise TransportError(f"the answer from {self.base_url} is longer than {ANSWER_BYTES} bytes")
+                answer_headers = {name.lower(): value for name, value in response.getheaders()}
+                if last or response.status not in RETRIED_STATUSES:
+                    return Answer(response.status, answer_headers, answered, attempt)
+                wait = max(wait, _retry_after(answer_headers))
+            self._sleep(min(wait, LONGEST_PAUSE_SECONDS))
+            pause *= 2
+        raise ValueError(f"attempts must be at least 1, not {self._attempts}")
+
+
+class InProcessTransport(Transport):
+    """Calls a WSGI application (PEP 3333) directly: no socket, no retries.
+
+    Args:
+        application: any WSGI callable.
+        host: the host name that requests carry.
+    """
+
+    def __init__(self, application: Callable[..., Iterable[bytes]], *, host: str = "localhost") -> None:
+        self._application = application
+        self._host = host
+
+    def exchange(self, method: str, target: str, *, body: bytes = b"", content_type: str = "") -> Answer:
+        parts = urlsplit(target)
+        errors = io.StringIO()
+        environ = {
+            "REQUEST_METHOD": method,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": unquote(parts.path, "latin-1"),
+            "QUERY_STRING": parts.query,
+            "SERVER_NAME": self._host,
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "HTTP_HOST": self._host,
+            "HTTP_ACCEPT": JSON,
+            "REMOTE_ADDR": "127.0.0.1",
+            "CONTENT_LENGTH": str(len(body)),
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": errors,
+            "wsgi.multithread": False,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+        } | ({"CONTENT_TYPE": content_type} if content_type else {})
+        started: list[tuple[int, dict[str, str]]] = []
+        written: list[bytes] = []
+
+        def start_response(
+            status: str, headers: Sequence[tuple[str, str]], _exc_info: object = None
+        ) -> Callable[[bytes], None]:
+            started.append((int(status.split(" ", 1)[0]), {name.lower(): value for name, value in headers}))
+            return written.append
+
+        chunks = self._application(environ, start_response)
+        try:
+            written.extend(chunks)
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+        if not started:
+            raise TransportError("the application did not start a response")
+        status, answer_headers = started[-1]
+        return Answer(status, answer_headers, b"".join(written))
+
+
+def _refusal(answer: Answer, target: str) -> TransportError:
+    """A non-success answer as an error whose message a person can act on."""
+    problem: object = None
+    if "json" in answer.headers.get("content-type", ""):
+        try:
+            problem = json.loads(answer.body)
+        except ValueError:
+            problem = None  # An error page that only claims to be JSON: the status has to do.
+    if not isinstance(problem, dict):
+        location = answer.headers.get("location")
+        moved = f"; it points to {location}" if location else ""
+        return TransportError(f"the server answered {answer.status} to {target}{moved}", status=answer.status)
+    said = ": ".join(str(problem[member]) for member in ("title", "detail") if problem.get(member))
+    return TransportError(
+        f"the server answered {answer.status}: {said or target}", status=answer.status, problem=problem
+    )
+
+
+def _json_object(answer: Answer) -> dict[str, Any]:
+    try:
+        members = json.loads(answer.body)
+    except ValueError:
+        raise TransportError("the server's answer is not JSON", status=answer.status) from None
+    if not isinstance(members, dict):
+        raise TransportError("the server's answer is not a JSON object", status=answer.status)
+    return members
+
+
+def _from_base64(value: object, name: str) -> bytes:
+    if not isinstance(value, str):
+        raise TransportError(f"{name} in the server's answer is not base64")
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise TransportError(f"{name} in the server's answer is not base64") from None
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Seconds the server asks to wait; 0 where it does not say, or names a date."""
+    value = headers.get("retry-after", "")
+    return float(value) if value.isascii() and value.isdigit() else 0.0

@@ -1,0 +1,149 @@
+"""Processes that work through a list of units together; one failure stops them all.
+
+Processes are spawned, never forked, so threads and locks of the parent do no harm.
+"""
+
+import multiprocessing
+import pickle
+import signal
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
+
+Unit = TypeVar("Unit")
+Result = TypeVar("Result")
+Share = Callable[[Iterable[Unit]], Iterator[Result]]
+
+STOP_SECONDS = 5.0
+
+
+class WorkerError(Exception):
+    """A process died, or failed in a way that cannot be told in its own words."""
+
+
+@dataclass(frozen=True)
+class _Failed:
+    error: Exception
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """The process has worked off all its units."""
+
+
+_FINISHED = _Finished()
+
+
+def run_workers(
+    share: "Share[Unit, Result]", units: Sequence[Unit], processes: int
+) -> Generator[Result, None, None]:
+    """Run `share` in several processes, which take the units one by one.
+
+    Args:
+        share: picklable; takes units and yields results, one after each unit or more.
+        units: picklable; each is worked off once.
+        processes: number of processes (≥ 1); never more than units are started.
+
+    Yields:
+        all results, in the order in which they come in.
+
+    Raises:
+        WorkerError: a process died.
+        Exception: whatever `share` raised in a process, if it can be pickled (else WorkerError).
+            In every case the other processes are stopped first.
+    """
+    context = multiprocessing.get_context("spawn")
+    remaining = iter(units)
+    workers: dict[Connection, BaseProcess] = {}
+    try:
+        for _ in range(min(processes, len(units))):
+            here, there = context.Pipe()
+            process = context.Process(target=_work, args=(share, there), daemon=True)
+            workers[here] = process
+            process.start()
+            # Only the child may hold its end, so that its death ends the connection.
+            there.close()
+        unfinished = set(workers)
+        while unfinished:
+            for connection in wait(list(unfinished)):
+                if not isinstance(connection, Connection):
+                    raise TypeError(f"unexpected {connection!r}")
+                message = _receive(connection, workers[connection])
+                if message is None:
+                    _send_next(connection, remaining)
+                elif isinstance(message, _Finished):
+                    unfinished.remove(connection)
+                else:
+                    yield message
+    finally:
+        _stop(workers)
+
+
+def _receive(connection: Connection, process: BaseProcess) -> Any:
+    try:
+        message = connection.recv()
+    except (EOFError, ConnectionError):
+        process.join(STOP_SECONDS)
+        raise WorkerError(f"a process ended unexpectedly (exit code {process.exitcode})") from None
+    if isinstance(message, _Failed):
+        raise message.error
+    return message
+
+
+def _send_next(connection: Connection, remaining: Iterator[Any]) -> None:
+    try:
+        connection.send(next(remaining, _FINISHED))
+    except ConnectionError:
+        # The process died after asking; reading from it says so.
+        return
+
+
+def _stop(workers: dict[Connection, BaseProcess]) -> None:
+    for connection, process in workers.items():
+        connection.close()
+        if process.pid is None:
+            continue
+        process.join(0.2 if process.exitcode is None else 0)
+        process.terminate()
+        process.join(STOP_SECONDS)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+
+
+def _work(share: "Share[Any, Any]", connection: Connection) -> None:
+    """The child's main function: None asks for a unit, `_FINISHED` ends either side."""
+
+    # An interrupt from the terminal reaches the parent as well, which then stops the children.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def units() -> Iterator[Any]:
+        while True:
+            connection.send(None)
+            unit = connection.recv()
+            if isinstance(unit, _Finished):
+                return
+            yield unit
+
+    try:
+        for result in share(units()):
+            connection.send(result)
+        connection.send(_FINISHED)
+    except (EOFError, ConnectionError):
+        return  # The parent has gone, or has stopped listening: nobody wants the results.
+    except Exception as error:
+        connection.send(_told(error))
+
+
+def _told(error: Exception) -> _Failed:
+    """The error with the child's traceback as a note, in a form that survives pickling."""
+    trace = "".join(traceback.format_exception(error))
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
+    except Exception:  # Whatever goes wrong in pickling it, the error can still be told in words.
+        error = WorkerError(f"{type(error).__name__}: {error}")
+    error.add_note(f"in a process of the fleet:\n{trace}")
+    return _Failed(error)

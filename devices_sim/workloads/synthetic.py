@@ -1,0 +1,74 @@
+"""Random streams, made where they are used: any number of devices in constant memory."""
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from devices_sim.workloads.bucket import BUCKET_DEVICES, Bucket, Stream, Workload
+from panprivacy.errors import FieldError
+from panprivacy.parameters import Description
+
+DEVICES = Description(label="Devices", help="Number of devices.", minimum=1, maximum=1_000_000_000)
+PROBABILITY = Description(
+    label="Probability", help="Probability of an event in a time step.", minimum=0, maximum=1
+)
+RATE = Description(label="Rate", help="Mean number of events in a time step.", minimum=0, maximum=1e6)
+
+
+@dataclass(frozen=True)
+class SyntheticBucket(Bucket):
+    """Devices `first`, `first` + 1, … whose steps have an event independently with `probability`."""
+
+    seed: int
+    first: int
+    devices: int
+    steps: int
+    probability: float
+
+    def __iter__(self) -> Iterator[Stream]:
+        generator = random.Random(f"{self.seed}:{self.first}")  # noqa: S311  # a simulation, to be repeated
+        for device in range(self.first, self.first + self.devices):
+            yield f"device-{device}", self._steps_with_event(generator)
+
+    def _steps_with_event(self, generator: random.Random) -> set[int]:
+        if self.probability == 0:
+            return set()
+        if self.probability == 1:
+            return set(range(1, self.steps + 1))
+        # Gaps between events are geometric: the cost follows the events, not the steps.
+        log_failure = math.log1p(-self.probability)
+        happened = set()
+        step = 0
+        while True:
+            gap = math.log(1 - generator.random()) / log_failure
+            if step + gap >= self.steps:
+                return happened
+            step += 1 + int(gap)
+            happened.add(step)
+
+
+def bernoulli(*, devices: int, steps: int, probability: float, seed: int) -> Workload:
+    """Every step of every device has an event independently with `probability` (0..1).
+
+    Raises FieldError for `devices` outside 1..10⁹, `steps` below 1, or `probability` outside 0..1.
+    """
+    devices = DEVICES.check("devices", int, devices)
+    probability = PROBABILITY.check("probability", float, probability)
+    if steps < 1:
+        raise FieldError("steps", f"must be a whole number of at least 1, not {steps!r}")
+    buckets = tuple(
+        SyntheticBucket(seed, first, min(BUCKET_DEVICES, devices - first), steps, probability)
+        for first in range(0, devices, BUCKET_DEVICES)
+    )
+    return Workload(steps, buckets)
+
+
+def poisson(*, devices: int, steps: int, rate: float, seed: int) -> Workload:
+    """The number of events in each step is Poisson with mean `rate` (0..10⁶ events per step).
+
+    Several events within a step are one, so a step has an event with probability 1 − e^−rate.
+    Raises FieldError as `bernoulli` does.
+    """
+    rate = RATE.check("rate", float, rate)
+    return bernoulli(devices=devices, steps=steps, probability=-math.expm1(-rate), seed=seed)
