@@ -14,7 +14,9 @@ def text(name: str, default: str | None = None) -> str:
     """The variable's value; without a default it must be set."""
     value = os.environ.get(name) or default
     if value is None:
-        raise ImproperlyConfigured(f"{name} must be set when PANAPP_MODE is production (see docs/operations.md)")
+        raise ImproperlyConfigured(
+            f"{name} must be set when PANAPP_MODE is production (see docs/operations.md)"
+        )
     return value
 
 

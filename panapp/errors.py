@@ -23,7 +23,12 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400: e.g. a Host that is not ours. What exactly is wrong is not echoed."""
     return _answer(
         request,
-        Problem("bad-request", "The request was refused", 400, "The request or one of its headers is not acceptable."),
+        Problem(
+            "bad-request",
+            "The request was refused",
+            400,
+            "The request or one of its headers is not acceptable.",
+        ),
     )
 
 
@@ -36,19 +41,28 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form without its token: usually a page left open over a sign-in."""
     return _answer(
         request,
-        Problem("forbidden", "The form has expired", 403, "Go back, load the page again, and send the form once more."),
+        Problem(
+            "forbidden",
+            "The form has expired",
+            403,
+            "Go back, load the page again, and send the form once more.",
+        ),
     )
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler404."""
     detail = "Nothing has this address. Addresses of the API end in a slash."
-    return _answer(request, problems.not_found(detail if is_api_request(request) else "Nothing has this address."))
+    return _answer(
+        request, problems.not_found(detail if is_api_request(request) else "Nothing has this address.")
+    )
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """handler500; the log has the exception."""
-    return _answer(request, Problem("internal-error", "Something went wrong here", 500, "The fault is on our side."))
+    return _answer(
+        request, Problem("internal-error", "Something went wrong here", 500, "The fault is on our side.")
+    )
 
 
 def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
@@ -58,6 +72,8 @@ def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
         page = render_to_string(f"errors/{problem.status}.html", {"problem": problem}, request)
     except TemplateDoesNotExist:
         return HttpResponse(
-            f"{problem.title}. {problem.detail}\n", status=problem.status, content_type="text/plain; charset=utf-8"
+            f"{problem.title}. {problem.detail}\n",
+            status=problem.status,
+            content_type="text/plain; charset=utf-8",
         )
     return HttpResponse(page, status=problem.status)

@@ -65,14 +65,26 @@ class CollectionsCollector(Collector):
         overdue_since = Recipe.objects.filter(status=Recipe.Status.PUBLISHED, simulation=False).aggregate(
             at=Min("closes_at")
         )["at"]
-        yield _gauge("panapp_recipes_open", "Published recipes.", unreleased.filter(status=Recipe.Status.PUBLISHED).count())
+        yield _gauge(
+            "panapp_recipes_open",
+            "Published recipes.",
+            unreleased.filter(status=Recipe.Status.PUBLISHED).count(),
+        )
         yield _gauge(
             "panapp_recipes_closed_unreleased",
             "Closed recipes whose result is neither released nor withheld yet.",
             unreleased.filter(status=Recipe.Status.CLOSED).count(),
         )
-        yield _gauge("panapp_reports_waiting", "Reports stored, not yet decrypted.", _sum(StoredReports.objects.all(), "count"))
-        yield _gauge("panapp_reports_summed", "Reports in sums that wait for their release.", _sum(SubAggregate.objects.all(), "reports"))
+        yield _gauge(
+            "panapp_reports_waiting",
+            "Reports stored, not yet decrypted.",
+            _sum(StoredReports.objects.all(), "count"),
+        )
+        yield _gauge(
+            "panapp_reports_summed",
+            "Reports in sums that wait for their release.",
+            _sum(SubAggregate.objects.all(), "reports"),
+        )
         yield _gauge("panapp_chunks", "Chunks of reports that a worker should take in.", chunks.count())
         yield _gauge(
             "panapp_chunks_failing",
@@ -81,7 +93,7 @@ class CollectionsCollector(Collector):
         )
         yield _gauge(
             "panapp_chunk_overdue_seconds",
-            "How long the oldest chunk has waited to be sent again: grows when beat or the workers stand still.",
+            "How long a chunk has waited to be sent again: grows when beat stands still.",
             _seconds_since(chunks.aggregate(at=Min("send_after"))["at"], now),
         )
         yield _gauge(

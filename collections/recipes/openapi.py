@@ -18,7 +18,9 @@ PROBLEM: dict[str, Any] = {
 }
 
 
-def problem_response(description: str, schema: str = "Problem", example: dict[str, Any] | None = None) -> dict[str, Any]:
+def problem_response(
+    description: str, schema: str = "Problem", example: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """One response of an operation: a problem document of the component `schema`."""
     content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{schema}"}}
     if example is not None:
@@ -26,7 +28,9 @@ def problem_response(description: str, schema: str = "Problem", example: dict[st
     return {"description": description, "content": {CONTENT_TYPE: content}}
 
 
-def add_problem_responses(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+def add_problem_responses(
+    result: dict[str, Any], generator: Any, request: Any, public: bool
+) -> dict[str, Any]:
     """Postprocessing hook of drf-spectacular: every operation may answer with a problem document."""
     result["components"]["schemas"]["Problem"] = PROBLEM
     for path in result["paths"].values():

@@ -29,13 +29,13 @@ _SCHEMAS: dict[str, Any] = {
             "nonce": {
                 "type": "string",
                 "format": "byte",
-                "description": f"{NONCE_BYTES} random bytes in base64, drawn once per report and kept when it is sent again.",
+                "description": f"{NONCE_BYTES} random bytes in base64: drawn once, and the same when sent again.",
                 "minLength": 24,
                 "maxLength": 24,
             },
             "ciphertexts": {
                 "type": "array",
-                "description": "As many as the statistic sends, each under the recipe's public key, in base64.",
+                "description": "As many as the statistic sends, under the recipe's public key, in base64.",
                 "items": {"type": "string", "format": "byte"},
             },
         },
@@ -70,7 +70,11 @@ _SCHEMAS: dict[str, Any] = {
                 "items": {
                     "type": "object",
                     "properties": {
-                        "index": {"type": "integer", "minimum": 0, "description": "Position in the batch, from 0."},
+                        "index": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "description": "Position in the batch, from 0.",
+                        },
                         "reason": {"type": "string", "enum": list(REASONS)},
                         "detail": {"type": "string"},
                     },
@@ -107,7 +111,7 @@ def _single() -> dict[str, Any]:
     return {
         "operationId": "report_submit",
         "summary": "Submit one report",
-        "description": "A report that is sent again after a lost answer counts once: the second answer is 409.",
+        "description": "A report that is sent again after a lost answer counts once: it is then answered 409.",
         "tags": _TAGS,
         "parameters": [_identifier()],
         "requestBody": {"required": True, "content": {JSON_TYPE: _content("Report", _EXAMPLE)}},
@@ -162,7 +166,9 @@ def _batch() -> dict[str, Any]:
             "content": {JSON_TYPE: _content("ReportBatch", batch), MESSAGEPACK_TYPE: messagepack},
         },
         "responses": {
-            "200": _response("Every report that is not listed as rejected counts.", "ReportBatchResult", answer),
+            "200": _response(
+                "Every report that is not listed as rejected counts.", "ReportBatchResult", answer
+            ),
             "400": problem_response("The body cannot be read, or is not a batch."),
             "404": problem_response("No recipe has this identifier."),
             "409": problem_response("The recipe accepts no reports now."),
