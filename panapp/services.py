@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -64,6 +65,7 @@ def running_services(
     variables = {**os.environ, "PANAPP_ADVANCE_SECONDS": "1", **(environment or {})}
     port = port or free_port()
     with ExitStack() as stack:
+        stack.enter_context(_ending_on_sigterm())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
         if not variables.get("CELERY_BROKER_URL"):
             variables["CELERY_BROKER_URL"] = stack.enter_context(_broker(directory))
@@ -114,6 +116,19 @@ def wait_until(condition: Callable[[], bool], seconds: float, interval: float = 
             return False
         time.sleep(interval)
     return True
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM unwind the stack, so that the processes started here end with this one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

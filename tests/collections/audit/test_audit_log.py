@@ -1,0 +1,117 @@
+from typing import Any
+
+import pytest
+from audit.models import Action, Entry
+from audit.operations import entry_append, hash_of
+from audit.selectors import BrokenChainError, chain_verify, entries_of_recipe, entries_search
+from audit.sign_in import UNKNOWN_ACCOUNT
+from django.contrib.auth.models import Group, User
+from django.db import DatabaseError, connection, transaction
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+
+def append(subject: str = "s", action: Action = Action.ACCESS_DENIED, **details: Any) -> Entry:
+    return entry_append(action=action, subject=subject, actor=None, details=details)
+
+
+def oldest_first() -> list[Entry]:
+    return list(Entry.objects.order_by("index"))
+
+
+def test_append_chains_each_entry_to_the_one_before() -> None:
+    first, second = append("a"), append("b", why="because")
+    assert (first.index, second.index) == (1, 2)
+    assert second.previous_hash == first.entry_hash == hash_of(first)
+    chain_verify(oldest_first())
+
+
+@pytest.mark.parametrize("statement", ["UPDATE audit_entry SET subject = 'x'", "DELETE FROM audit_entry"])
+def test_database_refuses_to_change_or_delete_an_entry(statement: str) -> None:
+    append()
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def test_database_refuses_to_truncate_the_log() -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no TRUNCATE; its DELETE is tested above")
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("TRUNCATE audit_entry")
+
+
+def test_verify_names_the_entry_that_was_changed_or_removed() -> None:
+    for subject in "abc":
+        append(subject)
+    entries = oldest_first()
+    with pytest.raises(BrokenChainError, match="entry 3 does not follow"):
+        chain_verify([entries[0], entries[2]])
+    entries[1].details = {"changed": True}
+    with pytest.raises(BrokenChainError, match="entry 2 does not match"):
+        chain_verify(entries)
+
+
+def test_search_finds_by_index_hash_text_and_filters() -> None:
+    first, second = append("alpha"), append("beta", action=Action.SIGN_IN_FAILED)
+    assert list(entries_search(text=str(first.index))) == [first]
+    assert list(entries_search(text=second.entry_hash[:12])) == [second]
+    assert list(entries_search(text="ALPH")) == [first]
+    assert list(entries_search(action=Action.SIGN_IN_FAILED)) == [second]
+    assert list(entries_search(before=second.index)) == [first]
+
+
+def test_public_log_of_a_recipe_leaves_out_what_is_not_public() -> None:
+    append("recipe", action=Action.ACCESS_DENIED)
+    public = append("recipe", action=Action.RECIPE_CLOSED)
+    assert list(entries_of_recipe("recipe")) == [public]
+
+
+def test_failed_sign_in_is_logged_without_what_was_typed() -> None:
+    User.objects.create_user("mary", password="correct horse")
+    Entry_count = Entry.objects.count()
+    client = Client()
+    for username in ("mary", "my-secret-password"):
+        client.post("/sign-in/", {"username": username, "password": "wrong"})
+    entries = list(Entry.objects.filter(action=Action.SIGN_IN_FAILED).order_by("index"))
+    assert [entry.subject for entry in entries] == ["mary", UNKNOWN_ACCOUNT]
+    assert Entry.objects.count() == Entry_count + 2
+    assert "secret-password" not in str([(e.subject, e.actor, e.details) for e in entries])
+
+
+def test_flood_of_failed_sign_ins_locks_and_stops_filling_the_log(settings: Any) -> None:
+    User.objects.create_user("mary", password="correct horse")
+    client = Client()
+    for _ in range(settings.AXES_FAILURE_LIMIT + 10):
+        client.post("/sign-in/", {"username": "mary", "password": "wrong"})
+    entries = Entry.objects.filter(subject="mary")
+    assert entries.filter(action=Action.SIGN_IN_LOCKED).count() == 1
+    assert entries.filter(action=Action.SIGN_IN_FAILED).count() <= settings.AXES_FAILURE_LIMIT
+
+
+def test_every_change_of_permissions_is_logged() -> None:
+    user = User.objects.create_user("mary")
+    analysts = Group.objects.get(name="Analysts")
+    user.groups.add(analysts)
+    analysts.user_set.remove(user)
+    user.groups.set([analysts])
+    user.groups.clear()
+    user.is_staff = True
+    user.save()
+    user.save()
+    changes = Entry.objects.filter(action=Action.PERMISSION_CHANGED, subject="mary").order_by("index")
+    assert [(entry.details["change"], entry.details.get("groups")) for entry in changes] == [
+        ("joined", ["Analysts"]),
+        ("left", ["Analysts"]),
+        ("joined", ["Analysts"]),
+        ("left", ["Analysts"]),
+        ("flags", None),
+    ]
+
+
+def test_groups_are_made_by_the_migrations_with_the_right_permissions() -> None:
+    def names(group: str) -> set[str]:
+        return set(Group.objects.get(name=group).permissions.values_list("codename", flat=True))
+
+    assert "publish_recipe" in names("Analysts")
+    assert names("Auditors") == {"view_recipe", "view_release", "view_entry"}

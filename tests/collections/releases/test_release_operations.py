@@ -1,0 +1,153 @@
+from typing import Any
+
+import pytest
+from aggregation.models import SubAggregate
+from aggregation.operations import chunk_process, chunks_plan
+from audit.models import Action, Entry
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+from recipes.models import Recipe, RecipeKey
+from recipes.operations import RecipeStateError, recipe_close
+from releases import operations
+from releases.models import Release
+from releases.operations import collections_advance, result_release, truth_record
+from releases.selectors import interval_of
+from reports.models import ReportNonce, StoredReports
+from reports.operations import reports_submit
+
+from tests.factories import published_recipe, report_of_values
+
+pytestmark = pytest.mark.django_db
+
+
+def collected(*values: int, close: bool = True, **changes: Any) -> Recipe:
+    """A recipe whose reports are summed."""
+    recipe = published_recipe(**changes)
+    reports = [report_of_values(recipe, [value]) for value in values]
+    if reports:
+        assert reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw) == []
+    if close:
+        recipe = recipe_close(recipe=recipe, actor=None)
+    for chunk in chunks_plan(recipe=recipe):
+        chunk_process(chunk=chunk)
+    return recipe
+
+
+def test_release_debiases_the_sum_as_the_mechanism_does() -> None:
+    recipe = collected(1, 1, 1, 0, 0, 1)
+    release = result_release(recipe=recipe)
+    assert release is not None
+    expected = recipe.published.mechanism.estimate((4,), 6)
+    assert (release.outcome, release.reports) == ("released", 6)
+    assert tuple(release.values) == pytest.approx(expected.values)
+    assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors)
+    interval = interval_of(release)
+    assert interval.high[0] - interval.low[0] == pytest.approx(2 * 1.959964 * expected.standard_errors[0], rel=1e-6)
+
+
+def test_nothing_is_released_below_the_cohort_size() -> None:
+    release = result_release(recipe=collected(1, 1, 1, 1, cohort_size=5))
+    assert release is not None
+    assert (release.outcome, release.reports) == ("withheld", None)
+    assert (release.values, release.standard_errors, release.projection) == ([], [], [])
+    assert "cohort size of 5" in release.reason
+    released = result_release(recipe=collected(1, 1, 1, 1, 0, cohort_size=5))
+    assert released is not None
+    assert released.outcome == "released"
+
+
+def test_reports_found_invalid_do_not_count_towards_the_cohort() -> None:
+    release = result_release(recipe=collected(1, 1, 1, 1, 7, cohort_size=5))
+    assert release is not None
+    assert release.outcome == "withheld"
+    assert release.rejected == {"value_out_of_range": 1}
+
+
+@pytest.mark.parametrize("values", [(1, 1), (1, 1, 1, 0, 0, 1), ()])
+def test_release_deletes_key_reports_nonces_and_sub_aggregates(values: tuple[int, ...]) -> None:
+    recipe = collected(*values)
+    assert RecipeKey.objects.exists()
+    result_release(recipe=recipe)
+    for model in (RecipeKey, StoredReports, ReportNonce, SubAggregate):
+        assert not model.objects.exists(), model
+
+
+def test_release_waits_for_the_closing_and_for_every_report() -> None:
+    recipe = collected(1, 1, 1, 1, 1, 1, close=False)
+    assert result_release(recipe=recipe) is None
+    reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=lambda raw: raw)
+    recipe_close(recipe=recipe, actor=None)
+    assert result_release(recipe=recipe) is None
+    for chunk in chunks_plan(recipe=recipe):
+        assert result_release(recipe=recipe) is None
+        chunk_process(chunk=chunk)
+    release = result_release(recipe=recipe)
+    assert release is not None
+    assert release.reports == 7
+
+
+def test_release_happens_once_and_is_in_the_log() -> None:
+    recipe = collected(1, 1, 1, 1, 1)
+    assert result_release(recipe=recipe) is not None
+    assert result_release(recipe=recipe) is None
+    actions = list(Entry.objects.filter(subject=recipe.identifier).order_by("index").values_list("action", flat=True))
+    assert actions == [Action.RECIPE_PUBLISHED, Action.RECIPE_CLOSED, Action.RESULT_RELEASED]
+
+
+def test_release_states_every_guarantee_with_its_relation() -> None:
+    release = result_release(recipe=collected(1, 1, 1, 1, 1))
+    assert release is not None
+    local = {g["relation"]: g["epsilon"] for g in release.guarantees if g["model"] == "local"}
+    assert local == {"replace": 2.0, "add_remove": 2.0}
+    (aggregator,) = [g for g in release.guarantees if g["model"] == "aggregator"]
+    assert aggregator["epsilon"] is None
+    assert "not computed" in aggregator["source"]
+
+
+@pytest.mark.parametrize("statement", ["UPDATE releases_release SET reports = 7", "DELETE FROM releases_release"])
+def test_database_refuses_to_change_a_release(statement: str) -> None:
+    result_release(recipe=collected(1, 1, 1, 1, 1))
+    with pytest.raises(DatabaseError, match="release is final"), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+
+
+def test_advance_closes_a_recipe_whose_time_is_over_and_brings_it_to_its_release(
+    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    recipe = published_recipe(opens_at="2020-01-01T00:00:00Z", closes_at="2090-01-01T00:00:00Z")
+    reports = [report_of_values(recipe, [value]) for value in (1, 0, 1, 1, 1)]
+    reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw)
+    monkeypatch.setattr(operations.process_chunk, "delay", operations.process_chunk)
+    with django_capture_on_commit_callbacks(execute=True):
+        collections_advance()
+    recipe.refresh_from_db()
+    assert recipe.status == Recipe.Status.PUBLISHED
+    monkeypatch.setattr(timezone, "now", lambda: recipe.closes_at)
+    for _ in range(2):
+        with django_capture_on_commit_callbacks(execute=True):
+            collections_advance()
+    recipe.refresh_from_db()
+    assert recipe.status == Recipe.Status.CLOSED
+    assert Release.objects.get().reports == 5
+
+
+def test_advance_goes_on_with_other_recipes_when_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, sound = collected(1, 1, 1, 1, 1), collected(1, 1, 1, 1, 1)
+    release = operations.result_release
+
+    def failing(*, recipe: Recipe) -> Release | None:
+        if recipe == broken:
+            raise ZeroDivisionError
+        return release(recipe=recipe)
+
+    monkeypatch.setattr(operations, "result_release", failing)
+    collections_advance()
+    assert [row.recipe for row in Release.objects.all()] == [sound]
+
+
+def test_truth_is_recorded_for_simulations_only() -> None:
+    with pytest.raises(RecipeStateError, match="simulation"):
+        truth_record(recipe=published_recipe(), values=[1.0], devices=2, sampled=2)
+    truth = truth_record(recipe=published_recipe(simulation=True), values=[1.0], devices=2, sampled=2)
+    assert truth.values == [1.0]

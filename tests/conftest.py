@@ -1,0 +1,62 @@
+"""Fixtures that the whole suite shares."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.test import TransactionTestCase
+
+GENESIS = "0" * 64
+KEPT_APPS = {"contenttypes", "auth"}
+"""Hold what migrations put there: permissions and groups. Accounts are removed on their own."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Tests make their own installation: never the developer's database or secrets.
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
+
+
+def _guards() -> list:
+    import audit.guards
+    import recipes.guards
+    import releases.guards
+
+    return [*audit.guards.GUARDS, *recipes.guards.GUARDS, *releases.guards.GUARDS]
+
+
+def _empty_database() -> None:
+    """Undo what a test with real transactions left; the guards refuse it, so they step aside."""
+    from audit.models import Head
+    from django.contrib.auth.models import User
+
+    tables = [
+        model._meta.db_table
+        for model in apps.get_models()
+        if model._meta.app_label not in KEPT_APPS and model is not Head and model._meta.managed
+    ] + [User.groups.through._meta.db_table, User.user_permissions.through._meta.db_table, User._meta.db_table]
+    with connection.cursor() as cursor:
+        for guard in _guards():
+            for statement in guard.remove_statements(connection.vendor):
+                cursor.execute(statement)
+        try:
+            if connection.vendor == "postgresql":
+                cursor.execute(f"TRUNCATE {', '.join(tables)}")
+            else:
+                with connection.constraint_checks_disabled():
+                    for table in tables:
+                        cursor.execute(f"DELETE FROM {table}")
+            Head.objects.update(index=0, entry_hash=GENESIS)
+        finally:
+            for guard in _guards():
+                for statement in guard.install_statements(connection.vendor):
+                    cursor.execute(statement)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _append_only_tables_can_be_emptied() -> Iterator[None]:
+    original = TransactionTestCase._fixture_teardown
+    TransactionTestCase._fixture_teardown = lambda self: _empty_database()
+    yield
+    TransactionTestCase._fixture_teardown = original

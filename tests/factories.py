@@ -1,0 +1,63 @@
+"""Reachable states only: everything is built through the product's own operations."""
+
+import base64
+import random
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from recipes.models import Recipe
+from recipes.operations import recipe_draft_save, recipe_publish
+
+from panprivacy.encryption.interface import Ciphertext
+
+
+def recipe_members(**changes: Any) -> dict[str, Any]:
+    """A recipe file; a change to None leaves the member out."""
+    members = {
+        "name": "Crash counter",
+        "question": "On how many devices did it crash?",
+        "statistic": "count_nonzero",
+        "steps": 4,
+        "epsilon": 2.0,
+        "delta": 1e-6,
+        "cohort_size": 5,
+        **changes,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def draft_recipe(**changes: Any) -> Recipe:
+    return recipe_draft_save(members=recipe_members(**changes), actor=None)
+
+
+def published_recipe(*, simulation: bool = False, **changes: Any) -> Recipe:
+    return recipe_publish(recipe=draft_recipe(**changes), actor=None, simulation=simulation)
+
+
+def fresh_nonce() -> bytes:
+    return secrets.token_bytes(16)
+
+
+def report_of_values(recipe: Recipe, values: Iterable[int], nonce: bytes | None = None) -> dict[str, Any]:
+    """A report that encrypts chosen plaintexts, as MessagePack carries it."""
+    source = secrets.SystemRandom()
+    key = recipe.published.public_key
+    ciphertexts = [bytes(key.encrypt(value, source)) for value in values]
+    return {"nonce": nonce or fresh_nonce(), "ciphertexts": ciphertexts}
+
+
+def report_of_count(recipe: Recipe, count: int, *, seed: int | None = None) -> dict[str, Any]:
+    """An honest report of a device with `count` events."""
+    source = secrets.SystemRandom() if seed is None else random.Random(seed)
+    published = recipe.published
+    report: tuple[Ciphertext, ...] = published.mechanism.report_of_count(published.public_key, count, source)
+    return {"nonce": fresh_nonce(), "ciphertexts": [bytes(ciphertext) for ciphertext in report]}
+
+
+def as_json(report: dict[str, Any]) -> dict[str, Any]:
+    """The same report as JSON carries it."""
+    return {
+        "nonce": base64.b64encode(report["nonce"]).decode(),
+        "ciphertexts": [base64.b64encode(ciphertext).decode() for ciphertext in report["ciphertexts"]],
+    }
