@@ -94,7 +94,9 @@ def web_command(port: int) -> list[str]:
 def worker_command(name: str, directory: Path, *, beat: bool) -> list[str]:
     """One Celery worker with one child process; `beat` adds the sender of periodic tasks."""
     command = [
-        *(sys.executable, "-m", "celery", "-A", "panapp", "worker", "--concurrency", "1"),
+        # In a container of its own, root is nobody; elsewhere the warning comes at every start.
+        *(sys.executable, "-W", "ignore:You're running the worker with superuser privileges"),
+        *("-m", "celery", "-A", "panapp", "worker", "--concurrency", "1"),
         *("--hostname", f"{name}@localhost", "--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
     ]
     return [*command, "--beat", "--schedule", str(directory / "beat")] if beat else command
@@ -165,7 +167,7 @@ def _wait_until_serving(services: Services) -> None:
     def serving() -> bool:
         services.check()
         try:
-            with urllib.request.urlopen(f"{services.base_url}/health/live", timeout=5):  # noqa: S310  # http to ourselves
+            with urllib.request.urlopen(f"{services.base_url}/api/v1/verification-key/", timeout=5):  # noqa: S310  # http to ourselves
                 return True
         except (urllib.error.URLError, OSError):
             return False

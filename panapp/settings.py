@@ -215,7 +215,10 @@ STATICFILES_DIRS = [
     ("vendor/plotly", Path(plotly.__file__).parent / "package_data"),
 ]
 WHITENOISE_USE_FINDERS = LOCAL
-if not LOCAL:
+if LOCAL:
+    # Nothing is collected there, but WhiteNoise wants the folder.
+    STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+else:
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
         "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
