@@ -22,6 +22,17 @@ _NONCE = base64.b64encode(bytes(range(NONCE_BYTES))).decode()
 _CIPHERTEXT = base64.b64encode(b"\x02" + bytes(31) + b"\x01" + b"\x03" + bytes(31) + b"\x02").decode()
 _EXAMPLE = {"nonce": _NONCE, "ciphertexts": [_CIPHERTEXT]}
 
+
+def _reference(schema: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{schema}"}
+
+
+_REPORTS: dict[str, Any] = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": BATCH_REPORTS,
+    "description": "Each is judged by itself: a bad one never takes the others down.",
+}
 _SCHEMAS: dict[str, Any] = {
     "Report": {
         "type": "object",
@@ -29,7 +40,7 @@ _SCHEMAS: dict[str, Any] = {
             "nonce": {
                 "type": "string",
                 "format": "byte",
-                "description": f"{NONCE_BYTES} random bytes in base64: drawn once, and the same when sent again.",
+                "description": f"{NONCE_BYTES} random bytes in base64: drawn once, kept when sent again.",
                 "minLength": 24,
                 "maxLength": 24,
             },
@@ -42,6 +53,22 @@ _SCHEMAS: dict[str, Any] = {
         "required": ["nonce", "ciphertexts"],
         "additionalProperties": False,
     },
+    "PackedReport": {
+        "type": "object",
+        "description": "A report in MessagePack: raw bytes (its bin type) in place of base64.",
+        "properties": {
+            "nonce": {"type": "string", "format": "binary", "description": f"{NONCE_BYTES} bytes."},
+            "ciphertexts": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        },
+        "required": ["nonce", "ciphertexts"],
+        "additionalProperties": False,
+    },
+    "PackedReportBatch": {
+        "type": "object",
+        "properties": {"reports": _REPORTS | {"items": _reference("PackedReport")}},
+        "required": ["reports"],
+        "additionalProperties": False,
+    },
     "ReportAccepted": {
         "type": "object",
         "properties": {"status": {"type": "string", "enum": ["accepted"]}},
@@ -49,15 +76,7 @@ _SCHEMAS: dict[str, Any] = {
     },
     "ReportBatch": {
         "type": "object",
-        "properties": {
-            "reports": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": BATCH_REPORTS,
-                "description": "Each is judged by itself: a bad one never takes the others down.",
-                "items": {"$ref": "#/components/schemas/Report"},
-            }
-        },
+        "properties": {"reports": _REPORTS | {"items": _reference("Report")}},
         "required": ["reports"],
         "additionalProperties": False,
     },
@@ -86,7 +105,7 @@ _SCHEMAS: dict[str, Any] = {
     },
     "ReportProblem": {
         "allOf": [
-            {"$ref": "#/components/schemas/Problem"},
+            _reference("Problem"),
             {
                 "type": "object",
                 "properties": {"reason": {"type": "string", "enum": list(REASONS)}},
@@ -111,7 +130,7 @@ def _single() -> dict[str, Any]:
     return {
         "operationId": "report_submit",
         "summary": "Submit one report",
-        "description": "A report that is sent again after a lost answer counts once: it is then answered 409.",
+        "description": "A report that is sent again after a lost answer counts once: 409 says so.",
         "tags": _TAGS,
         "parameters": [_identifier()],
         "requestBody": {"required": True, "content": {JSON_TYPE: _content("Report", _EXAMPLE)}},
@@ -147,14 +166,6 @@ def _batch() -> dict[str, Any]:
             }
         ],
     }
-    messagepack = {
-        # OpenAPI has no words for MessagePack: the members are those of ReportBatch.
-        "schema": {
-            "type": "string",
-            "format": "binary",
-            "description": "MessagePack with the members of ReportBatch, and raw bytes in place of base64.",
-        }
-    }
     return {
         "operationId": "report_batch_submit",
         "summary": "Submit up to 1,000 reports",
@@ -163,7 +174,10 @@ def _batch() -> dict[str, Any]:
         "parameters": [_identifier()],
         "requestBody": {
             "required": True,
-            "content": {JSON_TYPE: _content("ReportBatch", batch), MESSAGEPACK_TYPE: messagepack},
+            "content": {
+                JSON_TYPE: _content("ReportBatch", batch),
+                MESSAGEPACK_TYPE: {"schema": _reference("PackedReportBatch")},
+            },
         },
         "responses": {
             "200": _response(
@@ -189,7 +203,7 @@ def _identifier() -> dict[str, Any]:
 
 
 def _content(schema: str, example: dict[str, Any]) -> dict[str, Any]:
-    return {"schema": {"$ref": f"#/components/schemas/{schema}"}, "example": example}
+    return {"schema": _reference(schema), "example": example}
 
 
 def _response(description: str, schema: str, example: dict[str, Any]) -> dict[str, Any]:
