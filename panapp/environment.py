@@ -14,7 +14,9 @@ def text(name: str, default: str | None = None) -> str:
     """The variable's value; without a default it must be set."""
     value = os.environ.get(name) or default
     if value is None:
-        raise ImproperlyConfigured(f"{name} must be set when PANAPP_MODE is production (see docs/operations.md)")
+        raise ImproperlyConfigured(
+            f"{name} must be set when PANAPP_MODE is production (see docs/operations.md)"
+        )
     return value
 
 
@@ -54,19 +56,31 @@ def key_of_32_bytes(name: str, value: str) -> bytes:
     return key
 
 
+def fresh_secrets() -> dict[str, str]:
+    """One new secret of each kind, by the name of its setting in lower case."""
+    return {
+        "secret_key": secrets.token_urlsafe(48),
+        "signing_key": base64.b64encode(secrets.token_bytes(32)).decode(),
+        "key_encryption_key": base64.b64encode(secrets.token_bytes(32)).decode(),
+    }
+
+
+def token(name: str) -> str | None:
+    """A bearer token of 32 characters or more; None where the variable is unset or empty."""
+    value = os.environ.get(name) or None
+    if value is not None and len(value) < 32:
+        raise ImproperlyConfigured(f"{name} must have at least 32 characters")
+    return value
+
+
 def local_secrets(path: Path) -> dict[str, str]:
     """Secrets of an installation that serves this machine only: made once, readable by the owner only."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = {
-            "secret_key": secrets.token_urlsafe(48),
-            "signing_key": base64.b64encode(secrets.token_bytes(32)).decode(),
-            "key_encryption_key": base64.b64encode(secrets.token_bytes(32)).decode(),
-        }
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            json.dump(fresh, file)
+            json.dump(fresh_secrets(), file)
         try:
             # Two processes may start at once: the first link wins, both read the same file.
             os.link(draft, path)

@@ -27,6 +27,8 @@ LOGGING = {
         "panapp": {"level": "INFO"},
         "aggregation": {"level": "INFO"},
         "releases": {"level": "INFO"},
+        # Says at every orderly shutdown that the queue outlives its last worker.
+        "kombu.transport.virtual.base": {"level": "ERROR"},
         # Names of paths that were not found, hosts that were wrong: what strangers typed.
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "ERROR"},

@@ -68,7 +68,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "panapp.errors.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "audit.actor.ActorMiddleware",
@@ -153,6 +153,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 3600
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "panapp.errors.csrf_failure"
 CSRF_TRUSTED_ORIGINS = environment.words("PANAPP_CSRF_TRUSTED_ORIGINS")
 if environment.flag("PANAPP_BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -170,6 +171,8 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
+
+METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 
 # Tasks -------------------------------------------------------------------------
 
@@ -205,7 +208,8 @@ CHUNK_STALE_SECONDS = environment.whole_number("PANAPP_CHUNK_STALE_SECONDS", 60,
 # Pages and API -----------------------------------------------------------------
 
 STATIC_URL = "static/"
-STATIC_ROOT = Path(environment.text("PANAPP_STATIC_ROOT", str(DATA_DIR / "static")))
+# A local installation serves static files from where they lie; only production collects them.
+STATIC_ROOT = None if LOCAL else Path(environment.text("PANAPP_STATIC_ROOT", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [
     BASE_DIR / "panapp" / "static",
     ("vendor/plotly", Path(plotly.__file__).parent / "package_data"),
@@ -238,6 +242,6 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
-    "POSTPROCESSING_HOOKS": ["reports.openapi.add_report_paths"],
+    "POSTPROCESSING_HOOKS": ["reports.openapi.add_report_paths", "recipes.openapi.add_problem_responses"],
 }
 SILENCED_SYSTEM_CHECKS: list[str] = []

@@ -16,3 +16,8 @@ urlpatterns = [
     path("", include("releases.urls")),
     path("", include("panapp.operations_urls")),
 ]
+
+handler400 = "panapp.errors.bad_request"
+handler403 = "panapp.errors.forbidden"
+handler404 = "panapp.errors.not_found"
+handler500 = "panapp.errors.server_error"

@@ -4,6 +4,6 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
 
-from django.core.wsgi import get_wsgi_application  # noqa: E402  # the settings module comes first
+from django.core.wsgi import get_wsgi_application  # after the settings module is named
 
 application = get_wsgi_application()

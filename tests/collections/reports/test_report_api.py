@@ -144,7 +144,7 @@ def test_a_recipe_accepts_nothing_before_it_opens_unless_it_is_a_simulation(clie
         (b"\xc1", MESSAGEPACK, 400, "malformed-body"),
         (b"\x91" * 100_000, MESSAGEPACK, 400, "malformed-body"),
         (b"\xdd\xff\xff\xff\xff", MESSAGEPACK, 400, "malformed-body"),
-        (b"", MESSAGEPACK, 400, "malformed-body"),
+        (b"\x81", MESSAGEPACK, 400, "malformed-body"),
         (b"a=1", "application/x-www-form-urlencoded", 415, "unsupported-media-type"),
         (b"x", "", 415, "unsupported-media-type"),
         (b"x" * (16 * 1024 * 1024 + 1), MESSAGEPACK, 413, "body-too-large"),

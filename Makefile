@@ -1,0 +1,57 @@
+# `make help` lists the targets. Needs Python 3.11 or newer, make, and nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+PYTEST_ARGS ?=
+
+# Production settings for checks: real in form, fresh each time, good for nothing.
+PRODUCTION = env $$($(RUN) -m panapp.generate_secrets) PANAPP_MODE=production \
+	PANAPP_ALLOWED_HOSTS=telemetry.example DATABASE_URL=postgres://panapp@database/panapp \
+	CELERY_BROKER_URL=redis://broker:6379/0 PANAPP_BEHIND_PROXY=1
+
+.PHONY: help setup demo test check openapi bench clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
+
+setup: $(READY) ## Install everything into .venv
+
+$(READY): requirements.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "Python's venv module does not work here. On Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "Installing into $(VENV) (a minute or two the first time) …"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+demo: setup ## Three collections from real data, then a dashboard on http://127.0.0.1:8000
+	$(RUN) manage.py demo
+
+test: setup ## The tests; what needs a browser, PostgreSQL or Redis skips where there is none
+	$(RUN) -m pytest $(PYTEST_ARGS)
+
+check: setup ## Style, types, imports, migrations, production settings, OpenAPI
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	PYTHONPATH=collections $(VENV)/bin/lint-imports
+	$(RUN) manage.py makemigrations --check --dry-run
+	$(PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
+	$(RUN) manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
+	@diff -u docs/openapi.yaml $(VENV)/openapi.yaml || \
+		{ echo "docs/openapi.yaml is not what the code describes: run 'make openapi' and read the difference" >&2; exit 1; }
+
+openapi: setup ## Write docs/openapi.yaml anew
+	$(RUN) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+bench: setup ## Speed and memory, as ratios measured in one run
+	$(RUN) benchmarks/encryption.py
+	$(RUN) benchmarks/end_to_end.py
+
+clean: ## Remove .venv and caches; var/ (your data) stays
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,143 @@
+"""Requests made from the published description, good and bad, against the whole stack in process."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgpack
+import pytest
+import schemathesis
+import yaml
+from django.conf import settings
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from django.test import Client
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from schemathesis.transport.serialization import Binary
+
+from panapp.wsgi import application
+from recipes.models import Recipe
+from reports.models import StoredReports
+from tests.factories import published_recipe, report_of_count
+
+EXAMPLES = 40
+"""Requests for each operation and test."""
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+
+bounded: Callable[[Any], Any] = hypothesis_settings(
+    max_examples=EXAMPLES,
+    # The same requests at every run: what fails in CI fails at the desk.
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    # A function-scoped database is meant: every request of a test meets the same recipe.
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+    ],
+)
+
+
+@schemathesis.serializer("application/msgpack")
+def pack(ctx: schemathesis.SerializationContext, value: object) -> bytes:
+    """What the description calls binary goes out as bytes; what MessagePack cannot hold, as text."""
+    return msgpack.packb(_binary_as_bytes(value), default=str)
+
+
+def _binary_as_bytes(value: object) -> object:
+    if isinstance(value, Binary):
+        return value.data
+    if isinstance(value, dict):
+        return {key: _binary_as_bytes(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_binary_as_bytes(member) for member in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    return value
+
+
+def described_api() -> schemathesis.BaseSchema:
+    description = yaml.safe_load((settings.BASE_DIR / "docs" / "openapi.yaml").read_text())
+    schema = schemathesis.openapi.from_dict(description)
+    schema.app = application
+    return schema
+
+
+api = described_api()
+
+
+@pytest.fixture(autouse=True)
+def _connection_outlives_a_request() -> Iterator[None]:
+    # As Django's own test client does: the test's transaction is the connection's.
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def open_recipe(db: None) -> Recipe:
+    return published_recipe()
+
+
+def assert_described(case: schemathesis.Case) -> None:
+    response = case.call(base_url="http://localhost")
+    case.validate_response(response, checks=CHECKS)
+    if response.status_code >= 400:
+        assert response.headers["content-type"] == ["application/problem+json"]
+        assert response.json()["status"] == response.status_code
+
+
+@pytest.mark.django_db
+@api.parametrize()
+@bounded
+def test_any_operation_fuzzed_from_the_schema_answers_as_described(case: schemathesis.Case) -> None:
+    assert_described(case)
+
+
+@api.include(path_regex="reports").parametrize()
+@bounded
+def test_reports_fuzzed_for_an_open_recipe_answer_as_described(
+    case: schemathesis.Case, open_recipe: Recipe
+) -> None:
+    case.path_parameters = {"identifier": open_recipe.identifier}
+    assert_described(case)
+
+
+@bounded
+@given(body=st.binary(max_size=200))
+@pytest.mark.parametrize("media_type", ["application/json", "application/msgpack", "text/plain", ""])
+@pytest.mark.parametrize("last", ["", "batch/"])
+def test_reports_sent_as_arbitrary_bytes_are_answered_with_a_problem_document(
+    body: bytes, media_type: str, last: str, open_recipe: Recipe
+) -> None:
+    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/{last}"
+    answer = Client().post(address, body, content_type=media_type)
+    assert 400 <= answer.status_code < 500
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+@bounded
+@given(cut=st.integers(min_value=0))
+def test_a_batch_cut_short_anywhere_stores_nothing(cut: int, open_recipe: Recipe) -> None:
+    body = msgpack.packb({"reports": [report_of_count(open_recipe, 1)]})
+    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/batch/"
+    answer = Client().post(address, body[: 1 + cut % (len(body) - 1)], content_type="application/msgpack")
+    assert answer.status_code == 400
+    assert not StoredReports.objects.exists()

@@ -1,0 +1,75 @@
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from recipes.api import RecipeListView
+
+API = "/api/v1/recipes/"
+
+
+def assert_problem(answer: HttpResponse, status: int, kind: str) -> None:
+    assert answer["Content-Type"] == "application/problem+json"
+    document = answer.json()
+    assert set(document) >= {"type", "title", "status", "detail"}
+    assert (answer.status_code, document["status"], document["type"]) == (status, status, f"/problems/{kind}")
+
+
+@pytest.mark.parametrize("address", ["/api/", "/api/v2/recipes/", "/api/v1/recipes/xyz/", "/api/v1/\x00/"])
+@pytest.mark.parametrize("method", ["get", "post", "delete"])
+def test_unknown_api_path_is_a_problem_document(client: Client, address: str, method: str) -> None:
+    assert_problem(getattr(client, method)(address), 404, "not-found")
+
+
+@pytest.mark.parametrize("debug", [True, False])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_api_path_without_its_last_slash_is_not_redirected(
+    client: Client, settings: Any, method: str, debug: bool
+) -> None:
+    settings.DEBUG = debug
+    answer = getattr(client, method)(API.rstrip("/"))
+    assert answer.status_code == 404
+    if not debug:
+        assert_problem(answer, 404, "not-found")
+
+
+def test_wrong_host_is_a_problem_document_that_does_not_echo_it(client: Client) -> None:
+    answer = client.get(API, headers={"Host": "evil.example"})
+    assert_problem(answer, 400, "bad-request")
+    assert b"evil.example" not in answer.content
+
+
+def test_wrong_method_on_a_recipe_list_is_a_problem_document_with_allow(client: Client) -> None:
+    answer = client.post(API, {}, content_type="application/json")
+    assert_problem(answer, 405, "method-not-allowed")
+    assert "GET" in answer["Allow"]
+
+
+def test_unacceptable_media_type_is_a_problem_document(client: Client) -> None:
+    assert_problem(client.get(API, headers={"Accept": "image/png"}), 406, "not-acceptable")
+
+
+@pytest.mark.django_db
+def test_unexpected_exception_in_the_api_is_a_problem_document_without_its_message(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: RecipeListView, request: HttpRequest) -> None:
+        raise RuntimeError("s3cret detail")
+
+    monkeypatch.setattr(RecipeListView, "get", fail)
+    client.raise_request_exception = False
+    answer = client.get(API)
+    assert_problem(answer, 500, "internal-error")
+    assert b"s3cret" not in answer.content
+
+
+def test_unknown_page_outside_the_api_is_not_a_problem_document(client: Client) -> None:
+    answer = client.get("/nowhere/")
+    assert answer.status_code == 404
+    assert answer["Content-Type"].startswith("text/")
+
+
+def test_form_without_its_token_is_refused_with_a_page_of_ours() -> None:
+    answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "a", "password": "b"})
+    assert answer.status_code == 403
+    assert b"expired" in answer.content

