@@ -11,6 +11,7 @@ from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import Description, Parameters, description_of, kind_of
 from panprivacy.recipe import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS, RecipeDraft, format_time, parse_time
+from recipes.presentation import number
 
 POPULATION_MAXIMUM = 10_000_000_000
 
@@ -169,12 +170,20 @@ def _field_of(field: "dataclasses.Field[Any]") -> forms.Field:
         choice_field.initial = field.default if has_default else description.choices[0]
         return choice_field
     kind = kind_of(field)
-    number = _number_field(description, kind, required=required)
+    box = _number_field(description, kind, required=required)
     if has_default:
-        number.initial = field.default
+        # 1.0 is shown as 1.
+        box.initial = int(field.default) if field.default == int(field.default) else field.default
     elif kind is int:
-        number.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
-    return number
+        box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
+    return box
+
+
+def _range_text(description: Description) -> str:
+    low, high = description.minimum, description.maximum
+    if low is None or high is None:
+        return ""
+    return f"{'Above' if description.minimum_excluded else 'From'} {number(low)}, up to {number(high)}."
 
 
 def _number_field(description: Description, kind: type, *, required: bool) -> forms.Field:
@@ -187,7 +196,7 @@ def _number_field(description: Description, kind: type, *, required: bool) -> fo
     field_class = forms.IntegerField if kind is int else forms.FloatField
     return field_class(
         label=description.label,
-        help_text=f"{description.help} {description.allowed(kind).capitalize()}.",
+        help_text=f"{description.help} {_range_text(description)}".strip(),
         required=required,
         min_value=low if kind is not int or low is None else int(low),
         max_value=high if kind is not int or high is None else int(high),

@@ -3,9 +3,6 @@
 import math
 from decimal import ROUND_HALF_EVEN, Decimal
 
-Z_66 = 0.9541652531461943
-"""Half the width of a 66 % interval in standard errors: Φ⁻¹(0.83)."""
-
 Z_95 = 1.959963984540054
 """Half the width of a 95 % interval in standard errors: Φ⁻¹(0.975)."""
 

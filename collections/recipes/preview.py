@@ -12,8 +12,8 @@ from recipes.sentences import GuaranteeText, guarantee_texts, sampling_sentence
 DOTS = 50
 """Dots of the quantile plot: each stands for one in fifty results."""
 
-WIDTH, DOT = 520.0, 13.0
-"""Width of the plot and diameter of a dot, in SVG units."""
+WIDTH, DOT, COLUMN = 520.0, 21.0, 25.0
+"""Width of the plot, diameter of a dot and distance of columns, in SVG units."""
 
 RANGE = 2.6
 """The plot shows deviations of up to so many standard errors; its outermost dots lie at 2.33."""
@@ -105,9 +105,7 @@ def quantile_plot(standard_error: float) -> QuantilePlot:
     theorem this is how a sum of thousands of scrambled answers deviates.
     """
     scale = WIDTH / (2 * RANGE)
-    column_of = [
-        round(NormalDist().inv_cdf((index + 0.5) / DOTS) * scale / (DOT * 1.6)) for index in range(DOTS)
-    ]
+    column_of = [round(NormalDist().inv_cdf((index + 0.5) / DOTS) * scale / COLUMN) for index in range(DOTS)]
     tallest = max(column_of.count(column) for column in set(column_of))
     baseline = tallest * DOT + 4
     dots: list[Dot] = []
@@ -115,10 +113,10 @@ def quantile_plot(standard_error: float) -> QuantilePlot:
     for column in column_of:
         stacked = height_of.get(column, 0)
         height_of[column] = stacked + 1
-        dots.append(Dot(round(WIDTH / 2 + column * DOT * 1.6, 1), round(baseline - DOT * (stacked + 0.5), 1)))
+        dots.append(Dot(round(WIDTH / 2 + column * COLUMN, 1), round(baseline - DOT * (stacked + 0.5), 1)))
     deviations = (-Z_95, -1.0, 0.0, 1.0, Z_95)
     ticks = tuple(
         Tick(round(WIDTH / 2 + z * scale, 1), ("+" if z > 0 else "") + significant(z * standard_error))
         for z in deviations
     )
-    return QuantilePlot(tuple(dots), ticks, WIDTH, baseline + 34, baseline, DOT / 2 - 0.8)
+    return QuantilePlot(tuple(dots), ticks, WIDTH, baseline + 34, baseline, DOT / 2 - 1)

@@ -20,6 +20,8 @@ OBSERVERS = {
     Model.PAN: "Someone who opens the device",
 }
 
+RELATION_NAMES = {Relation.REPLACE: "replacement", Relation.ADD_REMOVE: "add/remove"}
+
 RELATIONS = {
     Relation.REPLACE: "replacement (a device's whole history against any other history)",
     Relation.ADD_REMOVE: "add/remove (a device's report against the reference report, which says nothing)",
@@ -34,7 +36,7 @@ class GuaranteeText:
         model: registered name of the model.
         observer: who is kept from learning.
         sentence: what that observer can and cannot do.
-        relations: the neighbouring relations, named and explained.
+        relation_names, relations: the neighbouring relations, named; named and explained.
         epsilon, delta: the numbers, or "not computed".
         source, assumption: as the guarantee states them.
     """
@@ -42,6 +44,7 @@ class GuaranteeText:
     model: str
     observer: str
     sentence: str
+    relation_names: tuple[str, ...]
     relations: tuple[str, ...]
     epsilon: str
     delta: str
@@ -62,6 +65,7 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
             sentence=guarantee_sentence(
                 guarantee if Relation.REPLACE in relations else replace(guarantee, relation=relations[0])
             ),
+            relation_names=tuple(RELATION_NAMES[relation] for relation in relations),
             relations=tuple(RELATIONS[relation] for relation in relations),
             epsilon=NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon),
             delta=number(guarantee.delta),

@@ -25,7 +25,11 @@ class NewRecipeView(PublishersOnly):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         if "statistic" not in request.GET:
-            return render(request, "recipes/choose.html", {"mechanisms": MECHANISMS.values()})
+            return render(
+                request,
+                "recipes/choose.html",
+                {"mechanisms": [_presented(mechanism) for mechanism in MECHANISMS.values()]},
+            )
         mechanism = _mechanism(request)
         form_class = recipe_form_class(mechanism)
         return _form_page(request, form_class(), _initial_preview(form_class, {}), None)
@@ -118,12 +122,17 @@ def _mechanism(request: HttpRequest) -> type[Mechanism[Any]]:
         raise Http404(str(error)) from None
 
 
+def _presented(mechanism: type[Mechanism[Any]]) -> dict[str, str]:
+    # A template would call the class itself.
+    return {name: getattr(mechanism, name) for name in ("statistic", "title", "description", "unit")}
+
+
 def _form_page(
     request: HttpRequest, form: RecipeForm, preview: Preview | None, recipe: Recipe | None, status: int = 200
 ) -> HttpResponse:
     context = {
         "form": form,
-        "mechanism": form.mechanism,
+        "mechanism": _presented(form.mechanism),
         "preview": preview,
         "problems": form.preview_errors() if form.is_bound else [],
         "made_at": timezone.now(),

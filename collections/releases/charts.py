@@ -7,10 +7,13 @@ colours of the roles, in light and in dark mode.
 from typing import Any
 
 from recipes.models import Recipe
-from recipes.presentation import Z_66, Z_95
 from releases.models import Release, SimulatedTruth
+from releases.selectors import Interval, interval_of
 
 TRUTH_NAME = "truth (simulation only)"
+
+MARGIN = 0.06
+"""Room beyond the outermost interval, as a share of the range."""
 
 
 def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
@@ -21,28 +24,26 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     """
     mechanism = recipe.published.mechanism
     labels = list(mechanism.labels)
-    values: list[float] = list(release.values)
-    errors: list[float] = list(release.standard_errors)
+    wide, narrow = interval_of(release), interval_of(release, 0.66)
     horizontal = mechanism.scalar
     traces = [
-        _intervals(
-            "95 % interval", "interval-95", 2, labels, values, [Z_95 * error for error in errors], horizontal
-        ),
-        _intervals(
-            "66 % interval", "interval-66", 7, labels, values, [Z_66 * error for error in errors], horizontal
-        ),
-        _dots("estimate", "estimate", "circle", 11, labels, values, horizontal),
+        _intervals("95 % interval", "interval-95", 2, labels, wide, horizontal),
+        _intervals("66 % interval", "interval-66", 7, labels, narrow, horizontal),
+        _dots("estimate", "estimate", "circle", 11, labels, list(release.values), horizontal),
     ]
+    shown = [0.0, *wide.low, *wide.high]
     if truth is not None:
         traces.append(_dots(TRUTH_NAME, "truth", "diamond-open", 13, labels, list(truth.values), horizontal))
+        shown += truth.values
+    low, high = min(shown), max(shown)
+    room = MARGIN * (high - low)
     quantity = {
         "title": {"text": mechanism.unit},
+        # Zero is always in sight; below it only where an interval goes there.
+        "range": [low - room if low < 0 else 0.0, high + room],
         "zeroline": True,
-        "rangemode": "tozero",
-        "tickformat": ",~r",
+        "tickformat": ",",
     }
-    if mechanism.unit == "devices":
-        quantity["tickformat"] = ",.0f"
     # Labels such as 0, 1, 2+ are names of buckets, not numbers.
     category = {"type": "category", "categoryorder": "array", "categoryarray": labels, "automargin": True}
     layout = {
@@ -50,7 +51,7 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
         "margin": {"l": 60, "r": 20, "t": 10, "b": 50},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         "hovermode": "closest",
-        "xaxis": quantity if horizontal else {**category, "title": {"text": "bucket"}},
+        "xaxis": quantity if horizontal else category,
         "yaxis": {**category, "showticklabels": False} if horizontal else quantity,
     }
     return {"data": traces, "layout": layout}
@@ -70,20 +71,14 @@ def _dots(
 
 
 def _intervals(
-    name: str,
-    role: str,
-    width: int,
-    labels: list[str],
-    values: list[float],
-    halves: list[float],
-    horizontal: bool,
+    name: str, role: str, width: int, labels: list[str], interval: Interval, horizontal: bool
 ) -> dict[str, Any]:
     # One line per interval, separated by gaps, so that the legend shows its thickness.
     places: list[str | None] = []
     ends: list[float | None] = []
-    for label, value, half in zip(labels, values, halves, strict=True):
+    for label, low, high in zip(labels, interval.low, interval.high, strict=True):
         places += [label, label, None]
-        ends += [value - half, value + half, None]
+        ends += [low, high, None]
     return {
         "type": "scatter",
         "mode": "lines",

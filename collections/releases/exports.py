@@ -6,8 +6,8 @@ from typing import Any
 
 from panprivacy.recipe import format_time
 from recipes.models import Recipe
-from recipes.presentation import Z_95
 from releases.models import Release, SimulatedTruth
+from releases.selectors import interval_of
 
 
 def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
@@ -40,19 +40,26 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
 
 
 def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> str:
-    """One line per estimate. `low_95` and `high_95` bound the 95 % interval of `estimate`."""
+    """One line per estimate of a released result; `low_95` and `high_95` bound its 95 % interval."""
     columns = ["label", "estimate", "standard_error", "low_95", "high_95", "projection", "unit", "reports"]
     rows = io.StringIO()
     writer = csv.writer(rows)
     writer.writerow([*columns, *(["truth_of_simulation"] if truth is not None else [])])
     mechanism = recipe.published.mechanism
-    truths: list[list[float]] = (
-        [[value] for value in truth.values] if truth is not None else [[]] * len(release.values)
-    )
-    members = zip(
-        mechanism.labels, release.values, release.standard_errors, release.projection, truths, strict=True
-    )
-    for label, value, error, projection, known in members if release.values else ():
-        bounds = (value - Z_95 * error, value + Z_95 * error)
-        writer.writerow([label, value, error, *bounds, projection, mechanism.unit, release.reports, *known])
+    interval = interval_of(release)
+    for position, label in enumerate(mechanism.labels):
+        known = [truth.values[position]] if truth is not None else []
+        writer.writerow(
+            [
+                label,
+                release.values[position],
+                release.standard_errors[position],
+                interval.low[position],
+                interval.high[position],
+                release.projection[position],
+                mechanism.unit,
+                release.reports,
+                *known,
+            ]
+        )
     return rows.getvalue()

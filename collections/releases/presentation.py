@@ -5,7 +5,6 @@ from datetime import datetime
 
 from recipes.models import Recipe
 from recipes.presentation import (
-    Z_66,
     at_place,
     consistent_with_zero,
     estimate_with_margin,
@@ -14,6 +13,7 @@ from recipes.presentation import (
     significant,
 )
 from releases.models import Release, SimulatedTruth
+from releases.selectors import Interval, interval_of
 
 
 @dataclass(frozen=True)
@@ -57,31 +57,28 @@ class EstimateRow:
 def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> list[EstimateRow]:
     """The release as rows; the truth only where a simulation knows it."""
     labels = recipe.published.mechanism.labels
-    truths = truth.values if truth is not None else [None] * len(release.values)
-    return [
-        _row(*members)
-        for members in zip(
-            labels, release.values, release.standard_errors, release.projection, truths, strict=True
+    wide, narrow = interval_of(release), interval_of(release, 0.66)
+    rows: list[EstimateRow] = []
+    for position, label in enumerate(labels):
+        value, error = release.values[position], release.standard_errors[position]
+        place = place_of(error)
+        rows.append(
+            EstimateRow(
+                label=label,
+                estimate=at_place(value, place),
+                standard_error=at_place(error, place),
+                interval_66=_interval(narrow, position, place),
+                interval_95=_interval(wide, position, place),
+                note="consistent with zero" if consistent_with_zero(value, error) else "",
+                projection=at_place(release.projection[position], place),
+                truth="" if truth is None else at_place(truth.values[position], min(place, 0)),
+            )
         )
-    ]
+    return rows
 
 
-def _row(label: str, value: float, error: float, projection: float, truth: float | None) -> EstimateRow:
-    place = place_of(error)
-    return EstimateRow(
-        label=label,
-        estimate=at_place(value, place),
-        standard_error=at_place(error, place),
-        interval_66=_interval(value, Z_66 * error, place),
-        interval_95=_interval(value, margin(error), place),
-        note="consistent with zero" if consistent_with_zero(value, error) else "",
-        projection=at_place(projection, place),
-        truth="" if truth is None else at_place(truth, min(place, 0)),
-    )
-
-
-def _interval(value: float, half: float, place: int) -> str:
-    return f"{at_place(value - half, place)} to {at_place(value + half, place)}"
+def _interval(interval: Interval, position: int, place: int) -> str:
+    return f"{at_place(interval.low[position], place)} to {at_place(interval.high[position], place)}"
 
 
 def headline(recipe: Recipe, release: Release) -> str:
