@@ -42,6 +42,7 @@ class EntryView(LogReadersOnly):
         around = Entry.objects.filter(index__in=(index - 1, index + 1)).in_bulk()
         context = {
             "entry": entry,
+            "details": [(name, _in_words(value)) for name, value in entry.details.items()],
             "raw": json.dumps(as_dict(entry), indent=2, ensure_ascii=False),
             "before": around.get(index - 1),
             "after": around.get(index + 1),
@@ -82,6 +83,12 @@ class ExportView(LogReadersOnly):
 def as_dict(entry: Entry) -> dict[str, Any]:
     """The entry's columns as plain JSON values: what its hash covers, and the hash."""
     return {name: getattr(entry, name) for name in COLUMNS} | {"at": entry.at.isoformat()}
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(member) for member in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _matching(query: QueryDict, before: int | None) -> QuerySet[Entry]:

@@ -9,7 +9,7 @@ SMALLEST_STEP = 10
 
 
 def coarse_step(cohort_size: int) -> int:
-    """The display's step: 1, 2 or 5 times a power of ten: a fiftieth of the cohort or less, but at least 10."""
+    """1, 2 or 5 times a power of ten: a fiftieth of the cohort or less, but at least 10."""
     step = SMALLEST_STEP
     factors = (2, 5, 10)
     base = SMALLEST_STEP
