@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
+
 from recipes.api import RecipeListView
 
 API = "/api/v1/recipes/"
