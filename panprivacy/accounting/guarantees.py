@@ -25,7 +25,12 @@ class Relation(StrEnum):
     """One device's whole stream is replaced by any other stream."""
 
     ADD_REMOVE = "add_remove"
-    """One device's whole stream is replaced by the stream without any event (reference neighbours)."""
+    """One device's report is replaced by the reference report: what is sent when every bit, or the
+    number, is 0 before randomization (reference neighbours; also called removal).
+
+    For a single bit or a number, that is a device without any event. For a one-hot vector it is
+    no device's stream: even "no event" sets one bit, so two streams are two steps apart.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,6 +77,18 @@ class Mechanism(ABC, Generic[P]):
 
     # The device's face ---------------------------------------------------------
 
+    def require_step(self, step: int) -> None:
+        """ValueError unless `step` is one of 1..T."""
+        if not 1 <= step <= self.parameters.steps:
+            raise ValueError(f"step must lie in 1..{self.parameters.steps}, not {step}")
+
+    def require_count(self, count: int, step: int) -> None:
+        """ValueError unless a device can have had `count` events after `step` steps (0..T)."""
+        if not 0 <= count <= step <= self.parameters.steps:
+            raise ValueError(
+                f"count {count} after step {step} is impossible: 0 ≤ count ≤ step ≤ {self.parameters.steps}"
+            )
+
     @abstractmethod
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         """The state before the first step."""
@@ -138,7 +150,33 @@ class Mechanism(ABC, Generic[P]):
     def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: `devices_by_count[c]` devices had count c (0..T)."""
 
+    def require_values(self, values: Sequence[int]) -> None:
+        """InvalidReportError unless `values` has one allowed value for each ciphertext of a report."""
+        if len(values) != self.report_ciphertexts:
+            raise InvalidReportError(
+                "wrong_length", f"a report has {self.report_ciphertexts} values, not {len(values)}"
+            )
+        for value in values:
+            if value not in self.allowed_values:
+                allowed = self.allowed_values
+                raise InvalidReportError(
+                    "value_out_of_range", f"a value must lie in {allowed[0]}..{allowed[-1]}, not {value}"
+                )
+
+    def require_total(self, total: Sequence[int], reports: int) -> None:
+        """ValueError unless `total` can be a sum of `reports` ≥ 1 contributions."""
+        if len(total) != self.contribution_length or reports < 1:
+            raise ValueError(
+                f"a total has {self.contribution_length} entries from at least 1 report, "
+                f"not {len(total)} from {reports}"
+            )
+
     # The accountant's face -----------------------------------------------------
+
+    def require_population(self, population: int) -> None:
+        """ValueError unless there is a device to ask."""
+        if population < 1:
+            raise ValueError(f"population must be at least 1, not {population}")
 
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:

@@ -1,0 +1,20 @@
+"""What the guarantees of several mechanisms rely on, in the same words everywhere."""
+
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+
+FOLLOWS_PROTOCOL = "the device following the protocol, with randomness that nobody can predict"
+
+
+def pan_privacy(theorem: str) -> Guarantee:
+    """The guarantee against intruders on the device: 0, as far as encryption can give it."""
+    return Guarantee(
+        model=Model.PAN,
+        relation=Relation.REPLACE,
+        epsilon=0.0,
+        delta=0.0,
+        source=f"{theorem}; computational: up to an advantage that is negligible in the key's length.",
+        assumption=(
+            "the semantic security of the recipe's encryption scheme, on the intruder not holding the "
+            "server's private key, and on nobody watching the device during a step"
+        ),
+    )

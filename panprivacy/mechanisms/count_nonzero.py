@@ -1,0 +1,122 @@
+"""How many devices had at least one event (LPP Algorithm 3, Theorem 10)."""
+
+import random
+from collections.abc import Mapping, Sequence
+
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
+from panprivacy.mechanisms.randomized_response import (
+    RandomizedResponse,
+    bits_standard_error,
+    bits_standard_error_note,
+)
+from panprivacy.parameters import Parameters
+
+
+class CountNonzero(Mechanism[Parameters]):
+    """One encrypted bit, set by the first event and sent through randomized response.
+
+    The projection of the estimate is its closest value between 0 and reports/q.
+    """
+
+    statistic = "count_nonzero"
+    title = "Devices with at least one event"
+    description = "Estimates on how many devices the event happened at least once."
+    unit = "devices"
+    parameters_class = Parameters
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self._response = RandomizedResponse(parameters.epsilon)
+
+    def start(self, public_key: PublicKey, random_source: random.Random) -> State:
+        return (public_key.encrypt(0, random_source),)
+
+    def step(
+        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+    ) -> State:
+        self.require_step(step)
+        (bit,) = state
+        if event:
+            return (public_key.encrypt(1, random_source, rerandomizations=step),)
+        return (public_key.rerandomize(bit, random_source),)
+
+    def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
+        (bit,) = state
+        return (self._response.respond_encrypted(public_key, bit, self.parameters.steps + 1, random_source),)
+
+    def state_of_count(
+        self, public_key: PublicKey, count: int, step: int, random_source: random.Random
+    ) -> State:
+        self.require_count(count, step)
+        return (public_key.encrypt(int(count > 0), random_source, rerandomizations=step),)
+
+    def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
+        self.require_count(count, self.parameters.steps)
+        response = self._response.respond(int(count > 0), random_source)
+        return (public_key.encrypt(response, random_source, rerandomizations=self.parameters.steps + 1),)
+
+    @property
+    def report_ciphertexts(self) -> int:
+        return 1
+
+    @property
+    def allowed_values(self) -> range:
+        return range(2)
+
+    @property
+    def contribution_length(self) -> int:
+        return 1
+
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        self.require_values(values)
+        return tuple(values)
+
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        self.require_total(total, reports)
+        rate = self.parameters.sampling_rate
+        value = self._response.debiased(total[0], reports) / rate
+        return Estimate(
+            values=(value,),
+            standard_errors=(bits_standard_error(self._response, value, reports, rate),),
+            standard_error_note=bits_standard_error_note(rate),
+            projection=(min(max(value, 0.0), reports / rate),),
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ("at least one event",)
+
+    def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
+        return (float(sum(devices for count, devices in devices_by_count.items() if count > 0)),)
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        local = [
+            Guarantee(
+                model=Model.LOCAL,
+                relation=relation,
+                epsilon=self.parameters.epsilon,
+                delta=0.0,
+                source="Randomized response of one bit: LPP Theorem 10, Observation 5.",
+                assumption=FOLLOWS_PROTOCOL,
+            )
+            for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
+        ]
+        aggregator = Guarantee(
+            model=Model.AGGREGATOR,
+            relation=Relation.REPLACE,
+            epsilon=None,
+            delta=self.parameters.delta,
+            source="Not computed.",
+            assumption=f"at least {self.parameters.cohort_size} devices that follow the protocol, "
+            "and nobody reading single reports",
+        )
+        return (*local, aggregator, pan_privacy("LPP Theorem 10"))
+
+    def expected_standard_error(self, population: int) -> float:
+        """The worst case over the truth: every device had an event."""
+        self.require_population(population)
+        rate = self.parameters.sampling_rate
+        return bits_standard_error(self._response, population, population * rate, rate)

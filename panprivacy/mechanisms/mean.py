@@ -1,0 +1,335 @@
+"""The mean number of events per device, counts above k taken as k (LPP Algorithm 4, Theorem 13)."""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self
+
+from panprivacy.accounting.discrete_gaussian_sum import (
+    SMALLEST_EPSILON,
+    delta_of,
+    epsilon_of,
+    smallest_scale,
+    variance,
+)
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms import discrete_gaussian
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
+from panprivacy.parameters import Parameters, described
+
+LARGEST_RANGE = 2**20
+"""Number of values up to which a decryption can search."""
+
+_SCALE_UNIT = 1_000_000  # derived scales are multiples of 1/_SCALE_UNIT
+
+_REFUSED_SHARE = Fraction(1, 2**20)
+"""Part of δ kept for what refusing out-of-range reports may change; see `MeanParameters.largest_noise`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanParameters(Parameters):
+    """Those of every statistic, the largest count, the promised guarantee, and the noise derived from it."""
+
+    k: int = described(
+        label="k",
+        help="Largest count, in events per device: higher counts are taken as k.",
+        minimum=1,
+        maximum=1000,
+    )
+    guarantee: str = described(
+        label="Guarantee",
+        help="Against whom ε and δ are promised: readers of a report (local) or of the sum (aggregator).",
+        choices=(Model.LOCAL.value, Model.AGGREGATOR.value),
+    )
+    noise_scale: float | None = described(
+        label="Noise scale",
+        help="Scale s of the discrete Gaussian that each device adds, in events.",
+        minimum=0,
+        minimum_excluded=True,
+        maximum=LARGEST_RANGE,
+        derived=True,
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        """Raises FieldError, also where reports could take more than `LARGEST_RANGE` values."""
+        super().__post_init__()
+        if self.noise_scale is not None:
+            values = 2 * self.largest_noise + self.k + 1
+            if values > LARGEST_RANGE:
+                raise FieldError(
+                    "epsilon",
+                    f"asks for noise of scale {self.noise_scale:g}, so that reports take {values:,} values "
+                    f"where {LARGEST_RANGE:,} can be decrypted; raise ε or δ, or lower k",
+                )
+
+    @property
+    def noise_terms(self) -> int:
+        """Number of noise terms behind which the promised guarantee hides a device."""
+        return 1 if self.guarantee == Model.LOCAL else self.cohort_size
+
+    @property
+    def largest_noise(self) -> int:
+        """t, such that noise lies outside −t..t with probability below δ·2^−60/cohort_size (and thus 2^−60).
+
+        N_Z(0, s²) is sub-Gaussian with variance proxy s²: E e^{θX} = e^{θ²s²/2}·Z(θs²)/Z(0) ≤ e^{θ²s²/2}, as
+        Z(μ) = Σ exp(−(x−μ)²/(2s²)) is largest at integers by Poisson summation (Canonne, Kamath &
+        Steinke 2020, section 3). By Chernoff, Pr[|X| ≥ t + 1] ≤ 2·exp(−(t+1)²/(2s²)).
+
+        A refused report is missing from a sum. That no honest one is, but for this probability, lets
+        the guarantee be computed as if none were: it costs less than (1 + e^ε)·2^−60 of δ, which
+        `calibrated` sets aside.
+        """
+        scale = self.required_noise_scale
+        log_probability = math.log(self.delta) - 60 * math.log(2) - math.log(self.cohort_size)
+        return max(0, math.ceil(scale * math.sqrt(2 * (math.log(2) - log_probability))) - 1)
+
+    @property
+    def required_noise_scale(self) -> float:
+        """`noise_scale`, or FieldError while it has not been derived."""
+        if self.noise_scale is None:
+            raise FieldError(
+                "noise_scale", "has not been derived yet; use the parameters that `calibrated()` returns"
+            )
+        return self.noise_scale
+
+    def calibrated(self) -> Self:
+        """With the smallest noise scale that keeps the promise, rounded up to 6 decimals.
+
+        Raises FieldError where that is too much noise to decrypt.
+        """
+        if self.epsilon < SMALLEST_EPSILON:
+            raise FieldError(
+                "epsilon", f"must be at least {SMALLEST_EPSILON:g} for a mean, not {self.epsilon!r}"
+            )
+        usable_delta = self.delta * float(1 - _REFUSED_SHARE)
+        smallest = smallest_scale(self.noise_terms, self.k, self.epsilon, usable_delta)
+        units = math.ceil(Fraction(smallest) * _SCALE_UNIT)
+        while delta_of(self.noise_terms, units / _SCALE_UNIT, self.k, self.epsilon) > usable_delta:
+            units += 1
+        if units / _SCALE_UNIT > LARGEST_RANGE:
+            raise FieldError("epsilon", "asks for more noise than can be decrypted; raise ε or δ, or lower k")
+        return replace(self, noise_scale=units / _SCALE_UNIT)
+
+
+class Mean(Mechanism[MeanParameters]):
+    """The count, added up from encrypted indicators, plus discrete Gaussian noise.
+
+    The state is (d_1, ..., d_k), d_j encrypting [count ≥ j]. Their sum is exactly min(count, k); the
+    indicators c_i of the printed algorithm, and d_0, are not needed (docs/errata.md). The projection
+    is the estimate's closest value in 0..k.
+
+    Every face but `labels`, `truth` and `report_ciphertexts` raises FieldError while the noise scale
+    has not been derived.
+    """
+
+    statistic = "mean"
+    title = "Mean number of events per device"
+    description = "Estimates the mean number of events per device; counts above k are taken as k."
+    unit = "events per device"
+    parameters_class = MeanParameters
+
+    def start(self, public_key: PublicKey, random_source: random.Random) -> State:
+        return self.state_of_count(public_key, 0, 0, random_source)
+
+    def step(
+        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+    ) -> State:
+        self._scale()
+        self.require_step(step)
+        self._require_state(state)
+        new = list(state)
+        # From d_k downwards, so that no predecessor is overwritten before it is read.
+        for i in range(self.parameters.k - 1, 0, -1):
+            new[i] = public_key.rerandomize(new[i - 1] if event else new[i], random_source)
+        if event:
+            new[0] = public_key.encrypt(1, random_source, rerandomizations=step)
+        else:
+            new[0] = public_key.rerandomize(new[0], random_source)
+        return tuple(new)
+
+    def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
+        self._require_state(state)
+        noise = public_key.encrypt(
+            discrete_gaussian.sample(self._scale(), random_source),
+            random_source,
+            rerandomizations=self.parameters.steps,
+        )
+        return (public_key.rerandomize(public_key.add([*state, noise]), random_source),)
+
+    def state_of_count(
+        self, public_key: PublicKey, count: int, step: int, random_source: random.Random
+    ) -> State:
+        self._scale()
+        self.require_count(count, step)
+        return tuple(
+            public_key.encrypt(int(count >= j), random_source, rerandomizations=step)
+            for j in range(1, self.parameters.k + 1)
+        )
+
+    def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
+        steps = self.parameters.steps
+        if not public_key.rerandomized_is_fresh:
+            # Then a sum may look different from one ciphertext, so it has to be one.
+            return self.report(
+                public_key, self.state_of_count(public_key, count, steps, random_source), random_source
+            )
+        self.require_count(count, steps)
+        noisy = min(count, self.parameters.k) + discrete_gaussian.sample(self._scale(), random_source)
+        return (public_key.encrypt(noisy, random_source),)
+
+    def _scale(self) -> Fraction:
+        return Fraction(self.parameters.required_noise_scale)
+
+    def _require_state(self, state: State) -> None:
+        if len(state) != self.parameters.k:
+            raise ValueError(f"a state has {self.parameters.k} ciphertexts, not {len(state)}")
+
+    @property
+    def report_ciphertexts(self) -> int:
+        return 1
+
+    @property
+    def allowed_values(self) -> range:
+        """−t..k+t with t = `MeanParameters.largest_noise`: honest reports fall outside with probability < 2^−60."""
+        largest_noise = self.parameters.largest_noise
+        return range(-largest_noise, self.parameters.k + largest_noise + 1)
+
+    @property
+    def _sums_squares(self) -> bool:
+        """Whether contributions carry y² beside y, to estimate how much counts vary between devices.
+
+        Only a local guarantee covers the sum of squares (it is computed from reports, so it is
+        post-processing); the aggregator number covers Σy alone. And only sampling asks for it.
+        """
+        return self.parameters.guarantee == Model.LOCAL and self.parameters.sampling_rate < 1
+
+    @property
+    def contribution_length(self) -> int:
+        return 2 if self._sums_squares else 1
+
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        """(y,), or (y, y²) with a local guarantee and a sampling rate below 1."""
+        self.require_values(values)
+        (value,) = values
+        return (value, value**2) if self._sums_squares else (value,)
+
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        self.require_total(total, reports)
+        value = total[0] / reports
+        projection = min(max(value, 0.0), float(self.parameters.k))
+        noise = variance(float(self._scale()))
+        largest_spread = projection * (self.parameters.k - projection)
+        note = "Includes the noise that devices add; every device was asked to take part."
+        spread = 0.0
+        if self._sums_squares and reports > 1:
+            # In integers: sums of squares of large noise would cancel badly in floating point.
+            sample_variance = (reports * total[1] - total[0] ** 2) / (reports * (reports - 1))
+            spread = min(max(sample_variance - noise, 0.0), largest_spread)
+            note = (
+                "Includes the noise that devices add and the random choice of participating devices, "
+                "the latter from the variance of the reports less that of the noise."
+            )
+        elif self.parameters.sampling_rate < 1:
+            spread = largest_spread
+            note = (
+                "Includes the noise that devices add and the random choice of participating devices, "
+                "the latter as an upper bound: the largest variance that counts in 0..k with this mean can have."
+            )
+        return Estimate(
+            values=(value,),
+            standard_errors=(math.sqrt((noise + (1 - self.parameters.sampling_rate) * spread) / reports),),
+            standard_error_note=note,
+            projection=(projection,),
+        )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (f"events per device (at most {self.parameters.k} counted)",)
+
+    def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
+        """Raises ValueError for an empty population, which has no mean."""
+        population = sum(devices_by_count.values())
+        if population < 1:
+            raise ValueError("a population without devices has no mean")
+        total = sum(min(count, self.parameters.k) * devices for count, devices in devices_by_count.items())
+        return (total / population,)
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The promised guarantee first, then what the same noise gives in the other model.
+
+        Both relations move a count by at most k, so their numbers are equal. Raises FieldError where the
+        noise scale does not keep the promise.
+        """
+        models = [Model.AGGREGATOR, Model.LOCAL]
+        if self.parameters.guarantee == Model.LOCAL:
+            models.reverse()
+        return (
+            *(
+                guarantee
+                for model in models
+                for guarantee in (self._aggregator() if model == Model.AGGREGATOR else self._local())
+            ),
+            pan_privacy("LPP Theorem 13"),
+        )
+
+    def _local(self) -> list[Guarantee]:
+        epsilon = self._epsilon(Model.LOCAL, 1)
+        return [
+            Guarantee(
+                model=Model.LOCAL,
+                relation=relation,
+                epsilon=epsilon,
+                delta=self.parameters.delta,
+                source=f"Exact, for one discrete Gaussian of scale {self.parameters.noise_scale:g}.",
+                assumption=FOLLOWS_PROTOCOL,
+            )
+            for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
+        ]
+
+    def _aggregator(self) -> list[Guarantee]:
+        cohort_size = self.parameters.cohort_size
+        epsilon: float | None = None
+        source = (
+            "Not computed: releases also contain a standard error from the sum of squares, and the exact "
+            "number covers the sum alone. The local guarantee covers both."
+        )
+        if not self._sums_squares:
+            epsilon = self._epsilon(Model.AGGREGATOR, cohort_size)
+            scale = self.parameters.required_noise_scale
+            source = f"Exact, for the sum of {cohort_size} discrete Gaussians of scale {scale:g}."
+        return [
+            Guarantee(
+                model=Model.AGGREGATOR,
+                relation=relation,
+                epsilon=epsilon,
+                delta=self.parameters.delta,
+                source=source,
+                assumption=f"at least {cohort_size} devices that follow the protocol, "
+                "and nobody reading single reports",
+            )
+            for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
+        ]
+
+    def _epsilon(self, model: Model, noise_terms: int) -> float:
+        scale, k = self.parameters.required_noise_scale, self.parameters.k
+        usable_delta = self.parameters.delta * float(1 - _REFUSED_SHARE)
+        if self.parameters.guarantee != model:
+            return epsilon_of(noise_terms, scale, k, usable_delta)
+        if delta_of(noise_terms, scale, k, self.parameters.epsilon) > usable_delta:
+            raise FieldError(
+                "noise_scale", f"{scale:g} is too small for ε = {self.parameters.epsilon:g}; derive it again"
+            )
+        return self.parameters.epsilon
+
+    def expected_standard_error(self, population: int) -> float:
+        """The worst case over the truth: half of the devices have no event, half have k or more."""
+        self.require_population(population)
+        rate = self.parameters.sampling_rate
+        noise = variance(float(self._scale()))
+        return math.sqrt((noise + (1 - rate) * self.parameters.k**2 / 4) / (population * rate))

@@ -1,0 +1,100 @@
+"""Randomized response on an encrypted bit, and its debiasing.
+
+LPP Definition 2.11 and Observation 5: keep the bit with probability (e^ε − 1)/(e^ε + 1), otherwise
+send a fair bit. LPP Algorithms 5 and 6 print this coin inverted (docs/errata.md).
+"""
+
+import decimal
+import math
+import random
+
+from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.errors import FieldError
+
+_COIN_BITS = 64
+_COIN_SIDES: int = 2**_COIN_BITS
+
+
+class RandomizedResponse:
+    """The coin for one ε, tossed with 64 random bits compared to an integer threshold.
+
+    The probability of randomizing is 2/(e^ε + 1) rounded *up* to a multiple of 2^−64, so the coin is
+    ε'-private with ε' ≤ ε and ε − ε' ≤ 2^−64·((e^ε + 1)/2 + 1), which is 1.4e-11 at ε = 20.
+    Debiasing uses the rounded probability and is therefore exactly unbiased.
+    """
+
+    def __init__(self, epsilon: float) -> None:
+        """Raises FieldError for an ε that is not above 0 or too small for the coin (below about 1e-19)."""
+        if not (epsilon > 0 and math.isfinite(epsilon)):
+            raise FieldError("epsilon", f"must be a number above 0, not {epsilon!r}")
+        with decimal.localcontext(prec=100):
+            exact = 2 * _COIN_SIDES / (decimal.Decimal(epsilon).exp() + 1)
+            self._randomized_sides = int(exact.to_integral_value(decimal.ROUND_CEILING))
+        if self._randomized_sides >= _COIN_SIDES:
+            raise FieldError("epsilon", f"is too small for a coin of {_COIN_BITS} bits: {epsilon!r}")
+
+    @property
+    def keep_probability(self) -> float:
+        """(e^ε − 1)/(e^ε + 1), as rounded: 1 − 2·flip_probability."""
+        return (_COIN_SIDES - self._randomized_sides) / _COIN_SIDES
+
+    @property
+    def flip_probability(self) -> float:
+        """1/(e^ε + 1), as rounded: the probability that the response differs from the bit."""
+        return self._randomized_sides / (2 * _COIN_SIDES)
+
+    @property
+    def variance(self) -> float:
+        """Variance that one response adds to a debiased sum: e^ε/(e^ε − 1)²."""
+        return self.flip_probability * (1 - self.flip_probability) / self.keep_probability**2
+
+    def respond(self, bit: int, random_source: random.Random) -> int:
+        """The response to a bit (0 or 1) in the clear."""
+        keep, fair_bit = self._toss(random_source)
+        return bit if keep else fair_bit
+
+    def respond_encrypted(
+        self, public_key: PublicKey, bit: Ciphertext, rerandomizations: int, random_source: random.Random
+    ) -> Ciphertext:
+        """The response to an encrypted bit: Φ(bit), or an encryption of a fair bit.
+
+        Args:
+            bit: an encryption of 0 or 1 that was rerandomized `rerandomizations` − 1 times.
+            rerandomizations: T + 1, how often the response has been rerandomized on either branch.
+        """
+        keep, fair_bit = self._toss(random_source)
+        if keep:
+            return public_key.rerandomize(bit, random_source)
+        return public_key.encrypt(fair_bit, random_source, rerandomizations=rerandomizations)
+
+    def debiased(self, total: int, reports: int) -> float:
+        """The unbiased estimate of Σ bits from the sum of `reports` responses (LPP Theorem 6)."""
+        return (total - reports * self.flip_probability) / self.keep_probability
+
+    def _toss(self, random_source: random.Random) -> tuple[bool, int]:
+        # Both draws always: how much randomness is consumed does not depend on the coin.
+        keep = random_source.getrandbits(_COIN_BITS) >= self._randomized_sides
+        return keep, random_source.getrandbits(1)
+
+
+def bits_standard_error(
+    response: RandomizedResponse, estimate: float, reports: float, sampling_rate: float
+) -> float:
+    """Standard error of a number of devices scaled up by 1/sampling_rate.
+
+    Randomization adds reports·e^ε/(e^ε − 1)²/q² to the variance; that each device
+    took part with probability q adds estimate·(1 − q)/q (a negative estimate counts as 0).
+    """
+    randomization = reports * response.variance / sampling_rate**2
+    sampling = max(estimate, 0.0) * (1 - sampling_rate) / sampling_rate
+    return math.sqrt(randomization + sampling)
+
+
+def bits_standard_error_note(sampling_rate: float) -> str:
+    """What `bits_standard_error` includes, for people."""
+    if sampling_rate == 1:
+        return "Includes randomized response; every device was asked to take part."
+    return (
+        "Includes randomized response and the random choice of participating devices, "
+        "the latter computed from the estimate."
+    )
