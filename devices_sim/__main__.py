@@ -35,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m devices_sim", description="A device of a private collection.")
+    parser = argparse.ArgumentParser(
+        prog="python -m devices_sim", description="A device of a private collection."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     state = argparse.ArgumentParser(add_help=False)
     state.add_argument("--state", required=True, type=Path, metavar="FILE", help="the device's state file")

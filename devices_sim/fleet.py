@@ -114,7 +114,8 @@ class FleetPlan:
             raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
         if self.steps > recipe.parameters.steps:
             raise FieldError(
-                "steps", f"of the workload must be at most the recipe's {recipe.parameters.steps}, not {self.steps}"
+                "steps",
+                f"of the workload must be at most the recipe's {recipe.parameters.steps}, not {self.steps}",
             )
         return recipe
 
@@ -160,7 +161,9 @@ def run_fleet(
     plan = FleetPlan(
         served=served,
         verification_key=verification_key,
-        transport_factory=functools.partial(HttpTransport, transport) if isinstance(transport, str) else transport,
+        transport_factory=functools.partial(HttpTransport, transport)
+        if isinstance(transport, str)
+        else transport,
         steps=workload.steps,
         seed=seed,
         eager=eager,

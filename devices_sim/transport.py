@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Self
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]  # the package carries no types
 
 API = "/api/v1"
 BATCH_REPORTS = 1_000
@@ -151,7 +151,9 @@ class Transport(ABC):
         would trust whoever answers."""
         members = _json_object(self._get(f"{API}/verification-key/"))
         if members.get("algorithm") != "ed25519":
-            raise TransportError(f"the verification key's algorithm is {members.get('algorithm')!r}, not ed25519")
+            raise TransportError(
+                f"the verification key's algorithm is {members.get('algorithm')!r}, not ed25519"
+            )
         return _from_base64(members.get("public_key"), "public_key")
 
     def recipes(self, *, status: str = "open", search: str = "") -> Iterator[dict[str, Any]]:
@@ -285,7 +287,9 @@ class HttpTransport(Transport):
     ) -> None:
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"the server's address must look like https://host or http://host:port, not {base_url!r}")
+            raise ValueError(
+                f"the server's address must look like https://host or http://host:port, not {base_url!r}"
+            )
         self.base_url = base_url.rstrip("/")
         self._prefix = parts.path.rstrip("/")
         self._attempts = attempts
@@ -320,7 +324,9 @@ class HttpTransport(Transport):
             else:
                 if len(answered) > ANSWER_BYTES:
                     self._connection.close()
-                    raise TransportError(f"the answer from {self.base_url} is longer than {ANSWER_BYTES} bytes")
+                    raise TransportError(
+                        f"the answer from {self.base_url} is longer than {ANSWER_BYTES} bytes"
+                    )
                 answer_headers = {name.lower(): value for name, value in response.getheaders()}
                 if last or response.status not in RETRIED_STATUSES:
                     return Answer(response.status, answer_headers, answered, attempt)

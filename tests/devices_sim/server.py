@@ -71,7 +71,10 @@ class MemoryServer:
             served = self.served
             signature = base64.b64encode(served.signature).decode()
             return 200, {
-                "id": served.identifier, "document": served.document, "signature": signature, "status": served.status,
+                "id": served.identifier,
+                "document": served.document,
+                "signature": signature,
+                "status": served.status,
             }
         if method != "POST" or path not in (f"{recipe_path}/reports/", f"{recipe_path}/reports/batch/"):
             return 404, _problem("not-found", 404, "There is no such page.")

@@ -16,7 +16,14 @@ from devices_sim.client import AlreadyJoinedError, Device, NotJoinedError, Recip
 from devices_sim.intruder import ciphertexts_of
 from devices_sim.state_file import DamagedStateError, ForeignStateError, LiveState, decode
 from devices_sim.storage import StateFileBusyError
-from devices_sim.transport import Answer, Delivery, ReportRejectedError, ServedRecipe, Transport, TransportError
+from devices_sim.transport import (
+    Answer,
+    Delivery,
+    ReportRejectedError,
+    ServedRecipe,
+    Transport,
+    TransportError,
+)
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
 
@@ -222,7 +229,11 @@ def test_open_any_changed_byte_is_refused(path, server):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "not a device's state file"), (b"PNG", "not a device's"), (b"panapp-device-state-2\nx", "this version")],
+    [
+        (b"", "not a device's state file"),
+        (b"PNG", "not a device's"),
+        (b"panapp-device-state-2\nx", "this version"),
+    ],
 )
 def test_open_foreign_file_is_refused(path, content, message):
     path.write_bytes(content)
@@ -307,7 +318,10 @@ def test_send_delivered_leaves_a_file_that_says_only_done(path, server):
             device.send(server.transport())
         with pytest.raises(ParticipationOverError):
             device.step(True)
-    assert path.read_bytes().splitlines()[2] == b'{"phase":"done","recipe":"%b"}' % server.recipe.identifier.encode()
+    assert (
+        path.read_bytes().splitlines()[2]
+        == b'{"phase":"done","recipe":"%b"}' % server.recipe.identifier.encode()
+    )
     with pytest.raises(ParticipationOverError):
         Device.open(path)
     with pytest.raises(AlreadyJoinedError):

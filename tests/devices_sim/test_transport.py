@@ -1,10 +1,12 @@
 import json
 import pickle
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgpack
 import pytest
 
 from devices_sim.transport import (
@@ -32,8 +34,6 @@ def transport(request, server):
 @pytest.fixture
 def reports(server):
     key = server.private_key.public_key
-    import secrets
-
     source = secrets.SystemRandom()
     return [WireReport(bytes([i]) * 16, (bytes(key.encrypt(i % 2, source)),)) for i in range(5)]
 
@@ -87,8 +87,6 @@ def test_submit_batch_closed_recipe_raises(transport, server, reports):
 
 
 def test_wire_report_size_is_never_below_the_true_one():
-    import msgpack
-
     for report in (WireReport(b"n" * 16, ()), WireReport(b"n" * 16, (b"c" * 66,) * 1001)):
         packed = msgpack.packb({"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)})
         assert len(packed) <= report.size <= len(packed) + 64 + 4 * len(report.ciphertexts)
@@ -151,7 +149,11 @@ def test_http_refusal_is_not_retried(server):
     def sleep(_: float) -> None:
         raise AssertionError("retried")
 
-    with listening(server) as url, HttpTransport(url, sleep=sleep) as transport, pytest.raises(TransportError):
+    with (
+        listening(server) as url,
+        HttpTransport(url, sleep=sleep) as transport,
+        pytest.raises(TransportError),
+    ):
         transport.recipe("f" * 64)
 
 
@@ -160,9 +162,11 @@ def test_http_nobody_listening_is_one_clear_error():
         placeholder.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{placeholder.getsockname()[1]}"
         pauses: list[float] = []
-        with HttpTransport(url, attempts=3, sleep=pauses.append) as transport:
-            with pytest.raises(TransportError, match="no answer from http://127") as caught:
-                transport.verification_key()
+        with (
+            HttpTransport(url, attempts=3, sleep=pauses.append) as transport,
+            pytest.raises(TransportError, match="no answer from http://127") as caught,
+        ):
+            transport.verification_key()
     assert caught.value.status is None
     assert len(pauses) == 2
 
@@ -205,7 +209,9 @@ def test_http_base_url_with_a_path_keeps_it(server):
     assert seen == ["/telemetry/api/v1/recipes/"] * 2
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host", "http://", "http://host?x=1", "http://host:port"])
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8000", "ftp://host", "http://", "http://host?x=1", "http://host:port"]
+)
 def test_http_impossible_address_is_refused(url):
     with pytest.raises(ValueError, match=r"address|Port"):
         HttpTransport(url)
@@ -237,6 +243,11 @@ def test_submit_batch_answer_that_does_not_add_up_is_an_error(server, reports, a
 def test_transport_error_survives_pickling():
     error = ReportRejectedError("no", status=422, problem={"reason": "x"})
     error.add_note("noted")
-    again = pickle.loads(pickle.dumps(error))
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
     assert type(again) is ReportRejectedError
-    assert (str(again), again.status, again.problem, again.__notes__) == ("no", 422, {"reason": "x"}, ["noted"])
+    assert (str(again), again.status, again.problem, again.__notes__) == (
+        "no",
+        422,
+        {"reason": "x"},
+        ["noted"],
+    )
