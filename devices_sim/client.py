@@ -82,7 +82,7 @@ class Device:
             StateFileBusyError: another process has it open.
         """
         enrolment = Enrolment(served, verification_key, server)
-        recipe = enrolment.verified_recipe()
+        recipe = served.verified(verification_key)
         if recipe.simulation and not simulation:
             raise RecipeRefusedError("this recipe is for simulated devices")
         if simulation and not recipe.simulation:

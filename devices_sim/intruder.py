@@ -42,7 +42,7 @@ def observed_device(enrolment: Enrolment, public_key: PublicKey | None = None) -
             nothing away.
         public_key: as for `ClientAlgorithm`.
     """
-    algorithm = ClientAlgorithm(enrolment.verified_recipe(), public_key)
+    algorithm = ClientAlgorithm(enrolment.served.verified(enrolment.verification_key), public_key)
 
     def run(events: Events, random_source: random.Random) -> Snapshots:
         state = algorithm.start(random_source)
@@ -116,7 +116,6 @@ class KnownRandomness(Attack):
             snapshot: (number, stream)
             for stream, events in enumerate(streams)
             for seed in seeds
-            # The last snapshot in which the streams differ, and those before, tell them apart.
             for number, snapshot in enumerate(device(events, random.Random(seed)))  # noqa: S311  # the attack
         }
 

@@ -15,6 +15,9 @@ from typing import Any, Self
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgpack  # type: ignore[import-untyped]  # the package carries no types
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy.recipe import Recipe
 
 API = "/api/v1"
 BATCH_REPORTS = 1_000
@@ -96,6 +99,14 @@ class ServedRecipe:
     document: dict[str, Any]
     signature: bytes
     status: str
+
+    def verified(self, verification_key: bytes) -> Recipe:
+        """The recipe, identifier and signature checked against the server's Ed25519 key (32 bytes).
+
+        Raises as `Recipe.verified` does, and ValueError for a key of another length.
+        """
+        key = Ed25519PublicKey.from_public_bytes(verification_key)
+        return Recipe.verified(self.document, self.identifier, self.signature, key)
 
 
 @dataclass(frozen=True)

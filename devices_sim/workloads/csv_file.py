@@ -24,7 +24,7 @@ from devices_sim.workloads.bucket import Bucket, Stream, Workload
 from panprivacy.errors import FieldError
 
 HEADER = ["device", "step", "events"]
-DEVICE_NAME_LENGTH = 1_000
+DEVICE_NAME_LENGTH = 200
 LINE_BYTES = 1 << 20
 
 BUCKET_BYTES = 128 * 1024

@@ -78,6 +78,11 @@ def test_join_default_source_is_the_operating_systems(path, server):
         assert isinstance(device._random_source, secrets.SystemRandom)
 
 
+def test_join_public_key_is_the_constant_time_one_of_the_recipe(path, server):
+    with join(path, server) as device:
+        assert device._algorithm.public_key is device.recipe.public_key
+
+
 def test_join_changed_document_or_signature_or_key_is_refused(path, server):
     served = server.served
     changed = copy.deepcopy(served.document) | {"epsilon": 19.0}
