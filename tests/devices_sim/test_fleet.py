@@ -68,7 +68,7 @@ def test_run_fleet_every_statistic_sends_values_that_the_server_allows(make_serv
 def test_run_fleet_same_seed_gives_the_same_reports_and_other_seeds_do_not(make_server, workload):
     servers = [make_server(sampling_rate=0.5) for _ in range(4)]
     for server, seed in zip(servers, (7, 7, 8, None), strict=True):
-        run(server, workload, seed=seed)
+        assert run(server, workload, seed=seed).sampled == len(server.reports)
     assert stored(servers[0]) == stored(servers[1])
     for one, other in ((0, 2), (0, 3), (2, 3)):
         assert stored(servers[one]).isdisjoint(stored(servers[other]))
