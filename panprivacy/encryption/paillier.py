@@ -236,10 +236,8 @@ class PaillierPrivateKey(PrivateKey):
         for prime in (p, q):
             if prime.bit_length() != prime_bits or prime % 4 != 3 or not gmpy2.is_prime(prime):
                 raise InvalidKeyError(f"p and q must be primes of {prime_bits} bits that are 3 modulo 4")
-        if p == q or gmpy2.gcd(p - 1, q - 1) != 2:
-            raise InvalidKeyError(
-                "p and q must be different, and 2 the only common factor of p - 1 and q - 1"
-            )
+        if gmpy2.gcd(p - 1, q - 1) != 2:  # p = q is such a case
+            raise InvalidKeyError("2 must be the only common factor of p - 1 and q - 1")
         self._public_key = self.public_key_class(p * q, hs)
         self.phe_key = phe.PaillierPrivateKey(self._public_key.phe_key, p, q)
         self._hs = hs
@@ -297,7 +295,7 @@ class PaillierPrivateKey(PrivateKey):
         bits = cls.public_key_class.modulus_bits // 2
         p = _draw_blum_prime(bits, random_source)
         q = _draw_blum_prime(bits, random_source)
-        while q == p or gmpy2.gcd(p - 1, q - 1) != 2:
+        while gmpy2.gcd(p - 1, q - 1) != 2:
             q = _draw_blum_prime(bits, random_source)
         n = p * q
         x = random_source.randrange(2, n)

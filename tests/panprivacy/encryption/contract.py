@@ -1,0 +1,268 @@
+"""What every encryption scheme must do. A scheme's test class inherits `EncryptionContract`."""
+
+import pickle
+import random
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from panprivacy.encryption import SCHEMES, load_private_key, load_public_key
+from panprivacy.encryption.interface import (
+    MAX_ALLOWED_WIDTH,
+    Ciphertext,
+    InvalidCiphertextError,
+    InvalidKeyError,
+    PrivateKey,
+    PublicKey,
+    ValueOutOfRangeError,
+)
+
+RANGE = range(-500, 501)
+values = st.integers(-100, 100)
+seeds = st.integers(0, 2**64)
+few = settings(
+    max_examples=8,
+    deadline=None,
+    # One inherited test per scheme is the point of a contract suite.
+    suppress_health_check=[HealthCheck.differing_executors],
+)
+
+
+class EncryptionContract:
+    """Set `scheme`. Flavours "devices" and "tables" of the public key are both tested."""
+
+    scheme: ClassVar[str]
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def private_key(cls, key_of) -> PrivateKey:
+        return key_of(cls.scheme)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def tables(cls, private_key) -> PublicKey:
+        return private_key.public_key.with_tables()
+
+    @pytest.fixture(scope="class", params=["devices", "tables"])
+    @classmethod
+    def public_key(cls, request, private_key, tables) -> PublicKey:
+        return tables if request.param == "tables" else private_key.public_key
+
+    # Values ---------------------------------------------------------------------
+
+    @few
+    @given(message=values, seed=seeds)
+    def test_decrypt_of_an_encryption_returns_the_message(self, private_key, public_key, message, seed):
+        ciphertext = public_key.encrypt(message, random.Random(seed))
+        assert private_key.decrypt(ciphertext, RANGE) == message
+
+    @pytest.mark.parametrize("message", [0, 1, -1, -500, 500])
+    def test_decrypt_at_the_edges_and_at_zero_returns_the_message(self, private_key, tables, message):
+        assert private_key.decrypt(tables.encrypt(message, random.Random(1)), RANGE) == message
+
+    @pytest.mark.parametrize("allowed", [range(2), range(1), range(-1, 1), range(40_000), range(-40_000, 1)])
+    def test_decrypt_in_any_range_returns_its_members(self, private_key, tables, allowed):
+        for message in {allowed.start, allowed.stop - 1, 0}:
+            assert private_key.decrypt(tables.encrypt(message, random.Random(2)), allowed) == message
+
+    @few
+    @given(message=values, seed=seeds)
+    def test_rerandomize_changes_every_part_and_keeps_the_plaintext(
+        self, private_key, public_key, message, seed
+    ):
+        random_source = random.Random(seed)
+        before = public_key.encrypt(message, random_source)
+        after = public_key.rerandomize(before, random_source)
+        assert before != after
+        assert private_key.decrypt(after, RANGE) == message
+
+    def test_encrypt_twice_gives_different_ciphertexts(self, public_key):
+        random_source = random.Random(3)
+        assert public_key.encrypt(1, random_source) != public_key.encrypt(1, random_source)
+
+    @few
+    @given(messages=st.lists(values, min_size=1, max_size=5), seed=seeds)
+    def test_add_of_ciphertexts_encrypts_the_sum(self, private_key, tables, messages, seed):
+        random_source = random.Random(seed)
+        total = tables.add([tables.encrypt(message, random_source) for message in messages])
+        assert private_key.decrypt(total, RANGE) == sum(messages)
+
+    @few
+    @given(message=st.integers(-20, 20), factor=st.integers(-20, 20).filter(bool), seed=seeds)
+    def test_scale_by_a_factor_encrypts_the_product(self, private_key, tables, message, factor, seed):
+        product = tables.scale(tables.encrypt(message, random.Random(seed)), factor)
+        assert private_key.decrypt(product, RANGE) == factor * message
+
+    def test_add_of_a_ciphertext_and_its_negative_encrypts_zero(self, private_key, public_key):
+        ciphertext = public_key.encrypt(5, random.Random(4))
+        total = public_key.add([ciphertext, public_key.scale(ciphertext, -1)])
+        assert private_key.decrypt(total, RANGE) == 0
+        assert private_key.decrypt(public_key.rerandomize(total, random.Random(5)), RANGE) == 0
+
+    @pytest.mark.parametrize("message", [0, 1, -3, 200])
+    def test_encrypt_with_tables_equals_encrypt_without(self, private_key, tables, message):
+        without = private_key.public_key
+        assert tables.encrypt(message, random.Random(6)) == without.encrypt(message, random.Random(6))
+
+    def test_rerandomize_with_tables_equals_rerandomize_without(self, private_key, tables):
+        without = private_key.public_key
+        before = tables.encrypt(1, random.Random(7))
+        for seed in range(4):
+            assert tables.rerandomize(before, random.Random(seed)) == without.rerandomize(
+                before, random.Random(seed)
+            )
+
+    @pytest.mark.parametrize("steps", [0, 1, 3])
+    def test_encrypt_with_rerandomizations_keeps_the_plaintext(self, private_key, tables, steps):
+        ciphertext = tables.encrypt(1, random.Random(8), rerandomizations=steps)
+        assert private_key.decrypt(ciphertext, range(2)) == 1
+
+    # Refusals -------------------------------------------------------------------
+
+    @pytest.mark.parametrize("message", [-1, 2, 10**9, -(10**30)])
+    def test_decrypt_of_a_value_outside_the_range_raises(self, private_key, tables, message):
+        with pytest.raises(ValueOutOfRangeError):
+            private_key.decrypt(tables.encrypt(message, random.Random(9)), range(2))
+
+    def test_decrypt_under_another_key_raises(self, key_of, private_key, tables):
+        with pytest.raises(ValueOutOfRangeError):
+            key_of(self.scheme, seed=2).decrypt(tables.encrypt(1, random.Random(10)), RANGE)
+
+    @pytest.mark.parametrize("allowed", [range(0), range(0, 10, 2), range(MAX_ALLOWED_WIDTH + 1)])
+    def test_decrypt_for_an_unusable_range_raises(self, private_key, tables, allowed):
+        ciphertext = tables.encrypt(0, random.Random(11))
+        with pytest.raises(ValueError, match="allowed must have step 1"):
+            private_key.decrypt(ciphertext, allowed)
+
+    def test_add_of_nothing_raises(self, public_key):
+        with pytest.raises(ValueError, match="at least one"):
+            public_key.add([])
+
+    def test_scale_by_zero_raises(self, public_key):
+        with pytest.raises(ValueError, match="must not be 0"):
+            public_key.scale(public_key.encrypt(1, random.Random(12)), 0)
+
+    def test_encrypt_with_negative_rerandomizations_raises(self, public_key):
+        with pytest.raises(ValueError, match="at least 0"):
+            public_key.encrypt(1, random.Random(13), rerandomizations=-1)
+
+    def test_operations_on_a_ciphertext_of_another_scheme_raise(self, private_key, public_key, key_of):
+        other = next(name for name in SCHEMES if name.split("-")[0] != self.scheme.split("-")[0])
+        foreign = key_of(other).public_key.with_tables().encrypt(1, random.Random(14))
+        for operation in (
+            lambda: public_key.rerandomize(foreign, random.Random(15)),
+            lambda: public_key.add([foreign]),
+            lambda: public_key.scale(foreign, 2),
+            lambda: private_key.decrypt(foreign, range(2)),
+        ):
+            with pytest.raises(TypeError):
+                operation()
+
+    # Encodings ------------------------------------------------------------------
+
+    def test_parse_of_an_encoding_returns_an_equal_ciphertext(self, public_key):
+        ciphertext = public_key.encrypt(1, random.Random(16))
+        parsed = public_key.parse(bytes(ciphertext))
+        assert len(bytes(ciphertext)) == public_key.ciphertext_bytes
+        assert parsed == ciphertext
+        assert hash(parsed) == hash(ciphertext)
+
+    def test_parse_of_a_wrong_size_raises(self, public_key):
+        encoded = bytes(public_key.encrypt(1, random.Random(17)))
+        for wrong in (b"", encoded[:-1], encoded + b"\0", b"\0" + encoded, encoded[: len(encoded) // 2]):
+            with pytest.raises(InvalidCiphertextError):
+                public_key.parse(wrong)
+
+    def test_parse_of_constant_bytes_raises(self, public_key):
+        for byte in (0x00, 0xFF):
+            with pytest.raises(InvalidCiphertextError):
+                public_key.parse(bytes([byte]) * public_key.ciphertext_bytes)
+
+    @few
+    @given(data=st.data())
+    def test_parse_of_random_bytes_either_raises_or_round_trips(self, tables, data):
+        encoded = data.draw(st.binary(min_size=tables.ciphertext_bytes, max_size=tables.ciphertext_bytes))
+        try:
+            parsed: Ciphertext = tables.parse(encoded)
+        except InvalidCiphertextError:
+            return
+        assert bytes(parsed) == encoded
+
+    def test_public_key_through_json_encrypts_for_the_same_private_key(self, private_key):
+        members = private_key.public_key.to_json()
+        loaded = load_public_key(members)
+        assert members["scheme"] == self.scheme == loaded.scheme
+        assert loaded.to_json() == members
+        assert private_key.decrypt(loaded.encrypt(1, random.Random(18)), range(2)) == 1
+
+    def test_public_key_with_a_member_missing_extra_or_not_a_string_raises(self, private_key):
+        members = private_key.public_key.to_json()
+        names = [name for name in members if name != "scheme"]
+        wrong = [{key: value for key, value in members.items() if key != name} for name in names]
+        wrong += [members | {"extra": "1"}]
+        wrong += [members | {name: 1} for name in names]
+        wrong += [members | {name: ""} for name in names]
+        wrong += [members | {name: members[name] + "00"} for name in names]
+        wrong += [members | {name: "zz" + members[name][2:]} for name in names]
+        for case in wrong:
+            with pytest.raises(InvalidKeyError):
+                load_public_key(case)
+
+    def test_public_key_in_upper_case_raises(self, private_key):
+        members = private_key.public_key.to_json()
+        shouted = {name: text if name == "scheme" else text.upper() for name, text in members.items()}
+        with pytest.raises(InvalidKeyError):
+            load_public_key(shouted)
+
+    def test_public_key_of_another_scheme_raises(self, private_key):
+        members = private_key.public_key.to_json() | {"scheme": "another"}
+        with pytest.raises(InvalidKeyError, match="scheme"):
+            type(private_key.public_key).from_json(members)
+
+    def test_private_key_through_bytes_decrypts(self, private_key, tables):
+        loaded = load_private_key(self.scheme, private_key.to_bytes())
+        assert loaded.public_key.to_json() == private_key.public_key.to_json()
+        assert loaded.decrypt(tables.encrypt(1, random.Random(19)), range(2)) == 1
+
+    def test_private_key_of_a_wrong_size_or_value_raises(self, private_key):
+        encoded = private_key.to_bytes()
+        for wrong in (b"", encoded[:-1], encoded + b"\0", bytes(len(encoded)), b"\xff" * len(encoded)):
+            with pytest.raises(InvalidKeyError):
+                load_private_key(self.scheme, wrong)
+
+    def test_public_key_and_ciphertext_through_pickle_are_the_same(self, private_key, public_key):
+        loaded = pickle.loads(pickle.dumps(public_key))  # noqa: S301  # our own bytes
+        ciphertext = public_key.encrypt(1, random.Random(20))
+        assert loaded.to_json() == public_key.to_json()
+        assert pickle.loads(pickle.dumps(ciphertext)) == ciphertext  # noqa: S301  # our own bytes
+
+    # Secrets --------------------------------------------------------------------
+
+    def test_repr_and_str_of_a_private_key_show_no_secret(self, private_key):
+        secret = private_key.to_bytes()
+        for shown in (repr(private_key), str(private_key), f"{[private_key]}"):
+            assert shown.count("(secret)") == 1
+            for start in range(0, len(secret) - 4, 4):
+                piece = secret[start : start + 4]
+                assert piece.hex() not in shown
+                assert str(int.from_bytes(piece, "big")) not in shown
+
+    def test_pickle_of_a_private_key_raises(self, private_key):
+        with pytest.raises(TypeError, match="seal"):
+            pickle.dumps(private_key)
+
+    @pytest.mark.parametrize("message", [0, 1, 17, -4])
+    def test_encrypt_on_a_device_leaves_no_trace_in_the_public_key(self, private_key, message):
+        public_key = load_public_key(private_key.public_key.to_json())
+        before = _memory(public_key)
+        public_key.encrypt(message, random.Random(21))
+        assert _memory(public_key) == before
+
+    def test_with_tables_of_a_key_with_tables_returns_the_same_object(self, tables):
+        assert tables.with_tables() is tables
+
+
+def _memory(public_key: PublicKey) -> dict[str, str]:
+    return {name: repr(value) for name, value in vars(public_key).items()}

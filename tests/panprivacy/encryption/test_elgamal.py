@@ -1,0 +1,210 @@
+"""Lifted ElGamal: the contract, and what the missing point at infinity asks for."""
+
+import itertools
+import random
+
+import pytest
+from coincurve import PrivateKey as CurveKey
+from coincurve import PublicKey as CurvePoint
+
+from panprivacy.encryption import load_public_key
+from panprivacy.encryption.elgamal import (
+    GROUP_ORDER,
+    POINT_BYTES,
+    ElGamalCiphertext,
+    ElGamalPrivateKey,
+    ElGamalPublicKey,
+)
+from panprivacy.encryption.interface import (
+    MAX_ALLOWED_WIDTH,
+    InvalidCiphertextError,
+    InvalidKeyError,
+    ValueOutOfRangeError,
+)
+from tests.panprivacy.encryption.contract import EncryptionContract
+
+SECRET = 0x1234_5678_9ABC_DEF0
+
+
+class FixedBits(random.Random):
+    """Draws the given values, then fails."""
+
+    def __init__(self, *drawn: int) -> None:
+        super().__init__()
+        self.remaining = list(drawn)
+
+    def getrandbits(self, k: int) -> int:
+        return self.remaining.pop(0)
+
+
+def multiple(scalar: int) -> bytes:
+    """scalar·G, encoded, by coincurve's own public interface."""
+    return CurveKey.from_int(scalar % GROUP_ORDER).public_key.format()
+
+
+def ciphertext(first: int, second: int) -> ElGamalCiphertext:
+    """(first·G, second·G)."""
+    return ElGamalCiphertext.parse(multiple(first) + multiple(second))
+
+
+@pytest.fixture(scope="module")
+def private_key() -> ElGamalPrivateKey:
+    return ElGamalPrivateKey.from_bytes(SECRET.to_bytes(32, "big"))
+
+
+@pytest.fixture(scope="module", params=["devices", "tables"])
+def public_key(request, private_key) -> ElGamalPublicKey:
+    key = private_key.public_key
+    return key.with_tables() if request.param == "tables" else key
+
+
+class TestContract(EncryptionContract):
+    scheme = "elgamal-secp256k1"
+
+
+class TestDefinition:
+    @pytest.mark.parametrize("message", [0, 1, -7, 3000])
+    @pytest.mark.parametrize(
+        "scalar", [1, 2, 0xFF, 1 << 255, GROUP_ORDER - 2, random.Random(5).getrandbits(255)]
+    )
+    def test_encrypt_with_known_randomness_equals_the_textbook(self, public_key, message, scalar):
+        # The source has randomness 1, so the whole has 1 + scalar.
+        made = public_key.encrypt(message, FixedBits(scalar))
+        randomness = 1 + scalar
+        assert bytes(made) == multiple(randomness) + multiple(randomness * SECRET + message)
+
+    def test_rerandomize_with_known_randomness_adds_it(self, public_key):
+        made = public_key.rerandomize(ciphertext(10, 20), FixedBits(5))
+        assert bytes(made) == multiple(15) + multiple(20 + 5 * SECRET)
+
+    def test_encrypt_skips_scalars_that_are_zero_or_not_below_the_order(self, public_key):
+        source = FixedBits(0, GROUP_ORDER, 2**256 - 1, 3)
+        assert bytes(public_key.encrypt(0, source)) == multiple(4) + multiple(4 * SECRET)
+
+    def test_decrypt_of_two_points_with_known_logarithms_finds_the_difference(self, private_key):
+        for message in (0, 1, 900):
+            assert private_key.decrypt(ciphertext(77, 77 * SECRET + message), range(1000)) == message
+
+    @pytest.mark.parametrize("message", [0, 1, 2**15 - 1, 2**15, 2**19 + 3, MAX_ALLOWED_WIDTH - 1])
+    def test_decrypt_in_the_widest_range_crosses_its_blocks(self, private_key, message):
+        for start in (0, -(2**19)):
+            allowed = range(start, start + MAX_ALLOWED_WIDTH)
+            made = ciphertext(5, 5 * SECRET + start + message)
+            assert private_key.decrypt(made, allowed) == start + message
+
+    @pytest.mark.parametrize("beyond", [-1, MAX_ALLOWED_WIDTH, MAX_ALLOWED_WIDTH + 7])
+    def test_decrypt_just_beyond_the_widest_range_raises(self, private_key, beyond):
+        with pytest.raises(ValueOutOfRangeError):
+            private_key.decrypt(ciphertext(5, 5 * SECRET + beyond), range(MAX_ALLOWED_WIDTH))
+
+    def test_decrypt_after_a_wider_range_still_refuses_what_the_narrow_one_excludes(self, private_key):
+        # The table of multiples is shared: a wider range must not widen a narrower one.
+        made = ciphertext(5, 5 * SECRET + 2)
+        assert private_key.decrypt(made, range(1000)) == 2
+        with pytest.raises(ValueOutOfRangeError):
+            private_key.decrypt(made, range(2))
+
+    def test_rerandomize_is_fresh_and_ignores_rerandomizations(self, public_key):
+        assert public_key.rerandomized_is_fresh
+        once = public_key.encrypt(1, random.Random(1))
+        assert public_key.encrypt(1, random.Random(1), rerandomizations=1000) == once
+
+    def test_ciphertext_has_66_bytes(self, public_key):
+        assert public_key.ciphertext_bytes == 66
+
+
+class TestInfinity:
+    def test_decrypt_of_zero_whose_difference_is_infinity_returns_zero(self, private_key):
+        assert private_key.decrypt(ciphertext(3, 3 * SECRET), range(2)) == 0
+
+    @pytest.mark.parametrize("start", [-5, 0, 3])
+    def test_decrypt_at_the_start_of_a_range_returns_it(self, private_key, start):
+        assert private_key.decrypt(ciphertext(3, 3 * SECRET + start), range(start, start + 2)) == start
+
+    def test_rerandomize_to_infinity_in_the_first_half_draws_again(self, public_key):
+        source = FixedBits(9, 4)
+        made = public_key.rerandomize(ciphertext(-9, 50), source)
+        assert bytes(made) == multiple(-9 + 4) + multiple(50 + 4 * SECRET)
+        assert not source.remaining
+
+    def test_rerandomize_to_infinity_in_the_second_half_draws_again(self, public_key):
+        source = FixedBits(9, 4)
+        made = public_key.rerandomize(ciphertext(50, -9 * SECRET), source)
+        assert bytes(made) == multiple(50 + 4) + multiple((-9 + 4) * SECRET)
+        assert not source.remaining
+
+    def test_add_of_cancelling_first_halves_keeps_the_plaintext(self, private_key, public_key):
+        total = public_key.add([ciphertext(8, 8 * SECRET + 1), ciphertext(-8, -8 * SECRET + 1)])
+        assert private_key.decrypt(public_key.parse(bytes(total)), range(5)) == 2
+
+    def test_add_of_cancelling_second_halves_keeps_the_plaintext(self, private_key, public_key):
+        first, second = ciphertext(1, SECRET + 3), ciphertext(4, -SECRET - 3)
+        total = public_key.add([first, second])
+        # (5·G, infinity) plus (G, H).
+        assert bytes(total) == multiple(6) + multiple(SECRET)
+
+    def test_add_that_cancels_again_after_one_shift_shifts_twice(self, public_key):
+        # (infinity, -H), then (G, infinity), then (2·G, H).
+        total = public_key.add([ciphertext(7, 11), ciphertext(-7, -11 - SECRET)])
+        assert bytes(total) == multiple(2) + multiple(SECRET)
+
+    def test_scale_by_the_group_order_raises(self, public_key):
+        with pytest.raises(ValueError, match="must not be 0"):
+            public_key.scale(ciphertext(2, 3), 5 * GROUP_ORDER)
+
+    def test_encrypt_of_a_multiple_of_the_order_is_an_encryption_of_zero(self, private_key, public_key):
+        assert private_key.decrypt(public_key.encrypt(GROUP_ORDER, random.Random(2)), range(2)) == 0
+
+    def test_public_key_whose_source_of_one_is_infinity_raises(self):
+        with pytest.raises(InvalidKeyError, match="guess"):
+            load_public_key({"scheme": "elgamal-secp256k1", "point": multiple(-1).hex()})
+
+
+class TestParse:
+    GOOD = multiple(5)
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            pytest.param(bytes(POINT_BYTES), id="infinity-as-zeros"),
+            pytest.param(b"\x02" + bytes(32), id="x-0-not-on-the-curve"),
+            pytest.param(b"\x02" + b"\xff" * 32, id="x-not-a-field-element"),
+            pytest.param(b"\x02" + (2**256 - 2**32 - 977 + 1).to_bytes(32, "big"), id="x-not-reduced"),
+            pytest.param(b"\x04" + multiple(5)[1:], id="uncompressed-prefix"),
+            pytest.param(b"\x06" + multiple(5)[1:], id="hybrid-prefix"),
+            pytest.param(b"\x00" + multiple(5)[1:], id="no-prefix"),
+        ],
+    )
+    def test_parse_of_a_half_that_is_no_point_raises(self, private_key, bad):
+        for encoded in (bad + self.GOOD, self.GOOD + bad):
+            with pytest.raises(InvalidCiphertextError):
+                private_key.public_key.parse(encoded)
+
+    def test_parse_of_one_uncompressed_point_and_a_rest_raises(self, private_key):
+        uncompressed = CurvePoint(self.GOOD).format(compressed=False)
+        with pytest.raises(InvalidCiphertextError):
+            private_key.public_key.parse(uncompressed + b"\x02")
+
+    def test_from_json_of_a_non_point_raises(self):
+        with pytest.raises(InvalidKeyError):
+            load_public_key({"scheme": "elgamal-secp256k1", "point": "02" + 64 * "0"})
+
+    @pytest.mark.parametrize("scalar", [0, GROUP_ORDER, GROUP_ORDER + 1])
+    def test_from_bytes_of_a_scalar_outside_the_group_raises(self, scalar):
+        with pytest.raises(InvalidKeyError):
+            ElGamalPrivateKey.from_bytes(scalar.to_bytes(32, "big"))
+
+
+class TestMalleability:
+    def test_anyone_can_shift_a_plaintext_without_a_key(self, private_key, public_key):
+        # Documented, not a defect: ciphertexts are malleable, so integrity comes from elsewhere.
+        shifted = public_key.add([public_key.encrypt(1, random.Random(3)), ciphertext(1, SECRET + 4)])
+        assert private_key.decrypt(shifted, range(10)) == 5
+
+
+def test_every_operation_is_a_group_element_and_parses_again(private_key, public_key):
+    random_source = random.Random(4)
+    made = [public_key.encrypt(message, random_source) for message in (0, 1, -2)]
+    made += [public_key.scale(made[2], -3), *itertools.accumulate(made, lambda a, b: public_key.add([a, b]))]
+    for one in made:
+        assert public_key.parse(bytes(one)) == one

@@ -1,0 +1,86 @@
+"""Private keys at rest."""
+
+import random
+import secrets
+
+import pytest
+
+from panprivacy.encryption import DEFAULT_SCHEME, load_private_key
+from panprivacy.encryption.sealing import KEY_BYTES, SealBrokenError, SealFormatError, seal, unseal
+
+KEK = bytes(range(KEY_BYTES))
+OWNER = b"recipe 7, elgamal-secp256k1"
+SECRET = b"thirty-two bytes of secret......"
+
+
+def sealed() -> bytes:
+    return seal(SECRET, KEK, OWNER, random.Random(1))
+
+
+def test_unseal_with_the_same_key_and_owner_returns_the_secret():
+    assert unseal(seal(SECRET, KEK, OWNER, secrets.SystemRandom()), KEK, OWNER) == SECRET
+
+
+def test_unseal_of_a_sealed_private_key_loads_the_same_key(key_of):
+    key = key_of(DEFAULT_SCHEME)
+    box = seal(key.to_bytes(), KEK, OWNER, secrets.SystemRandom())
+    loaded = load_private_key(DEFAULT_SCHEME, unseal(box, KEK, OWNER))
+    assert loaded.public_key.to_json() == key.public_key.to_json()
+
+
+def test_seal_hides_the_secret_and_differs_every_time():
+    random_source = random.Random(2)
+    first, second = (seal(SECRET, KEK, OWNER, random_source) for _ in range(2))
+    assert SECRET not in first
+    assert first[5:17] != second[5:17]
+
+
+def test_seal_with_a_fixed_nonce_has_the_documented_layout():
+    # From an independent AES-256-GCM: cryptography's low-level Cipher interface.
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    box = sealed()
+    nonce, tag = box[5:17], box[-16:]
+    decryptor = Cipher(algorithms.AES(KEK), modes.GCM(nonce, tag)).decryptor()
+    decryptor.authenticate_additional_data(b"PPSK\x01" + OWNER)
+    assert box[:5] == b"PPSK\x01"
+    assert nonce == random.Random(1).randbytes(12)
+    assert decryptor.update(box[17:-16]) + decryptor.finalize() == SECRET
+
+
+def test_unseal_with_another_key_raises():
+    with pytest.raises(SealBrokenError):
+        unseal(sealed(), bytes(KEY_BYTES), OWNER)
+
+
+def test_unseal_for_another_owner_raises():
+    with pytest.raises(SealBrokenError):
+        unseal(sealed(), KEK, b"recipe 8, elgamal-secp256k1")
+
+
+def test_unseal_after_any_flipped_byte_raises():
+    box = sealed()
+    for position in range(len(box)):
+        altered = bytearray(box)
+        altered[position] ^= 1
+        with pytest.raises((SealBrokenError, SealFormatError)):
+            unseal(bytes(altered), KEK, OWNER)
+
+
+@pytest.mark.parametrize("wrong", [b"", b"PPSK", b"PPSK\x01" + bytes(27), SECRET])
+def test_unseal_of_something_else_raises(wrong):
+    with pytest.raises(SealFormatError, match="not a sealed secret"):
+        unseal(wrong, KEK, OWNER)
+
+
+def test_unseal_of_an_unknown_version_names_it():
+    with pytest.raises(SealFormatError, match="version 2"):
+        unseal(b"PPSK\x02" + sealed()[5:], KEK, OWNER)
+
+
+@pytest.mark.parametrize("length", [0, 16, 31, 33])
+def test_seal_and_unseal_with_a_key_of_wrong_length_raise(length):
+    with pytest.raises(ValueError, match="32 bytes"):
+        seal(SECRET, bytes(length), OWNER, random.Random(3))
+    with pytest.raises(ValueError, match="32 bytes"):
+        unseal(sealed(), bytes(length), OWNER)
