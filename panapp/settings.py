@@ -208,7 +208,8 @@ CHUNK_STALE_SECONDS = environment.whole_number("PANAPP_CHUNK_STALE_SECONDS", 60,
 # Pages and API -----------------------------------------------------------------
 
 STATIC_URL = "static/"
-STATIC_ROOT = Path(environment.text("PANAPP_STATIC_ROOT", str(DATA_DIR / "static")))
+# A local installation serves static files from where they lie; only production collects them.
+STATIC_ROOT = None if LOCAL else Path(environment.text("PANAPP_STATIC_ROOT", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [
     BASE_DIR / "panapp" / "static",
     ("vendor/plotly", Path(plotly.__file__).parent / "package_data"),
