@@ -9,7 +9,7 @@ import random
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 from devices_sim.algorithm import (
     ClientAlgorithm,
@@ -23,8 +23,6 @@ from devices_sim.algorithm import (
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
 from devices_sim.transport import Delivery, ServedRecipe, Transport
-
-T = TypeVar("T")
 
 
 class AlreadyJoinedError(DeviceError):
@@ -66,7 +64,7 @@ class Device:
         server: str = "",
         simulation: bool = False,
         random_source: random.Random | None = None,
-    ) -> Self:
+    ) -> "Device":
         """Verify a recipe, toss the sampling coin, and write the first state.
 
         Args:
@@ -84,7 +82,7 @@ class Device:
             StateFileBusyError: another process has it open.
         """
         enrolment = Enrolment(served, verification_key, server)
-        recipe = enrolment.verified_recipe()
+        recipe = served.verified(verification_key)
         if recipe.simulation and not simulation:
             raise RecipeRefusedError("this recipe is for simulated devices")
         if simulation and not recipe.simulation:
@@ -93,7 +91,7 @@ class Device:
             raise RecipeRefusedError("this recipe is closed")
         source = secrets.SystemRandom() if random_source is None else random_source
 
-        def start(content: bytes | None, file: AtomicFile) -> Self:
+        def start(content: bytes | None, file: AtomicFile) -> "Device":
             if content is not None:
                 raise AlreadyJoinedError(f"{path} exists: this device has joined already")
             state = ClientAlgorithm(recipe).start(source)
@@ -103,7 +101,7 @@ class Device:
         return _with_file(path, start)
 
     @classmethod
-    def open(cls, path: Path, *, random_source: random.Random | None = None) -> Self:
+    def open(cls, path: Path, *, random_source: random.Random | None = None) -> "Device":
         """Go on from the state file.
 
         Raises:
@@ -114,7 +112,7 @@ class Device:
         """
         source = secrets.SystemRandom() if random_source is None else random_source
 
-        def resume(content: bytes | None, file: AtomicFile) -> Self:
+        def resume(content: bytes | None, file: AtomicFile) -> "Device":
             if content is None:
                 raise NotJoinedError(f"{path} does not exist: this device has not joined")
             live = decode(content)
@@ -225,7 +223,7 @@ class Device:
         self._usable = True
 
 
-def _with_file(path: Path, use: Callable[[bytes | None, AtomicFile], T]) -> T:
+def _with_file(path: Path, use: Callable[[bytes | None, AtomicFile], Device]) -> Device:
     file = AtomicFile(path)
     try:
         return use(file.read(), file)

@@ -16,8 +16,6 @@ from collections.abc import Callable, Generator, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from devices_sim.algorithm import NONCE_BYTES, ClientAlgorithm, Phase, wire_report
 from devices_sim.client import RecipeRefusedError
 from devices_sim.transport import (
@@ -104,17 +102,13 @@ class FleetPlan:
 
     def verified_recipe(self) -> Recipe:
         """The recipe; raises as `run_fleet` does."""
-        recipe = Recipe.verified(
-            self.served.document,
-            self.served.identifier,
-            self.served.signature,
-            Ed25519PublicKey.from_public_bytes(self.verification_key),
-        )
+        recipe = self.served.verified(self.verification_key)
         if not recipe.simulation:
             raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
         if self.steps > recipe.parameters.steps:
             raise FieldError(
-                "steps", f"of the workload must be at most the recipe's {recipe.parameters.steps}, not {self.steps}"
+                "steps",
+                f"of the workload must be at most the recipe's {recipe.parameters.steps}, not {self.steps}",
             )
         return recipe
 
@@ -160,7 +154,9 @@ def run_fleet(
     plan = FleetPlan(
         served=served,
         verification_key=verification_key,
-        transport_factory=functools.partial(HttpTransport, transport) if isinstance(transport, str) else transport,
+        transport_factory=functools.partial(HttpTransport, transport)
+        if isinstance(transport, str)
+        else transport,
         steps=workload.steps,
         seed=seed,
         eager=eager,

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import rfc8785
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
 from devices_sim.storage import StateFileError
@@ -45,15 +44,6 @@ class Enrolment:
     served: ServedRecipe
     verification_key: bytes
     server: str
-
-    def verified_recipe(self) -> Recipe:
-        """The recipe; raises as `Recipe.verified` does."""
-        return Recipe.verified(
-            self.served.document,
-            self.served.identifier,
-            self.served.signature,
-            Ed25519PublicKey.from_public_bytes(self.verification_key),
-        )
 
 
 def encode(enrolment: Enrolment, state: DeviceState) -> bytes:
@@ -115,7 +105,7 @@ def decode(content: bytes) -> LiveState | DoneState:
 def _live(members: Mapping[str, Any]) -> LiveState:
     served = ServedRecipe(members["recipe"], members["document"], _bytes(members["signature"]), "open")
     enrolment = Enrolment(served, _bytes(members["verification_key"]), members["server"])
-    recipe = enrolment.verified_recipe()
+    recipe = served.verified(enrolment.verification_key)
     state = DeviceState(
         phase=Phase(members["phase"]),
         step=members["step"],

@@ -14,7 +14,10 @@ from enum import StrEnum
 from typing import Any, Self
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]  # the package carries no types
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy.recipe import Recipe
 
 API = "/api/v1"
 BATCH_REPORTS = 1_000
@@ -97,6 +100,14 @@ class ServedRecipe:
     signature: bytes
     status: str
 
+    def verified(self, verification_key: bytes) -> Recipe:
+        """The recipe, identifier and signature checked against the server's Ed25519 key (32 bytes).
+
+        Raises as `Recipe.verified` does, and ValueError for a key of another length.
+        """
+        key = Ed25519PublicKey.from_public_bytes(verification_key)
+        return Recipe.verified(self.document, self.identifier, self.signature, key)
+
 
 @dataclass(frozen=True)
 class Rejection:
@@ -151,7 +162,9 @@ class Transport(ABC):
         would trust whoever answers."""
         members = _json_object(self._get(f"{API}/verification-key/"))
         if members.get("algorithm") != "ed25519":
-            raise TransportError(f"the verification key's algorithm is {members.get('algorithm')!r}, not ed25519")
+            raise TransportError(
+                f"the verification key's algorithm is {members.get('algorithm')!r}, not ed25519"
+            )
         return _from_base64(members.get("public_key"), "public_key")
 
     def recipes(self, *, status: str = "open", search: str = "") -> Iterator[dict[str, Any]]:
@@ -285,7 +298,9 @@ class HttpTransport(Transport):
     ) -> None:
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"the server's address must look like https://host or http://host:port, not {base_url!r}")
+            raise ValueError(
+                f"the server's address must look like https://host or http://host:port, not {base_url!r}"
+            )
         self.base_url = base_url.rstrip("/")
         self._prefix = parts.path.rstrip("/")
         self._attempts = attempts
@@ -320,7 +335,9 @@ class HttpTransport(Transport):
             else:
                 if len(answered) > ANSWER_BYTES:
                     self._connection.close()
-                    raise TransportError(f"the answer from {self.base_url} is longer than {ANSWER_BYTES} bytes")
+                    raise TransportError(
+                        f"the answer from {self.base_url} is longer than {ANSWER_BYTES} bytes"
+                    )
                 answer_headers = {name.lower(): value for name, value in response.getheaders()}
                 if last or response.status not in RETRIED_STATUSES:
                     return Answer(response.status, answer_headers, answered, attempt)

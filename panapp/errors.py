@@ -1,9 +1,8 @@
-"""Errors outside any view: problem documents under /api/, pages elsewhere."""
+"""Errors outside any view: problem documents under /api/, Django's pages (templates/*.html) elsewhere."""
 
 from django.http import HttpRequest, HttpResponse
 from django.middleware.common import CommonMiddleware as DjangoCommonMiddleware
-from django.template import TemplateDoesNotExist
-from django.template.loader import render_to_string
+from django.views import csrf, defaults
 
 from recipes import problems
 from recipes.problems import Problem, is_api_request
@@ -21,59 +20,36 @@ class CommonMiddleware(DjangoCommonMiddleware):
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400: e.g. a Host that is not ours. What exactly is wrong is not echoed."""
-    return _answer(
-        request,
-        Problem(
-            "bad-request",
-            "The request was refused",
-            400,
-            "The request or one of its headers is not acceptable.",
-        ),
-    )
+    if is_api_request(request):
+        detail = "The request or one of its headers is not acceptable."
+        return Problem("bad-request", "The request was refused", 400, detail).response()
+    return defaults.bad_request(request, exception)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler403."""
-    return _answer(request, Problem("forbidden", "This is not allowed", 403, "You may not do this."))
+    if is_api_request(request):
+        return Problem("forbidden", "This is not allowed", 403, "You may not do this.").response()
+    return defaults.permission_denied(request, exception)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form without its token: usually a page left open over a sign-in."""
-    return _answer(
-        request,
-        Problem(
-            "forbidden",
-            "The form has expired",
-            403,
-            "Go back, load the page again, and send the form once more.",
-        ),
-    )
+    if is_api_request(request):
+        return Problem("forbidden", "This is not allowed", 403, "The form's token is missing.").response()
+    return csrf.csrf_failure(request, reason)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler404."""
-    detail = "Nothing has this address. Addresses of the API end in a slash."
-    return _answer(
-        request, problems.not_found(detail if is_api_request(request) else "Nothing has this address.")
-    )
+    if is_api_request(request):
+        return problems.not_found("Nothing has this address. Addresses of the API end in a slash.").response()
+    return defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """handler500; the log has the exception."""
-    return _answer(
-        request, Problem("internal-error", "Something went wrong here", 500, "The fault is on our side.")
-    )
-
-
-def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
     if is_api_request(request):
-        return problem.response()
-    try:
-        page = render_to_string(f"errors/{problem.status}.html", {"problem": problem}, request)
-    except TemplateDoesNotExist:
-        return HttpResponse(
-            f"{problem.title}. {problem.detail}\n",
-            status=problem.status,
-            content_type="text/plain; charset=utf-8",
-        )
-    return HttpResponse(page, status=problem.status)
+        detail = "The fault is on our side."
+        return Problem("internal-error", "Something went wrong here", 500, detail).response()
+    return defaults.server_error(request)

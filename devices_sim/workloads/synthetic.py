@@ -38,7 +38,7 @@ class SyntheticBucket(Bucket):
             return set(range(1, self.steps + 1))
         # Gaps between events are geometric: the cost follows the events, not the steps.
         log_failure = math.log1p(-self.probability)
-        happened = set()
+        happened: set[int] = set()
         step = 0
         while True:
             gap = math.log(1 - generator.random()) / log_failure

@@ -196,7 +196,7 @@ class Mean(Mechanism[MeanParameters]):
 
     @property
     def allowed_values(self) -> range:
-        """−t..k+t with t = `MeanParameters.largest_noise`: honest reports fall outside with probability < 2^−60."""
+        """−t..k+t with t = `largest_noise`: an honest report is outside with probability < 2^−60."""
         largest_noise = self.parameters.largest_noise
         return range(-largest_noise, self.parameters.k + largest_noise + 1)
 
@@ -239,7 +239,7 @@ class Mean(Mechanism[MeanParameters]):
             spread = largest_spread
             note = (
                 "Includes the noise that devices add and the random choice of participating devices, "
-                "the latter as an upper bound: the largest variance that counts in 0..k with this mean can have."
+                "the latter as an upper bound: the largest variance of counts in 0..k with this mean."
             )
         return Estimate(
             values=(value,),

@@ -73,7 +73,11 @@ def collect(recipe: Path, events: Path, *options: str) -> dict[str, Any]:
 def test_collect_of_a_count_prints_one_object_with_every_member(tmp_path: Path, events: Path) -> None:
     result = collect(recipe_file(tmp_path, epsilon=8.0), events, "--seed", "3")
     assert set(result) == MEMBERS
-    assert (result["devices"], result["sampled"], result["reports"]) == (40, 40, {"accepted": 40, "rejected": {}})
+    assert (result["devices"], result["sampled"], result["reports"]) == (
+        40,
+        40,
+        {"accepted": 40, "rejected": {}},
+    )
     assert (result["released"], result["reason"], result["truth"]) == (True, None, 32)
     assert set(result["interval"]) == {"level", "low", "high"}
     assert result["interval"]["low"] < result["estimate"] < result["interval"]["high"]
@@ -88,12 +92,19 @@ def test_collect_of_a_histogram_gives_lists_of_k_plus_1(tmp_path: Path, events: 
     file = recipe_file(tmp_path, statistic="histogram", k=3, epsilon=9.0)
     result = collect(file, events, "--eager")
     assert result["truth"] == [8, 8, 8, 16]
-    for member in (result["estimate"], result["standard_error"], result["interval"]["low"], result["interval"]["high"]):
+    for member in (
+        result["estimate"],
+        result["standard_error"],
+        result["interval"]["low"],
+        result["interval"]["high"],
+    ):
         assert len(member) == 4
 
 
 def test_collect_with_the_same_seed_gives_the_same_estimate(tmp_path: Path, events: Path) -> None:
-    file = recipe_file(tmp_path, statistic="mean", k=3, guarantee="aggregator", cohort_size=20, sampling_rate=0.9)
+    file = recipe_file(
+        tmp_path, statistic="mean", k=3, guarantee="aggregator", cohort_size=20, sampling_rate=0.9
+    )
     first, second = (collect(file, events, "--seed", "5", "--processes", str(n)) for n in (1, 2))
     assert first["recipe"] != second["recipe"]
     assert (first["estimate"], first["sampled"]) == (second["estimate"], second["sampled"])

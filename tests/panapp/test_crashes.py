@@ -24,7 +24,9 @@ def test_workers_killed_in_mid_chunk_change_nothing_in_the_result(whole_worker: 
     encrypted = {value: report_of_values(recipe, [value])["ciphertexts"] for value in (0, 1)}
     batch = [{"nonce": fresh_nonce(), "ciphertexts": encrypted[int(i < ones)]} for i in range(reports)]
     for start in range(0, reports, 1_000):
-        assert reports_submit(recipe=recipe, reports=batch[start : start + 1_000], decode=lambda raw: raw) == []
+        assert (
+            reports_submit(recipe=recipe, reports=batch[start : start + 1_000], decode=lambda raw: raw) == []
+        )
     recipe_close(recipe=recipe, actor=None)
     kills = 0
     with services_on_test_database() as services:

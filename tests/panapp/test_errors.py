@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
+
 from recipes.api import RecipeListView
 
 API = "/api/v1/recipes/"
@@ -69,7 +70,14 @@ def test_unknown_page_outside_the_api_is_not_a_problem_document(client: Client) 
     assert answer["Content-Type"].startswith("text/")
 
 
-def test_form_without_its_token_is_refused_with_a_page_of_ours() -> None:
+def test_form_without_its_token_is_refused_with_a_page() -> None:
     answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "a", "password": "b"})
     assert answer.status_code == 403
-    assert b"expired" in answer.content
+    assert answer["Content-Type"].startswith("text/html")
+
+
+def test_wrong_host_outside_the_api_is_a_page_that_does_not_echo_it(client: Client) -> None:
+    answer = client.get("/", headers={"Host": "evil.example"})
+    assert answer.status_code == 400
+    assert answer["Content-Type"].startswith("text/html")
+    assert b"evil.example" not in answer.content

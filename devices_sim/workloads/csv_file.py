@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]  # the package carries no types
 
 from devices_sim.workloads.bucket import Bucket, Stream, Workload
 from panprivacy.errors import FieldError
 
 HEADER = ["device", "step", "events"]
-DEVICE_NAME_LENGTH = 1_000
+DEVICE_NAME_LENGTH = 200
 LINE_BYTES = 1 << 20
 
 BUCKET_BYTES = 128 * 1024
@@ -130,7 +130,8 @@ def _rows(file: BinaryIO, steps: int) -> Iterator[tuple[str, int]]:
             if not device or len(device) > DEVICE_NAME_LENGTH or device.isspace():
                 raise FieldError(
                     "device",
-                    f"line {reader.line_num}, column 1: must be a name of 1 to {DEVICE_NAME_LENGTH} characters",
+                    f"line {reader.line_num}, column 1: "
+                    f"must be a name of 1 to {DEVICE_NAME_LENGTH} characters",
                 )
             yield device, step if happened else 0
     except csv.Error as error:
@@ -158,7 +159,8 @@ def _step(text: str, steps: int, line: int) -> int:
         return int(digits)
     raise FieldError(
         "step",
-        f"line {line}, column 2: must be a whole number of at least 1 and at most {steps}, not {_short(text)}",
+        f"line {line}, column 2: must be a whole number of at least 1 and at most {steps}, "
+        f"not {_short(text)}",
     )
 
 

@@ -1,0 +1,60 @@
+"""How fast workers sum stored reports; run by `benchmarks.end_to_end` in a process of its own.
+
+`python -m benchmarks.summing WORKERS CHUNKS` prints chunks per second, from the first commit of a
+sub-aggregate to the last, so that starting the workers does not count.
+"""
+
+import os
+import secrets
+import sys
+import time
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
+
+import django
+
+import panapp  # noqa: F401  # puts the apps on the import path
+
+django.setup()
+
+from aggregation.models import SubAggregate  # noqa: E402  # apps are ready now
+from django.core.management import call_command  # noqa: E402
+from recipes.operations import recipe_close, recipe_draft_save, recipe_publish  # noqa: E402
+from reports.models import StoredReports  # noqa: E402
+
+from benchmarks.end_to_end import RECIPE  # noqa: E402
+from panapp.services import running_services  # noqa: E402
+
+CHUNK_REPORTS = 2_000
+
+
+def main() -> None:
+    workers, chunks = int(sys.argv[1]), int(sys.argv[2])
+    call_command("migrate", verbosity=0)
+    draft = recipe_draft_save(members=RECIPE, actor=None)
+    recipe = recipe_publish(recipe=draft, actor=None, simulation=True)
+    key = recipe.published.public_key.with_tables()
+    source = secrets.SystemRandom()
+    payload = b"".join(bytes(key.encrypt(i & 1, source)) for i in range(CHUNK_REPORTS))
+    for _ in range(chunks):
+        StoredReports.objects.create(recipe=recipe, count=CHUNK_REPORTS, payload=payload)
+    recipe_close(recipe=recipe, actor=None)
+    with running_services(workers=workers, environment={"PANAPP_CHUNK_REPORTS": str(CHUNK_REPORTS)}):
+        first = last = 0.0
+        begun = done = 0
+        while done < chunks:
+            time.sleep(0.02)
+            counted = SubAggregate.objects.filter(recipe=recipe).count()
+            if counted == 0 and done:
+                break  # released, and so deleted: the last chunk had been counted within 0.02 s
+            if counted > done:
+                last = time.perf_counter()
+                # Both workers must be at it before the clock starts.
+                if not begun and counted >= 2 * workers:
+                    first, begun = last, counted
+            done = max(done, counted)
+    print((done - begun) / (last - first))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""An intruder who reads a device's whole state before and after every step, and what it learns.
+
+The distinguishing game of computational local pan-privacy (LPP, Definition 2.10): two streams of
+events are public, a fair coin chooses which of them a device lives through, and the intruder
+guesses from the snapshots. Computational 0-pan-privacy says that no feasible intruder beats a
+fair coin. A game cannot prove that; it shows that these attacks fail, and (on a broken
+device) that they would have been noticed.
+"""
+
+import itertools
+import json
+import random
+from abc import ABC, abstractmethod
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+import gmpy2
+from scipy.stats import beta
+
+from devices_sim.algorithm import ClientAlgorithm, Phase
+from devices_sim.state_file import FORMAT, Enrolment, encode
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.recipe import Recipe
+
+Snapshots = tuple[bytes, ...]
+"""State files as bytes: before step 1, and after each of the T steps (which is before the next)."""
+
+Events = tuple[bool, ...]
+"""Whether each of the T steps has an event."""
+
+ObservedDevice = Callable[[Events, random.Random], Snapshots]
+"""Runs a device through a stream and returns what the intruder sees."""
+
+
+def observed_device(enrolment: Enrolment, public_key: PublicKey | None = None) -> ObservedDevice:
+    """The client algorithm as it stands, observed at every step.
+
+    Args:
+        enrolment: in a recipe that samples every device (rate 1): one that takes no part gives
+            nothing away.
+        public_key: as for `ClientAlgorithm`.
+    """
+    algorithm = ClientAlgorithm(enrolment.served.verified(enrolment.verification_key), public_key)
+
+    def run(events: Events, random_source: random.Random) -> Snapshots:
+        state = algorithm.start(random_source)
+        if state.phase is not Phase.COLLECTING:
+            raise ValueError("the game needs a recipe with sampling rate 1")
+        snapshots = [encode(enrolment, state)]
+        for event in events:
+            state = algorithm.step(state, event, random_source)
+            snapshots.append(encode(enrolment, state))
+        return tuple(snapshots)
+
+    return run
+
+
+def ciphertexts_of(snapshot: bytes) -> tuple[bytes, ...]:
+    """The encoded ciphertexts of a state file, as anyone can read them."""
+    body = snapshot[len(FORMAT) :].partition(b"\n")[2]
+    return tuple(b64decode(text) for text in json.loads(body)["ciphertexts"])
+
+
+class Attack(ABC):
+    """A feature of the snapshots that might differ between the streams.
+
+    The intruder knows the device's program and the public key, so it learns by running both
+    streams itself how often each value of the feature goes with which stream, and then guesses
+    the likelier stream.
+    """
+
+    @abstractmethod
+    def feature(self, snapshots: Snapshots) -> Hashable:
+        """Anything computed from the snapshots without the private key."""
+
+
+class EqualCiphertexts(Attack):
+    """Which steps left how many ciphertexts as they were, wherever they moved: a skipped rerandomization."""
+
+    def feature(self, snapshots: Snapshots) -> Hashable:
+        seen = [set(ciphertexts_of(snapshot)) for snapshot in snapshots]
+        return tuple(len(before & after) for before, after in itertools.pairwise(seen))
+
+
+class EqualHalves(Attack):
+    """Which steps left halves of ciphertexts as they were: randomness that was used twice.
+
+    For lifted ElGamal the first half is r·G.
+    """
+
+    def feature(self, snapshots: Snapshots) -> Hashable:
+        seen = [
+            {
+                half
+                for ciphertext in ciphertexts_of(snapshot)
+                for half in (ciphertext[: len(ciphertext) // 2], ciphertext[len(ciphertext) // 2 :])
+            }
+            for snapshot in snapshots
+        ]
+        return tuple(len(before & after) for before, after in itertools.pairwise(seen))
+
+
+class KnownRandomness(Attack):
+    """Runs the device itself with guessed seeds: a source of randomness that others can repeat.
+
+    Args:
+        device: the device's program.
+        streams: the two streams of the game.
+        seeds: guesses at the seed of a `random.Random`.
+    """
+
+    def __init__(self, device: ObservedDevice, streams: tuple[Events, Events], seeds: Sequence[int]) -> None:
+        self._known = {
+            snapshot: (number, stream)
+            for stream, events in enumerate(streams)
+            for seed in seeds
+            for number, snapshot in enumerate(device(events, random.Random(seed)))  # noqa: S311  # the attack
+        }
+
+    def feature(self, snapshots: Snapshots) -> Hashable:
+        return tuple(self._known.get(snapshot) for snapshot in snapshots)
+
+
+class JacobiSymbols(Attack):
+    """Jacobi symbols of Paillier ciphertexts modulo n: randomizers of two kinds under one key.
+
+    (1 + n)^m is 1 modulo n, so the symbol is the randomizer's, and everybody can compute it.
+
+    Args:
+        modulus: n of the recipe's public key.
+    """
+
+    def __init__(self, modulus: int) -> None:
+        self._modulus = modulus
+
+    @classmethod
+    def on(cls, recipe: Recipe) -> "JacobiSymbols":
+        """For a recipe whose public key has a member `n`; ValueError otherwise."""
+        if "n" not in recipe.public_key_members:
+            raise ValueError(f"{recipe.public_key.scheme} has no modulus")
+        return cls(int(recipe.public_key_members["n"], 16))
+
+    def feature(self, snapshots: Snapshots) -> Hashable:
+        return tuple(
+            gmpy2.jacobi(int.from_bytes(ciphertext, "big"), self._modulus)
+            for snapshot in snapshots
+            for ciphertext in ciphertexts_of(snapshot)
+        )
+
+
+class ByteStatistics(Attack):
+    """Length of the snapshots, and how large the bytes of the last ciphertexts are, coarsely."""
+
+    LEVELS = 8
+
+    def feature(self, snapshots: Snapshots) -> Hashable:
+        content = b"".join(ciphertexts_of(snapshots[-1]))
+        # The mean of m uniform bytes has standard deviation 73.9/√m; the levels cut ±1.5 of them evenly.
+        deviations = (sum(content) / len(content) - 127.5) * len(content) ** 0.5 / 73.9
+        level = min(max(int((deviations + 1.5) / 3 * self.LEVELS), 0), self.LEVELS - 1)
+        return tuple(len(snapshot) for snapshot in snapshots), level
+
+
+@dataclass(frozen=True)
+class Advantage:
+    """The outcome of a number of games.
+
+    Attributes:
+        games, correct: games played and guesses that were right.
+        low, high: exact (Clopper–Pearson) confidence limits of the advantage 2·Pr[right] − 1,
+            which is 0 for a fair coin and ±1 for certainty.
+        failure_probability: bound on the probability, over all the games, that the true
+            advantage lies outside.
+    """
+
+    games: int
+    correct: int
+    low: float
+    high: float
+    failure_probability: float
+
+    @classmethod
+    def of(cls, correct: int, games: int, failure_probability: float) -> "Advantage":
+        """From counts; each limit is exceeded with probability at most `failure_probability`/2."""
+        tail = failure_probability / 2
+        low = 0.0 if correct == 0 else float(beta.ppf(tail, correct, games - correct + 1))
+        high = 1.0 if correct == games else float(beta.isf(tail, correct + 1, games - correct))
+        return cls(games, correct, 2 * low - 1, 2 * high - 1, failure_probability)
+
+    @property
+    def estimate(self) -> float:
+        """2·correct/games − 1."""
+        return 2 * self.correct / self.games - 1
+
+    @property
+    def covers_zero(self) -> bool:
+        """Whether guessing by a fair coin explains the outcome."""
+        return self.low <= 0 <= self.high
+
+
+def play(
+    device: ObservedDevice,
+    streams: tuple[Events, Events],
+    attacks: Sequence[Attack],
+    *,
+    lessons: int,
+    games: int,
+    device_source: Callable[[], random.Random],
+    challenger: random.Random,
+    failure_probability: float,
+) -> list[Advantage]:
+    """Play the distinguishing game with every attack on the same snapshots.
+
+    Args:
+        device: the device under test.
+        streams: the two public streams, of T steps each.
+        attacks: what to try.
+        lessons: how often the intruder runs each stream to learn from (≥ 1).
+        games: number of games (≥ 1).
+        device_source: makes the source of randomness of one device.
+        challenger: tosses the coins of the games and of undecided guesses.
+        failure_probability: of each attack's confidence interval.
+
+    Returns:
+        one advantage per attack.
+    """
+    tallies: list[tuple[Counter[Hashable], Counter[Hashable]]] = [(Counter(), Counter()) for _ in attacks]
+    for _ in range(lessons):
+        for stream in (0, 1):
+            snapshots = device(streams[stream], device_source())
+            for attack, tally in zip(attacks, tallies, strict=True):
+                tally[stream][attack.feature(snapshots)] += 1
+    correct = [0] * len(attacks)
+    for _ in range(games):
+        chosen = challenger.getrandbits(1)
+        snapshots = device(streams[chosen], device_source())
+        for number, (attack, (first, second)) in enumerate(zip(attacks, tallies, strict=True)):
+            feature = attack.feature(snapshots)
+            if first[feature] == second[feature]:
+                guess = challenger.getrandbits(1)
+            else:
+                guess = int(second[feature] > first[feature])
+            correct[number] += guess == chosen
+    return [Advantage.of(right, games, failure_probability) for right in correct]

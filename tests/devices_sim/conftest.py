@@ -1,0 +1,48 @@
+import functools
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.recipe import RecipeDraft
+from tests.devices_sim.server import MemoryServer
+
+MakeServer = Callable[..., MemoryServer]
+
+
+@functools.cache
+def private_key_of(scheme: str) -> PrivateKey:
+    """The same key each time: worth nothing, known to everyone."""
+    return generate_private_key(scheme, random.Random(20261120))
+
+
+@pytest.fixture(scope="session")
+def make_server() -> MakeServer:
+    """A server with one open recipe; keyword arguments replace members of its draft."""
+
+    def make(*, simulation: bool = True, encryption: str = DEFAULT_SCHEME, **members: object) -> MemoryServer:
+        draft = {
+            "name": "Late arrivals",
+            "question": "How many devices had an event?",
+            "statistic": "count_nonzero",
+            "steps": 4,
+            "epsilon": 2.0,
+            "delta": 1e-6,
+            "cohort_size": 2,
+            "encryption": encryption,
+        } | members
+        key = private_key_of(encryption)
+        recipe = RecipeDraft.from_mapping(draft).publish(
+            key.public_key, datetime(2026, 1, 1, tzinfo=UTC), simulation=simulation
+        )
+        return MemoryServer(recipe, key)
+
+    return make
+
+
+@pytest.fixture
+def server(make_server: MakeServer) -> MemoryServer:
+    return make_server()

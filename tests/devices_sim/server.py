@@ -1,0 +1,162 @@
+"""A server in memory that answers as docs/protocol.md says: a WSGI application, with or without a socket."""
+
+import base64
+import binascii
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import msgpack
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from devices_sim.transport import InProcessTransport, ServedRecipe
+from panprivacy.encryption.interface import InvalidCiphertextError, PrivateKey
+from panprivacy.recipe import Recipe
+
+SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+VERIFICATION_KEY = SIGNING_KEY.public_key().public_bytes_raw()
+
+
+class MemoryServer:
+    """Keeps reports of one recipe in a dictionary, nonce -> encoded ciphertexts."""
+
+    def __init__(self, recipe: Recipe, private_key: PrivateKey) -> None:
+        self.recipe = recipe
+        self.private_key = private_key
+        self.reports: dict[bytes, tuple[bytes, ...]] = {}
+        self.batches: list[int] = []
+        self.closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def served(self) -> ServedRecipe:
+        status = "closed" if self.closed else "open"
+        return ServedRecipe(
+            self.recipe.identifier, self.recipe.document, self.recipe.sign(SIGNING_KEY), status
+        )
+
+    def transport(self) -> InProcessTransport:
+        return InProcessTransport(self)
+
+    def decrypted(self) -> list[tuple[int, ...]]:
+        key, allowed = self.private_key, self.recipe.mechanism.allowed_values
+        return [
+            tuple(key.decrypt(key.public_key.parse(ciphertext), allowed) for ciphertext in report)
+            for report in self.reports.values()
+        ]
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        body = environ["wsgi.input"].read(length)
+        with self._lock:
+            status, members = self._answer(environ, body)
+        kind = "application/json" if status < 400 else "application/problem+json"
+        start_response(f"{status} Status", [("Content-Type", kind)])
+        return [json.dumps(members).encode()]
+
+    def _answer(self, environ: dict[str, Any], body: bytes) -> tuple[int, dict[str, Any]]:
+        path, method = environ["PATH_INFO"].removeprefix("/api/v1"), environ["REQUEST_METHOD"]
+        recipe_path = f"/recipes/{self.recipe.identifier}"
+        if (method, path) == ("GET", "/verification-key/"):
+            return 200, {"algorithm": "ed25519", "public_key": base64.b64encode(VERIFICATION_KEY).decode()}
+        if (method, path) == ("GET", "/recipes/"):
+            if "cursor=2" in environ["QUERY_STRING"]:
+                return 200, {"next": None, "results": [{"id": self.recipe.identifier}]}
+            following = f"http://elsewhere.example/api/v1/recipes/?{environ['QUERY_STRING']}&cursor=2"
+            return 200, {"next": following, "results": [{"id": "0" * 64}]}
+        if (method, path) == ("GET", f"{recipe_path}/"):
+            served = self.served
+            signature = base64.b64encode(served.signature).decode()
+            return 200, {
+                "id": served.identifier,
+                "document": served.document,
+                "signature": signature,
+                "status": served.status,
+            }
+        if method != "POST" or path not in (f"{recipe_path}/reports/", f"{recipe_path}/reports/batch/"):
+            return 404, _problem("not-found", 404, "There is no such page.")
+        if self.closed:
+            return 409, _problem("recipe-not-open", 409, "The recipe is closed.")
+        if path.endswith("/batch/"):
+            if environ["CONTENT_TYPE"] != "application/msgpack":
+                return 415, _problem("unsupported-media-type", 415, "Send MessagePack.")
+            reports = msgpack.unpackb(body)["reports"]
+            self.batches.append(len(reports))
+            reasons = [self._store(report["nonce"], report["ciphertexts"]) for report in reports]
+            rejected = [
+                {"index": index, "reason": reason, "detail": ""}
+                for index, reason in enumerate(reasons)
+                if reason is not None
+            ]
+            return 200, {"accepted": len(reports) - len(rejected), "rejected": rejected}
+        try:
+            report = json.loads(body)
+            nonce = base64.b64decode(report["nonce"], validate=True)
+            ciphertexts = [base64.b64decode(text, validate=True) for text in report["ciphertexts"]]
+        except (ValueError, KeyError, binascii.Error):
+            return 400, _problem("malformed-body", 400, "Not a report.")
+        reason = self._store(nonce, ciphertexts)
+        if reason is None:
+            return 201, {"status": "accepted"}
+        status = 409 if reason == "duplicate_nonce" else 422
+        return status, _problem("report-rejected", status, "The report was rejected.") | {"reason": reason}
+
+    def _store(self, nonce: bytes, ciphertexts: Sequence[bytes]) -> str | None:
+        if len(nonce) != 16:
+            return "wrong_nonce_size"
+        if len(ciphertexts) != self.recipe.mechanism.report_ciphertexts:
+            return "wrong_ciphertext_count"
+        try:
+            for ciphertext in ciphertexts:
+                self.private_key.public_key.parse(ciphertext)
+        except InvalidCiphertextError:
+            return "invalid_ciphertext"
+        if nonce in self.reports:
+            return "duplicate_nonce"
+        self.reports[nonce] = tuple(ciphertexts)
+        return None
+
+
+def _problem(kind: str, status: int, detail: str) -> dict[str, Any]:
+    return {"type": f"/problems/{kind}", "title": kind.replace("-", " "), "status": status, "detail": detail}
+
+
+@contextlib.contextmanager
+def listening(application: Callable[..., Iterable[bytes]]) -> Iterator[str]:
+    """Serve a WSGI application on a free port with kept-alive connections; yields its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def answer(self) -> None:
+            transport = InProcessTransport(application)
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer = transport.exchange(
+                self.command, self.path, body=body, content_type=self.headers.get("Content-Type", "")
+            )
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_GET = do_POST = answer  # noqa: N815  # names that the base class looks up
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

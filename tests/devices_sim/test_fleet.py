@@ -1,0 +1,220 @@
+import multiprocessing
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from scipy.stats import binom, fisher_exact
+
+from devices_sim import fleet
+from devices_sim.client import RecipeRefusedError
+from devices_sim.fleet import FleetError, FleetResult, run_fleet
+from devices_sim.workloads import Bucket, Stream, Workload, bernoulli
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeVerificationError
+from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
+
+MEMBERS = {"count_nonzero": {}, "histogram": {"k": 3}, "mean": {"k": 3, "guarantee": "local"}}
+"""Parameters of every statistic beside the common ones."""
+
+
+def run(server: MemoryServer, workload: Workload, **options: object) -> FleetResult:
+    members = {
+        "served": server.served,
+        "verification_key": VERIFICATION_KEY,
+        "workload": workload,
+        "transport": server.transport,
+    }
+    return run_fleet(**(members | options))
+
+
+def stored(server: MemoryServer) -> frozenset[tuple[bytes, tuple[bytes, ...]]]:
+    return frozenset(server.reports.items())
+
+
+@pytest.fixture
+def workload():
+    return bernoulli(devices=2_300, steps=4, probability=0.15, seed=3)
+
+
+def test_run_fleet_every_device_reports_once_in_full_batches(server, workload):
+    result = run(server, workload)
+    assert (result.devices, result.sampled, result.accepted) == (2_300, 2_300, 2_300)
+    assert result.rejected == Counter()
+    assert result.devices_by_count == Counter(len(happened) for _, happened in workload)
+    assert server.batches == [1_000, 1_000, 300]
+    assert len(server.reports) == 2_300
+
+
+def test_run_fleet_seconds_are_those_spent(server, workload):
+    result = run(server, workload)
+    assert result.device_seconds > 0
+    assert result.submit_seconds > 0
+    assert result.device_seconds + result.submit_seconds <= result.elapsed_seconds
+
+
+@pytest.mark.parametrize("statistic", MEMBERS)
+@pytest.mark.parametrize("eager", [False, True])
+def test_run_fleet_every_statistic_sends_values_that_the_server_allows(make_server, statistic, eager):
+    server = make_server(statistic=statistic, **MEMBERS[statistic])
+    result = run(server, bernoulli(devices=30, steps=4, probability=0.5, seed=1), eager=eager)
+    assert result.accepted == 30
+    assert len(server.decrypted()) == 30
+
+
+def test_run_fleet_same_seed_gives_the_same_reports_and_other_seeds_do_not(make_server, workload):
+    servers = [make_server(sampling_rate=0.5) for _ in range(4)]
+    for server, seed in zip(servers, (7, 7, 8, None), strict=True):
+        assert run(server, workload, seed=seed).sampled == len(server.reports)
+    assert stored(servers[0]) == stored(servers[1])
+    for one, other in ((0, 2), (0, 3), (2, 3)):
+        assert stored(servers[one]).isdisjoint(stored(servers[other]))
+
+
+@pytest.mark.processes
+def test_run_fleet_same_seed_gives_the_same_reports_whatever_the_processes(make_server, workload):
+    alone, together = make_server(sampling_rate=0.5), make_server(sampling_rate=0.5)
+    first = run(alone, workload, seed=7)
+    with listening(together) as url:
+        second = run(together, workload, seed=7, transport=url, processes=2)
+    assert stored(alone) == stored(together)
+    assert (first.devices, first.sampled, first.accepted, first.devices_by_count) == (
+        second.devices,
+        second.sampled,
+        second.accepted,
+        second.devices_by_count,
+    )
+
+
+def test_run_fleet_progress_is_told_after_every_bucket(server, workload):
+    told: list[tuple[int, int]] = []
+    run(server, workload, progress=lambda result: told.append((result.devices, result.accepted)))
+    assert told[:3] == [(1_000, 1_000), (2_000, 2_000), (2_300, 2_000)]
+    assert told[-1] == (2_300, 2_300)
+
+
+def test_run_fleet_rejected_reports_are_counted_by_reason(server, workload):
+    run(server, workload, seed=1)
+    again = run(server, workload, seed=1)
+    assert (again.accepted, again.rejected) == (0, Counter(duplicate_nonce=2_300))
+
+
+def test_run_fleet_large_reports_are_sent_in_batches_below_the_limit(server, monkeypatch):
+    monkeypatch.setattr(fleet, "BATCH_BYTES", 1_000)
+    run(server, bernoulli(devices=25, steps=4, probability=0.5, seed=1))
+    # 16 + 66 bytes and 69 of framing allowed for: six reports of 151 bytes.
+    assert server.batches == [6, 6, 6, 6, 1]
+
+
+def test_run_fleet_real_or_forged_recipe_is_refused(make_server, workload):
+    with pytest.raises(RecipeRefusedError, match="real devices"):
+        run(make_server(simulation=False), workload)
+    other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    with pytest.raises(RecipeVerificationError):
+        run(make_server(), workload, verification_key=other)
+
+
+def test_run_fleet_workload_longer_than_the_recipe_is_refused(server):
+    with pytest.raises(FieldError, match="at most the recipe's 4, not 5"):
+        run(server, bernoulli(devices=1, steps=5, probability=0.5, seed=1))
+
+
+def test_run_fleet_no_processes_is_refused(server, workload):
+    with pytest.raises(FieldError, match="processes"):
+        run(server, workload, processes=0)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("processes", [1, 2])
+def test_run_fleet_closed_recipe_is_one_error_with_the_problem(server, workload, processes):
+    server.closed = True
+    with listening(server) as url, pytest.raises(FleetError, match="closed") as caught:
+        run(server, workload, transport=url, processes=processes)
+    assert caught.value.problem["type"] == "/problems/recipe-not-open"
+    assert multiprocessing.active_children() == []
+
+
+@dataclass(frozen=True)
+class DyingBucket(Bucket):
+    """Kills the process that works on it."""
+
+    def __iter__(self) -> Iterator[Stream]:
+        os._exit(3)
+
+
+@dataclass(frozen=True)
+class SlowBucket(Bucket):
+    """Takes longer than any test may."""
+
+    def __iter__(self) -> Iterator[Stream]:
+        time.sleep(3_600)
+        return iter(())
+
+
+class UnpicklableError(Exception):
+    def __init__(self, _one: str, _two: str) -> None:
+        super().__init__("told in words")
+
+
+@dataclass(frozen=True)
+class FailingBucket(Bucket):
+    """Raises an error that does not survive pickling."""
+
+    def __iter__(self) -> Iterator[Stream]:
+        raise UnpicklableError("a", "b")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("bucket", "message"),
+    [(DyingBucket(), r"exit code 3"), (FailingBucket(), "UnpicklableError: told in words")],
+)
+def test_run_fleet_process_that_fails_is_one_error_and_stops_the_others(server, bucket, message):
+    with listening(server) as url, pytest.raises(FleetError, match=message):
+        run(server, Workload(4, (SlowBucket(), bucket)), transport=url, processes=2)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.processes
+def test_run_fleet_error_in_the_callers_progress_stops_the_processes(server, workload):
+    def progress(_: FleetResult) -> None:
+        raise KeyboardInterrupt
+
+    with listening(server) as url, pytest.raises(KeyboardInterrupt):
+        run(server, workload, transport=url, processes=2, progress=progress)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("encryption", ["elgamal-secp256k1", "paillier-2048"])
+def test_run_fleet_eager_and_lazy_agree_in_distribution(make_server, encryption):
+    """Decrypted reports against mode, devices with and without events apart.
+
+    Fisher's exact test at level 5e-7, twice: it fails with probability at most 1e-6 in all.
+    """
+    devices = 150 if encryption.startswith("paillier") else 500
+    for probability in (0, 1):
+        table = []
+        for eager in (False, True):
+            server = make_server(encryption=encryption, epsilon=1.0, steps=3)
+            run(server, bernoulli(devices=devices, steps=3, probability=probability, seed=1), eager=eager)
+            ones = sum(value for (value,) in server.decrypted())
+            table.append([ones, devices - ones])
+        assert fisher_exact(table).pvalue > 5e-7
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", [None, 5])
+@pytest.mark.parametrize("eager", [False, True])
+def test_run_fleet_sampling_rate_is_respected(make_server, seed, eager):
+    """A two-sided binomial test of level 2.5e-7, four times: at most 1e-6 in all."""
+    server = make_server(sampling_rate=0.3, steps=1)
+    devices = 1_000
+    result = run(server, bernoulli(devices=devices, steps=1, probability=0.5, seed=2), seed=seed, eager=eager)
+    tail = 2.5e-7 / 2
+    assert binom.ppf(tail, devices, 0.3) <= result.sampled <= binom.isf(tail, devices, 0.3)
+    assert result.accepted == result.sampled == len(server.reports)
+    assert sum(result.devices_by_count.values()) == devices

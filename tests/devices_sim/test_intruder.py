@@ -1,0 +1,235 @@
+import math
+import random
+import secrets
+from collections.abc import Callable
+from fractions import Fraction
+
+import gmpy2
+import pytest
+from scipy.stats import binom
+
+from devices_sim.algorithm import DeviceState, Phase
+from devices_sim.intruder import (
+    Advantage,
+    Attack,
+    ByteStatistics,
+    EqualCiphertexts,
+    EqualHalves,
+    Events,
+    JacobiSymbols,
+    KnownRandomness,
+    ObservedDevice,
+    Snapshots,
+    ciphertexts_of,
+    observed_device,
+    play,
+)
+from devices_sim.state_file import Enrolment, encode
+from panprivacy.encryption import SCHEMES
+from panprivacy.encryption.interface import Ciphertext
+from tests.devices_sim.conftest import MakeServer
+from tests.devices_sim.server import VERIFICATION_KEY
+
+STREAMS: tuple[Events, Events] = ((False, False, False), (False, True, False))
+FAILURE = 1e-6
+"""Probability with which a test of this module may fail, all its attacks together."""
+
+Step = Callable[[tuple[Ciphertext, ...], bool, int, random.Random], tuple[Ciphertext, ...]]
+
+
+class Bench:
+    """A recipe with its enrolment, tables, and the attacks that fit."""
+
+    def __init__(self, make_server: MakeServer, scheme: str, statistic: str = "count_nonzero") -> None:
+        members = {"k": 2} if statistic == "histogram" else {}
+        server = make_server(encryption=scheme, statistic=statistic, steps=len(STREAMS[0]), **members)
+        self.enrolment = Enrolment(server.served, VERIFICATION_KEY, "")
+        self.recipe = server.recipe
+        self.key = server.recipe.public_key.with_tables()
+        self.honest = observed_device(self.enrolment, self.key)
+
+    def attacks(self, device: ObservedDevice) -> list[Attack]:
+        attacks = [
+            EqualCiphertexts(),
+            EqualHalves(),
+            KnownRandomness(device, STREAMS, range(3)),
+            ByteStatistics(),
+        ]
+        if self.recipe.public_key.scheme.startswith("paillier"):
+            attacks.append(JacobiSymbols.on(self.recipe))
+        return attacks
+
+    def device(self, step: Step) -> ObservedDevice:
+        """A device that starts honestly and then takes steps of its own making."""
+
+        def run(events: Events, random_source: random.Random) -> Snapshots:
+            ciphertexts = self.recipe.mechanism.start(self.key, random_source)
+            states = [DeviceState(phase=Phase.COLLECTING, ciphertexts=ciphertexts)]
+            for number, event in enumerate(events, 1):
+                ciphertexts = step(ciphertexts, event, number, random_source)
+                states.append(DeviceState(phase=Phase.COLLECTING, step=number, ciphertexts=ciphertexts))
+            return tuple(encode(self.enrolment, state) for state in states)
+
+        return run
+
+    def advantages(
+        self,
+        device: ObservedDevice,
+        *,
+        games: int,
+        source: Callable[[], random.Random] = secrets.SystemRandom,
+    ) -> dict[type[Attack], Advantage]:
+        attacks = self.attacks(device)
+        outcomes = play(
+            device,
+            STREAMS,
+            attacks,
+            lessons=games // 4,
+            games=games,
+            device_source=source,
+            challenger=secrets.SystemRandom(),
+            failure_probability=FAILURE / len(attacks),
+        )
+        return dict(zip(map(type, attacks), outcomes, strict=True))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_play_honest_device_no_attack_beats_a_fair_coin(make_server, scheme):
+    """Every attack's exact interval covers 0; fails with probability at most 1e-6 in all (union bound)."""
+    bench = Bench(make_server, scheme)
+    advantages = bench.advantages(bench.honest, games=400 if scheme.startswith("elgamal") else 200)
+    assert {attack.__name__: a for attack, a in advantages.items() if not a.covers_zero} == {}
+
+
+@pytest.mark.statistical
+def test_play_honest_histogram_no_attack_beats_a_fair_coin(make_server):
+    """As above, where an event shifts a whole row of ciphertexts."""
+    bench = Bench(make_server, "elgamal-secp256k1", "histogram")
+    advantages = bench.advantages(bench.honest, games=200)
+    assert {attack.__name__: a for attack, a in advantages.items() if not a.covers_zero} == {}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_play_device_that_skips_rerandomization_is_caught(make_server, scheme):
+    bench = Bench(make_server, scheme)
+
+    def skip(
+        ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
+    ) -> tuple[Ciphertext, ...]:
+        return (
+            bench.recipe.mechanism.step(bench.key, ciphertexts, event, number, source)
+            if event
+            else ciphertexts
+        )
+
+    advantages = bench.advantages(bench.device(skip), games=100)
+    assert advantages[EqualCiphertexts].low > 0.5
+    assert advantages[EqualHalves].low > 0.5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES if scheme.startswith("paillier")])
+def test_play_device_that_mixes_paillier_randomizers_is_caught(make_server, scheme):
+    """An event encrypts with r^n, as phe does, and everything else with DJN's h_s^x.
+
+    The intruder is right with probability 3/4: always without the event, half of the time with
+    it. The probability that 500 games do not show it is computed first, and is below 1e-6.
+    """
+    bench = Bench(make_server, scheme)
+    n = gmpy2.mpz(int(bench.recipe.public_key_members["n"], 16))
+    # r^n takes long to compute: one r with each Jacobi symbol, chosen by a fair coin and blinded, will do.
+    roots = [next(r for r in range(2, 1_000) if gmpy2.jacobi(r, n) == symbol) for symbol in (1, -1)]
+    randomizers = [gmpy2.powmod(root, n, n * n) for root in roots]
+
+    def mix(
+        ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
+    ) -> tuple[Ciphertext, ...]:
+        if not event:
+            return bench.recipe.mechanism.step(bench.key, ciphertexts, event, number, source)
+        encoded = int((1 + n) * randomizers[source.getrandbits(1)] % (n * n))
+        fresh = bench.key.parse(encoded.to_bytes(bench.key.ciphertext_bytes, "big"))
+        return (bench.key.rerandomize(fresh, source),)
+
+    games = 500
+    enough = next(correct for correct in range(games) if Advantage.of(correct, games, FAILURE / 5).low > 0)
+    assert binom.cdf(enough - 1, games, 0.75) < 1e-6
+    advantages = bench.advantages(bench.device(mix), games=games)
+    assert advantages[JacobiSymbols].low > 0
+
+
+def test_play_device_with_a_known_seed_is_caught(make_server):
+    bench = Bench(make_server, "elgamal-secp256k1")
+    advantages = bench.advantages(bench.honest, games=100, source=lambda: random.Random(2))
+    assert advantages[KnownRandomness].low > 0.5
+
+
+def test_play_device_that_reuses_randomness_is_caught(make_server):
+    """r stays, only the second half changes with the event: the first halves agree."""
+    bench = Bench(make_server, "elgamal-secp256k1")
+
+    def reuse(
+        ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
+    ) -> tuple[Ciphertext, ...]:
+        changed = bench.recipe.mechanism.step(bench.key, ciphertexts, event, number, source)
+        if event:
+            return changed
+        before, after = bytes(ciphertexts[0]), bytes(changed[0])
+        return (bench.key.parse(before[:33] + after[33:]),)
+
+    advantages = bench.advantages(bench.device(reuse), games=100)
+    assert advantages[EqualHalves].low > 0.5
+    assert advantages[EqualCiphertexts].covers_zero
+
+
+def test_play_device_whose_file_grows_with_events_is_caught(make_server):
+    bench = Bench(make_server, "elgamal-secp256k1")
+
+    def grow(
+        ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
+    ) -> tuple[Ciphertext, ...]:
+        changed = bench.recipe.mechanism.step(bench.key, ciphertexts[:1], event, number, source)
+        return (*changed, *changed) if event else changed
+
+    assert bench.advantages(bench.device(grow), games=100)[ByteStatistics].low > 0.5
+
+
+def test_observed_device_snapshots_are_the_state_before_and_after_every_step(make_server):
+    bench = Bench(make_server, "elgamal-secp256k1")
+    snapshots = bench.honest(STREAMS[1], secrets.SystemRandom())
+    assert len(snapshots) == 4
+    assert len({ciphertexts_of(snapshot) for snapshot in snapshots}) == 4
+    assert all(len(ciphertexts_of(snapshot)[0]) == 66 for snapshot in snapshots)
+
+
+def test_observed_device_recipe_that_samples_is_refused(make_server):
+    server = make_server(sampling_rate=1e-9)
+    device = observed_device(Enrolment(server.served, VERIFICATION_KEY, ""))
+    with pytest.raises(ValueError, match="sampling rate 1"):
+        device(STREAMS[0], secrets.SystemRandom())
+
+
+def test_jacobi_symbols_key_without_modulus_is_refused(make_server):
+    with pytest.raises(ValueError, match="modulus"):
+        JacobiSymbols.on(make_server().recipe)
+
+
+@pytest.mark.parametrize("games", [1, 7, 20])
+def test_advantage_limits_are_exact_against_the_definition(games):
+    """Clopper–Pearson: under the limits, the outcome or a more extreme one has probability failure/2."""
+
+    def at_least(correct: int, p: Fraction) -> float:
+        return float(
+            sum(math.comb(games, c) * p**c * (1 - p) ** (games - c) for c in range(correct, games + 1))
+        )
+
+    for correct in range(games + 1):
+        advantage = Advantage.of(correct, games, 0.01)
+        low, high = (Fraction((limit + 1) / 2) for limit in (advantage.low, advantage.high))
+        assert low == 0 if correct == 0 else math.isclose(at_least(correct, low), 0.005, rel_tol=1e-6)
+        assert (
+            high == 1
+            if correct == games
+            else math.isclose(1 - at_least(correct + 1, high), 0.005, rel_tol=1e-6)
+        )
+        assert advantage.low <= advantage.estimate <= advantage.high

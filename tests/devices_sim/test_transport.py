@@ -1,0 +1,253 @@
+import json
+import pickle
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgpack
+import pytest
+
+from devices_sim.transport import (
+    BatchAnswer,
+    Delivery,
+    HttpTransport,
+    InProcessTransport,
+    Rejection,
+    ReportRejectedError,
+    TransportError,
+    WireReport,
+)
+from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
+
+
+@pytest.fixture(params=["http", "in-process"])
+def transport(request, server):
+    if request.param == "in-process":
+        yield server.transport()
+        return
+    with listening(server) as url, HttpTransport(url) as transport:
+        yield transport
+
+
+@pytest.fixture
+def reports(server):
+    key = server.private_key.public_key
+    source = secrets.SystemRandom()
+    return [WireReport(bytes([i]) * 16, (bytes(key.encrypt(i % 2, source)),)) for i in range(5)]
+
+
+def test_verification_key_is_the_servers(transport):
+    assert transport.verification_key() == VERIFICATION_KEY
+
+
+def test_recipes_all_pages_are_followed_on_this_server(transport, server):
+    found = list(transport.recipes(status="all", search="late & early"))
+    assert [recipe["id"] for recipe in found] == ["0" * 64, server.recipe.identifier]
+
+
+def test_recipe_is_handed_out_as_served(transport, server):
+    assert transport.recipe(server.recipe.identifier) == server.served
+
+
+def test_recipe_unknown_raises_with_the_problem_document(transport):
+    with pytest.raises(TransportError, match="no such page") as caught:
+        transport.recipe("f" * 64)
+    assert caught.value.status == 404
+    assert caught.value.problem["type"] == "/problems/not-found"
+
+
+def test_submit_twice_counts_once(transport, server, reports):
+    assert transport.submit(server.recipe.identifier, reports[0]) is Delivery.ACCEPTED
+    assert transport.submit(server.recipe.identifier, reports[0]) is Delivery.DUPLICATE
+    assert server.reports == {reports[0].nonce: reports[0].ciphertexts}
+
+
+def test_submit_rejected_report_raises_with_the_reason(transport, server, reports):
+    with pytest.raises(ReportRejectedError) as caught:
+        transport.submit(server.recipe.identifier, WireReport(b"short", reports[0].ciphertexts))
+    assert caught.value.problem["reason"] == "wrong_nonce_size"
+    assert caught.value.status == 422
+
+
+def test_submit_batch_tells_accepted_from_rejected(transport, server, reports):
+    batch = [reports[0], WireReport(reports[1].nonce, (b"?",)), reports[0], reports[2]]
+    answer = transport.submit_batch(server.recipe.identifier, batch)
+    assert answer == BatchAnswer(
+        2, (Rejection(1, "invalid_ciphertext", ""), Rejection(2, "duplicate_nonce", ""))
+    )
+
+
+def test_submit_batch_closed_recipe_raises(transport, server, reports):
+    server.closed = True
+    with pytest.raises(TransportError, match="closed") as caught:
+        transport.submit_batch(server.recipe.identifier, reports)
+    assert caught.value.problem["type"] == "/problems/recipe-not-open"
+
+
+def test_wire_report_size_is_never_below_the_true_one():
+    for report in (WireReport(b"n" * 16, ()), WireReport(b"n" * 16, (b"c" * 66,) * 1001)):
+        packed = msgpack.packb({"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)})
+        assert len(packed) <= report.size <= len(packed) + 64 + 4 * len(report.ciphertexts)
+
+
+class Stumbling:
+    """Stores what comes, but answers the first requests with an error."""
+
+    def __init__(self, server: MemoryServer, statuses: list[int], headers: list[tuple[str, str]]) -> None:
+        self.server = server
+        self.statuses = statuses
+        self.headers = headers
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if not self.statuses:
+            return self.server(environ, start_response)
+        self.server(environ, lambda *_: None)
+        start_response(f"{self.statuses.pop(0)} Stumble", self.headers)
+        return [b"out of order"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_http_passing_error_is_retried_and_duplicates_count_as_accepted(server, reports, status):
+    pauses: list[float] = []
+    with (
+        listening(Stumbling(server, [status, status], [])) as url,
+        HttpTransport(url, sleep=pauses.append) as transport,
+    ):
+        assert transport.submit_batch(server.recipe.identifier, reports) == BatchAnswer(5, ())
+        assert transport.submit(server.recipe.identifier, reports[0]) is Delivery.DUPLICATE
+    assert len(server.reports) == 5
+    assert pauses == [0.2, 0.4]
+
+
+def test_http_retry_after_is_respected_within_bounds(server):
+    pauses: list[float] = []
+    application = Stumbling(server, [429, 503], [("Retry-After", "3")])
+    with listening(application) as url, HttpTransport(url, sleep=pauses.append) as transport:
+        transport.verification_key()
+    assert pauses == [3, 3]
+    application = Stumbling(server, [429], [("Retry-After", "86400")])
+    with listening(application) as url, HttpTransport(url, sleep=pauses.append) as transport:
+        transport.verification_key()
+    assert pauses[2:] == [10]
+
+
+def test_http_lasting_error_gives_up_after_the_stated_attempts(server):
+    application = Stumbling(server, [503] * 10, [])
+    with (
+        listening(application) as url,
+        HttpTransport(url, attempts=3, sleep=lambda _: None) as transport,
+        pytest.raises(TransportError, match="503") as caught,
+    ):
+        transport.verification_key()
+    assert caught.value.status == 503
+    assert len(application.statuses) == 7
+
+
+def test_http_refusal_is_not_retried(server):
+    def sleep(_: float) -> None:
+        raise AssertionError("retried")
+
+    with (
+        listening(server) as url,
+        HttpTransport(url, sleep=sleep) as transport,
+        pytest.raises(TransportError),
+    ):
+        transport.recipe("f" * 64)
+
+
+def test_http_nobody_listening_is_one_clear_error():
+    with socket.socket() as placeholder:
+        placeholder.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{placeholder.getsockname()[1]}"
+        pauses: list[float] = []
+        with (
+            HttpTransport(url, attempts=3, sleep=pauses.append) as transport,
+            pytest.raises(TransportError, match="no answer from http://127") as caught,
+        ):
+            transport.verification_key()
+    assert caught.value.status is None
+    assert len(pauses) == 2
+
+
+def test_http_connection_dropped_before_the_answer_is_retried(server, reports):
+    """The server reads the first request, stores it and hangs up."""
+    with listening(server) as url, socket.create_server(("127.0.0.1", 0)) as dropping:
+        real = InProcessTransport(server)
+
+        def drop_one() -> None:
+            connection, _ = dropping.accept()
+            with connection:
+                connection.recv(1 << 16)
+                real.submit(server.recipe.identifier, reports[0])
+
+        thread = threading.Thread(target=drop_one)
+        thread.start()
+        transport = HttpTransport(f"http://127.0.0.1:{dropping.getsockname()[1]}", sleep=lambda _: None)
+
+        def redirect(_: float) -> None:
+            transport._connection.port = int(url.rpartition(":")[2])
+
+        transport._sleep = redirect
+        with transport:
+            assert transport.submit(server.recipe.identifier, reports[0]) is Delivery.DUPLICATE
+        thread.join()
+    assert len(server.reports) == 1
+
+
+def test_http_base_url_with_a_path_keeps_it(server):
+    seen = []
+
+    def application(environ, start_response):
+        seen.append(environ["PATH_INFO"])
+        environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix("/telemetry")
+        return server(environ, start_response)
+
+    with listening(application) as url, HttpTransport(f"{url}/telemetry/") as transport:
+        assert list(transport.recipes())
+    assert seen == ["/telemetry/api/v1/recipes/"] * 2
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8000", "ftp://host", "http://", "http://host?x=1", "http://host:port"]
+)
+def test_http_impossible_address_is_refused(url):
+    with pytest.raises(ValueError, match=r"address|Port"):
+        HttpTransport(url)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"no json", b"[]", b"{}", b'{"algorithm":"ed25519","public_key":"?"}', b'{"algorithm":"rsa"}'],
+)
+def test_verification_key_undocumented_answer_is_a_clear_error(body):
+    def application(environ, start_response):
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [body]
+
+    with pytest.raises(TransportError):
+        InProcessTransport(application).verification_key()
+
+
+@pytest.mark.parametrize("accepted", [4, 6])
+def test_submit_batch_answer_that_does_not_add_up_is_an_error(server, reports, accepted):
+    def application(environ, start_response):
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [json.dumps({"accepted": accepted, "rejected": []}).encode()]
+
+    with pytest.raises(TransportError, match=f"{accepted} reports of 5"):
+        InProcessTransport(application).submit_batch(server.recipe.identifier, reports)
+
+
+def test_transport_error_survives_pickling():
+    error = ReportRejectedError("no", status=422, problem={"reason": "x"})
+    error.add_note("noted")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
+    assert type(again) is ReportRejectedError
+    assert (str(again), again.status, again.problem, again.__notes__) == (
+        "no",
+        422,
+        {"reason": "x"},
+        ["noted"],
+    )

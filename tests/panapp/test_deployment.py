@@ -1,0 +1,131 @@
+"""compose.yaml, Dockerfile and requirements, as far as they can be checked without building."""
+
+import importlib.metadata
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+from django.core.management import get_commands
+from django.utils.module_loading import import_string
+from packaging.requirements import Requirement
+
+ROOT: Path = settings.BASE_DIR
+COMPOSE = (ROOT / "compose.yaml").read_text()
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"] == "panapp"}
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
+
+
+def requirement_lines(name: str) -> list[str]:
+    lines = [line.split("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
+    return [line for line in lines if line and not line.startswith("-r ")]
+
+
+def assert_runs(command: list[str]) -> None:
+    """That a command line names modules and commands that exist."""
+    match command:
+        case ["python", "manage.py", name, *_]:
+            assert name in get_commands()
+        case ["python", "-m", module, *_]:
+            assert importlib.util.find_spec(module) is not None
+        case ["granian", "--interface", "wsgi", *_, target]:
+            assert callable(import_string(target.replace(":", ".")))
+        case ["celery", "--app", module, "worker" | "beat", *_]:
+            assert importlib.import_module(module).celery_application.main == module
+        case _:
+            pytest.fail(f"unknown kind of command: {command}")
+
+
+def test_compose_has_every_role_of_an_installation() -> None:
+    assert set(SERVICES) == {"database", "broker", "migrate", "web", "worker", "beat"}
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_compose_commands_and_health_checks_name_what_exists(name: str) -> None:
+    service = OURS[name]
+    assert_runs(service["command"])
+    if "healthcheck" in service:
+        kind, *command = service["healthcheck"]["test"]
+        assert kind == "CMD"
+        assert_runs(command)
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_compose_gives_no_default_to_a_secret_and_lets_a_missing_one_fail(name: str) -> None:
+    environment = OURS[name]["environment"]
+    assert environment["PANAPP_MODE"] == "production"
+    required = re.findall(r"^\| `([A-Z_]+)` \| yes \|", OPERATIONS, re.MULTILINE)
+    given = {"DATABASE_URL", "CELERY_BROKER_URL"}
+    for variable in set(required) - given:
+        assert environment[variable].startswith(f"${{{variable}:?"), variable
+    assert "${POSTGRES_PASSWORD:?" in environment["DATABASE_URL"]
+    documented = re.findall(r"^\| `([A-Z_]+)` \|", OPERATIONS, re.MULTILINE)
+    assert set(environment) <= set(documented)
+
+
+def test_compose_asks_for_no_variable_that_is_not_documented() -> None:
+    documented = set(re.findall(r"^\| `([A-Z_]+)` \|", OPERATIONS, re.MULTILINE))
+    asked = set(re.findall(r"\$\{([A-Z_]+)", COMPOSE))
+    assert asked
+    assert asked <= documented
+
+
+def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
+    assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
+        "web": ["127.0.0.1:8000:8000"]
+    }
+
+
+def test_images_are_pinned_to_a_version() -> None:
+    images = [service["image"] for service in SERVICES.values() if service["image"] != "panapp"]
+    images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert len(images) == 3
+    for image in images:
+        assert re.search(r":\d+\.\d+(\.\d+)?-", image), image
+
+
+def test_image_runs_as_an_ordinary_user_and_copies_only_what_it_needs() -> None:
+    instructions = (ROOT / "Dockerfile").read_text().splitlines()
+    assert instructions.index("USER panapp") > max(
+        number for number, line in enumerate(instructions) if line.startswith("RUN")
+    )
+    allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    assert all((ROOT / path).exists() for path in allowed)
+    assert not {"tests", ".git", "var", ".env", "docs"} & set(allowed)
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_requirement_is_pinned_and_installed_as_pinned(name: str) -> None:
+    lines = requirement_lines(name)
+    assert lines
+    for line in lines:
+        requirement = Requirement(line)
+        assert re.fullmatch(r"==[^*]+", str(requirement.specifier)), line
+        if requirement.marker is None or requirement.marker.evaluate():
+            assert importlib.metadata.version(requirement.name) in requirement.specifier, line
+
+
+def test_nothing_that_a_requirement_needs_is_left_unpinned() -> None:
+    requirements = [Requirement(line) for name in REQUIREMENTS for line in requirement_lines(name)]
+    pinned = {canonical(requirement.name) for requirement in requirements}
+    missing = set()
+    for requirement in requirements:
+        if requirement.marker is not None and not requirement.marker.evaluate():
+            continue
+        for needed in map(Requirement, importlib.metadata.requires(requirement.name) or []):
+            extras = requirement.extras or {""}
+            wanted = needed.marker is None or any(
+                needed.marker.evaluate({"extra": extra}) for extra in extras
+            )
+            if wanted and canonical(needed.name) not in pinned:
+                missing.add(f"{needed} (for {requirement.name})")
+    assert not missing
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,65 @@
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from reports.openapi import REASONS
+
+COMMITTED: Path = settings.BASE_DIR / "docs" / "openapi.yaml"
+PROTOCOL = (settings.BASE_DIR / "docs" / "protocol.md").read_text()
+
+
+def test_committed_description_is_what_the_code_describes(tmp_path: Path) -> None:
+    generated = tmp_path / "openapi.yaml"
+    call_command("spectacular", file=str(generated), validate=True, fail_on_warn=True)
+    assert generated.read_text() == COMMITTED.read_text(), "run `make openapi`"
+
+
+def test_description_is_served_as_committed(client: Client) -> None:
+    served = client.get(reverse("schema"), headers={"Accept": "application/yaml"})
+    assert yaml.safe_load(served.content) == yaml.safe_load(COMMITTED.read_text())
+
+
+def test_every_api_path_is_described() -> None:
+    described = set(yaml.safe_load(COMMITTED.read_text())["paths"])
+    assert described == {
+        "/api/v1/verification-key/",
+        "/api/v1/recipes/",
+        "/api/v1/recipes/{identifier}/",
+        "/api/v1/recipes/{identifier}/reports/",
+        "/api/v1/recipes/{identifier}/reports/batch/",
+    }
+
+
+def examples(node: Any) -> list[tuple[dict[str, Any], Any]]:
+    """Every (schema, example) beside each other in the description."""
+    if isinstance(node, dict):
+        found = [(node["schema"], node["example"])] if {"schema", "example"} <= node.keys() else []
+        return found + [pair for member in node.values() for pair in examples(member)]
+    return [pair for member in node for pair in examples(member)] if isinstance(node, list) else []
+
+
+def test_every_example_fits_its_schema() -> None:
+    description = yaml.safe_load(COMMITTED.read_text())
+    pairs = examples(description["paths"])
+    assert len(pairs) >= 6
+    for schema, example in pairs:
+        jsonschema_rs.validate({**schema, "components": description["components"]}, example)
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_every_reason_of_the_description_is_explained_in_the_protocol(reason: str) -> None:
+    assert f"| `{reason}` |" in PROTOCOL
+
+
+def test_documentation_page_is_ours_alone(client: Client) -> None:
+    page = client.get(reverse("api-docs")).content.decode()
+    assert "https://" not in page
+    assert "<script>" not in page
+    assert "<style" not in page

@@ -1,0 +1,228 @@
+"""What every mechanism does, whatever its statistic and whatever the encryption scheme.
+
+A test module inherits `MechanismContract` and provides the fixture `mechanism` (with T ≥ 4 steps);
+it overrides `private_key` to run on a real scheme. `HistoryContract` needs the
+transparent scheme.
+"""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from panprivacy.accounting.guarantees import Model
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.mechanisms import MECHANISMS, mechanism_class
+from panprivacy.mechanisms.interface import InvalidReportError, Mechanism, State
+from tests.panprivacy.mechanisms.transparent import (
+    FreshTransparentPublicKey,
+    TransparentPrivateKey,
+    TransparentPublicKey,
+)
+
+STREAMS = [(0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 1), (0, 1, 1, 0), (1, 1, 1, 1)]
+"""Streams of four steps with every count, events early and late."""
+
+
+def decrypted(private_key: PrivateKey, state: State) -> list[int]:
+    return [private_key.decrypt(c, range(-(2**10), 2**10)) for c in state]
+
+
+def run(mechanism: Mechanism[Any], public_key: Any, stream: tuple[int, ...], source: random.Random) -> State:
+    state = mechanism.start(public_key, source)
+    for step, event in enumerate(stream, start=1):
+        state = mechanism.step(public_key, state, bool(event), step, source)
+    return state
+
+
+def full(mechanism: Mechanism[Any], stream: tuple[int, ...]) -> tuple[int, ...]:
+    """The stream, filled up with steps without events to the mechanism's T."""
+    return stream + (0,) * (mechanism.parameters.steps - len(stream))
+
+
+class MechanismContract:
+    @pytest.fixture
+    def private_key(self) -> PrivateKey:
+        return TransparentPrivateKey()
+
+    @pytest.fixture
+    def source(self) -> random.Random:
+        return random.Random(20250)
+
+    def test_registry_looked_up_by_statistic_gives_the_class(self, mechanism):
+        assert MECHANISMS[mechanism.statistic] is type(mechanism)
+        assert mechanism_class(mechanism.statistic) is type(mechanism)
+
+    def test_parameters_sent_as_a_mapping_come_back_equal(self, mechanism):
+        parameters = mechanism.parameters
+        assert isinstance(parameters, mechanism.parameters_class)
+        assert type(parameters).from_mapping(parameters.as_dict()) == parameters
+
+    @pytest.mark.parametrize("event", [False, True])
+    def test_step_with_or_without_event_changes_every_ciphertext(self, mechanism, private_key, source, event):
+        before = mechanism.start(private_key.public_key, source)
+        after = mechanism.step(private_key.public_key, before, event, 1, source)
+        assert len(after) == len(before)
+        assert not {bytes(c) for c in before} & {bytes(c) for c in after}
+        assert len({bytes(c) for c in after}) == len(after)
+
+    @pytest.mark.parametrize("stream", STREAMS)
+    def test_steps_of_a_stream_lead_to_the_state_of_its_count(self, mechanism, private_key, source, stream):
+        eager = run(mechanism, private_key.public_key, stream, source)
+        lazy = mechanism.state_of_count(private_key.public_key, sum(stream), len(stream), source)
+        assert decrypted(private_key, eager) == decrypted(private_key, lazy)
+
+    def test_start_gives_the_state_of_count_zero(self, mechanism, private_key, source):
+        eager = mechanism.start(private_key.public_key, source)
+        lazy = mechanism.state_of_count(private_key.public_key, 0, 0, source)
+        assert decrypted(private_key, eager) == decrypted(private_key, lazy)
+
+    @pytest.mark.parametrize("stream", STREAMS)
+    def test_report_eager_or_lazy_is_accepted_by_the_server(self, mechanism, private_key, source, stream):
+        public_key = private_key.public_key
+        state = run(mechanism, public_key, full(mechanism, stream), source)
+        for report in (
+            mechanism.report(public_key, state, source),
+            mechanism.report_of_count(public_key, sum(stream), source),
+        ):
+            assert len(report) == mechanism.report_ciphertexts
+            assert not {bytes(c) for c in report} & {bytes(c) for c in state}
+            received = [public_key.parse(bytes(c)) for c in report]
+            values = [private_key.decrypt(c, mechanism.allowed_values) for c in received]
+            assert len(mechanism.contribution(values)) == mechanism.contribution_length
+
+    @pytest.mark.parametrize("step", [0, -1, 10**6])
+    def test_step_outside_the_window_is_refused(self, mechanism, private_key, source, step):
+        state = mechanism.start(private_key.public_key, source)
+        with pytest.raises(ValueError, match="step must lie in"):
+            mechanism.step(private_key.public_key, state, True, step, source)
+
+    @pytest.mark.parametrize(("count", "step"), [(-1, 2), (3, 2), (0, 10**6)])
+    def test_state_of_count_impossible_is_refused(self, mechanism, private_key, source, count, step):
+        with pytest.raises(ValueError, match="impossible"):
+            mechanism.state_of_count(private_key.public_key, count, step, source)
+
+    @pytest.mark.parametrize("count", [-1, 10**6])
+    def test_report_of_count_impossible_is_refused(self, mechanism, private_key, source, count):
+        with pytest.raises(ValueError, match="impossible"):
+            mechanism.report_of_count(private_key.public_key, count, source)
+
+    def test_state_of_another_shape_is_refused(self, mechanism, private_key, source):
+        public_key = private_key.public_key
+        state = (*mechanism.start(public_key, source), public_key.encrypt(0, source))
+        with pytest.raises(ValueError, match=r"ciphertexts|unpack"):
+            mechanism.step(public_key, state, False, 1, source)
+        with pytest.raises(ValueError, match=r"ciphertexts|unpack"):
+            mechanism.report(public_key, state, source)
+
+    def test_contribution_of_a_value_out_of_range_is_refused(self, mechanism):
+        allowed = mechanism.allowed_values
+        for wrong in (allowed[0] - 1, allowed[-1] + 1):
+            values = [allowed[0]] * (mechanism.report_ciphertexts - 1) + [wrong]
+            with pytest.raises(InvalidReportError) as refused:
+                mechanism.contribution(values)
+            assert refused.value.reason == "value_out_of_range"
+
+    def test_contribution_of_too_many_or_too_few_values_is_refused(self, mechanism):
+        for size in (mechanism.report_ciphertexts - 1, mechanism.report_ciphertexts + 1):
+            with pytest.raises(InvalidReportError) as refused:
+                mechanism.contribution([mechanism.allowed_values[0]] * size)
+            assert refused.value.reason == "wrong_length"
+
+    def test_estimate_has_one_entry_per_label(self, mechanism):
+        estimate = mechanism.estimate([0] * mechanism.contribution_length, 100)
+        lengths = {
+            len(entries)
+            for entries in (
+                estimate.values, estimate.standard_errors, estimate.projection, mechanism.labels,
+                mechanism.truth({0: 1}),
+            )
+        }  # fmt: skip
+        assert len(lengths) == 1
+        assert mechanism.scalar == (lengths == {1})
+        assert len(set(mechanism.labels)) == len(mechanism.labels)
+        assert all(error > 0 for error in estimate.standard_errors)
+        assert estimate.standard_error_note
+
+    def test_estimate_without_reports_or_of_another_length_is_refused(self, mechanism):
+        with pytest.raises(ValueError, match="total"):
+            mechanism.estimate([0] * mechanism.contribution_length, 0)
+        with pytest.raises(ValueError, match="total"):
+            mechanism.estimate([0] * (mechanism.contribution_length + 1), 10)
+
+    def test_guarantees_cover_every_model_and_say_what_they_rely_on(self, mechanism):
+        guarantees = mechanism.guarantees()
+        assert {guarantee.model for guarantee in guarantees} == set(Model)
+        keys = [(guarantee.model, guarantee.relation) for guarantee in guarantees]
+        assert len(set(keys)) == len(keys)
+        for guarantee in guarantees:
+            assert guarantee.assumption
+            assert guarantee.source
+            if guarantee.epsilon is None:
+                assert "ot computed" in guarantee.source
+            else:
+                assert guarantee.epsilon >= 0
+            if guarantee.model == Model.PAN:
+                assert (guarantee.epsilon, guarantee.delta) == (0.0, 0.0)
+                assert "semantic security" in guarantee.assumption
+                assert "private key" in guarantee.assumption
+                assert "computational" in guarantee.source
+
+    def test_expected_standard_error_covers_that_of_an_estimate_in_the_middle(self, mechanism):
+        population = 10_000
+        reports = round(population * mechanism.parameters.sampling_rate)
+        allowed = mechanism.allowed_values
+        middle = mechanism.contribution([sum(allowed) // len(allowed)] * mechanism.report_ciphertexts)
+        estimate = mechanism.estimate([reports * entry for entry in middle], reports)
+        assert max(estimate.standard_errors) <= mechanism.expected_standard_error(population) * (1 + 1e-9)
+
+    def test_expected_standard_error_of_nobody_is_refused(self, mechanism):
+        with pytest.raises(ValueError, match="population"):
+            mechanism.expected_standard_error(0)
+
+
+class HistoryContract:
+    """No step and no report leaves a trace of the data in what was done to a ciphertext, or how often."""
+
+    @pytest.mark.parametrize("public_key_class", [TransparentPublicKey, FreshTransparentPublicKey])
+    def test_step_with_event_takes_as_many_operations_as_without(self, mechanism, source, public_key_class):
+        lengths = set()
+        for event in (False, True):
+            for step in (1, mechanism.parameters.steps):
+                public_key = public_key_class()
+                state = mechanism.state_of_count(public_key, 0, step - 1, source)
+                public_key.operations.clear()
+                mechanism.step(public_key, state, event, step, source)
+                assert set(public_key.operations) <= {"encrypt", "rerandomize"}
+                lengths.add(public_key.operations.total())
+        assert lengths == {len(state)}
+
+    @pytest.mark.parametrize("stream", STREAMS)
+    def test_state_after_t_steps_has_been_rerandomized_t_times(self, mechanism, source, stream):
+        public_key = TransparentPublicKey()
+        for t in range(len(stream) + 1):
+            eager = run(mechanism, public_key, stream[:t], source)
+            lazy = mechanism.state_of_count(public_key, sum(stream[:t]), t, source)
+            assert {c.history for c in (*eager, *lazy)} == {(t, ())}
+
+    @pytest.mark.parametrize("public_key_class", [TransparentPublicKey, FreshTransparentPublicKey])
+    def test_report_has_one_history_whatever_data_and_coin(self, mechanism, source, public_key_class):
+        public_key = public_key_class()
+        histories = Counter()
+        for stream in STREAMS * 10:
+            state = run(mechanism, public_key, full(mechanism, stream), source)
+            histories[tuple(c.history for c in mechanism.report(public_key, state, source))] += 1
+            lazy = mechanism.report_of_count(public_key, sum(stream), source)
+            histories[tuple(c.history for c in lazy)] += 1
+        assert len(histories) == 1
+
+    def test_report_takes_one_number_of_operations_whatever_data_and_coin(self, mechanism, source):
+        totals = set()
+        for stream in STREAMS * 10:
+            public_key = TransparentPublicKey()
+            state = run(mechanism, public_key, full(mechanism, stream), source)
+            public_key.operations.clear()
+            mechanism.report(public_key, state, source)
+            totals.add(public_key.operations.total())
+        assert len(totals) == 1

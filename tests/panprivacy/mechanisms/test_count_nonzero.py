@@ -1,0 +1,59 @@
+import math
+
+import pytest
+
+from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.mechanisms.count_nonzero import CountNonzero
+from panprivacy.parameters import Parameters
+from tests.panprivacy.mechanisms.contract import HistoryContract, MechanismContract
+
+
+def parameters(**changes):
+    return Parameters(**({"steps": 6, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 100} | changes))
+
+
+class TestCountNonzero(MechanismContract, HistoryContract):
+    @pytest.fixture(params=[1.0, 0.25])
+    def mechanism(self, request):
+        return CountNonzero(parameters(sampling_rate=request.param))
+
+
+def test_state_of_one_or_many_events_is_one_bit():
+    assert CountNonzero(parameters()).truth({0: 5, 1: 3, 6: 2}) == (5.0,)
+
+
+def test_report_has_been_rerandomized_once_more_than_there_are_steps(transparent_report):
+    assert [c.history for c in transparent_report(CountNonzero(parameters()))] == [(7, ())]
+
+
+def test_estimate_is_debiased_and_scaled_to_the_population():
+    mechanism = CountNonzero(parameters(epsilon=math.log(3), sampling_rate=0.5))
+    # Of 100 reports, p = 1/4: (40 − 25)/(1/2)/0.5 = 60 devices.
+    estimate = mechanism.estimate([40], 100)
+    assert estimate.values[0] == pytest.approx(60)
+    # 100·3/4/0.25 from randomization, 60·0.5/0.5 from sampling.
+    assert estimate.standard_errors[0] == pytest.approx(math.sqrt(300 + 60))
+
+
+def test_estimate_below_zero_stays_negative_and_its_projection_is_zero():
+    estimate = CountNonzero(parameters()).estimate([0], 100)
+    assert estimate.values[0] < 0
+    assert estimate.projection == (0.0,)
+
+
+def test_estimate_above_the_population_is_projected_onto_it():
+    estimate = CountNonzero(parameters(sampling_rate=0.5)).estimate([100], 100)
+    assert estimate.values[0] > 200
+    assert estimate.projection == (200.0,)
+
+
+def test_guarantees_state_one_local_epsilon_for_both_relations_and_none_for_the_sum():
+    found = {(g.model, g.relation): (g.epsilon, g.delta) for g in CountNonzero(parameters()).guarantees()}
+    assert found[Model.LOCAL, Relation.REPLACE] == (1.0, 0.0)
+    assert found[Model.LOCAL, Relation.ADD_REMOVE] == (1.0, 0.0)
+    assert found[Model.AGGREGATOR, Relation.REPLACE] == (None, 1e-6)
+
+
+def test_expected_standard_error_is_that_of_an_event_on_every_device():
+    mechanism = CountNonzero(parameters(epsilon=math.log(3), sampling_rate=0.5))
+    assert mechanism.expected_standard_error(200) == pytest.approx(math.sqrt(100 * 0.75 / 0.25 + 200))

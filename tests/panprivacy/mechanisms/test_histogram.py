@@ -1,0 +1,100 @@
+import math
+import random
+
+import pytest
+
+from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.histogram import Histogram, HistogramParameters, closest_histogram
+from tests.panprivacy.mechanisms.contract import HistoryContract, MechanismContract, decrypted
+from tests.panprivacy.mechanisms.transparent import TransparentPrivateKey
+
+
+def parameters(**changes):
+    return HistogramParameters(
+        **({"steps": 6, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 100, "k": 3} | changes)
+    )
+
+
+class TestHistogram(MechanismContract, HistoryContract):
+    @pytest.fixture(params=[(1, 1.0), (3, 1.0), (3, 0.25), (5, 1.0)])
+    def mechanism(self, request):
+        k, rate = request.param
+        return Histogram(parameters(k=k, sampling_rate=rate))
+
+
+@pytest.mark.parametrize("count", range(7))
+def test_state_of_count_holds_its_indicator_and_the_thresholds_reached(count):
+    key = TransparentPrivateKey()
+    values = decrypted(
+        key, Histogram(parameters()).state_of_count(key.public_key, count, 6, random.Random(1))
+    )
+    assert values == [int(count == i) for i in range(4)] + [int(count >= i) for i in range(4)]
+
+
+@pytest.mark.parametrize(("count", "bucket"), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (6, 3)])
+def test_report_of_a_nearly_certain_coin_marks_the_bucket_of_the_count(count, bucket):
+    # At ε = 20 a coordinate flips with probability 2.1e-9: one of all these 192 with less than 4.1e-7.
+    mechanism = Histogram(parameters(epsilon=20))
+    key, source = TransparentPrivateKey(), random.Random(count)
+    for _ in range(4):
+        state = mechanism.state_of_count(key.public_key, count, 6, source)
+        for report in (
+            mechanism.report(key.public_key, state, source),
+            mechanism.report_of_count(key.public_key, count, source),
+        ):
+            assert decrypted(key, report) == [int(i == bucket) for i in range(4)]
+
+
+def test_report_has_been_rerandomized_once_more_than_there_are_steps(transparent_report):
+    assert [c.history for c in transparent_report(Histogram(parameters()))] == [(7, ())] * 4
+
+
+def test_labels_name_each_count_and_the_open_bucket():
+    assert Histogram(parameters()).labels == ("0 events", "1 event", "2 events", "3 or more events")
+
+
+def test_truth_puts_counts_of_k_and_more_into_the_last_bucket():
+    assert Histogram(parameters()).truth({0: 4, 2: 3, 3: 2, 6: 1}) == (4.0, 0.0, 3.0, 3.0)
+
+
+def test_estimate_debiases_every_bucket_and_projects_onto_the_cohort():
+    mechanism = Histogram(parameters(epsilon=math.log(3), k=1, sampling_rate=0.5))
+    estimate = mechanism.estimate([15, 85], 100)
+    assert estimate.values == pytest.approx((-40, 240))
+    assert estimate.projection == pytest.approx((0, 200))
+    assert estimate.standard_errors == pytest.approx((math.sqrt(300), math.sqrt(300 + 240)))
+
+
+def test_guarantees_state_epsilon_for_add_remove_and_twice_it_for_replacement():
+    found = {(g.model, g.relation): g.epsilon for g in Histogram(parameters()).guarantees()}
+    assert found[Model.LOCAL, Relation.ADD_REMOVE] == 1.0
+    assert found[Model.LOCAL, Relation.REPLACE] == 2.0
+    assert found[Model.AGGREGATOR, Relation.REPLACE] is None
+
+
+def test_closest_histogram_of_a_histogram_is_itself():
+    assert closest_histogram((1.0, 0.0, 4.0), 5.0) == (1.0, 0.0, 4.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_closest_histogram_is_valid_and_no_move_of_mass_comes_closer(seed):
+    source = random.Random(seed)
+    values = [source.gauss(10, 30) for _ in range(source.randrange(1, 8))]
+    total = source.choice([0.0, 1.0, 50.0])
+    found = closest_histogram(values, total)
+    assert min(found) >= 0
+    assert sum(found) == pytest.approx(total, abs=1e-9)
+
+    # The optimality conditions of a convex problem: no bucket could give to another one and gain.
+    gradient = [after - before for after, before in zip(found, values, strict=True)]
+    for giver, mass in enumerate(found):
+        if mass > 1e-9:
+            assert gradient[giver] <= min(gradient) + 1e-9
+
+
+@pytest.mark.parametrize("k", [0, 1001, 2.5])
+def test_parameters_with_k_out_of_bounds_are_refused(k):
+    with pytest.raises(FieldError) as refused:
+        parameters(k=k)
+    assert refused.value.field == "k"

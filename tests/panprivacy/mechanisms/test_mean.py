@@ -1,0 +1,198 @@
+import math
+import random
+from fractions import Fraction
+
+import pytest
+from mpmath import mp
+
+from panprivacy.accounting.discrete_gaussian_sum import delta_of, epsilon_of, variance
+from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms import discrete_gaussian
+from panprivacy.mechanisms.mean import Mean, MeanParameters
+from tests.panprivacy.mechanisms.contract import HistoryContract, MechanismContract, decrypted
+from tests.panprivacy.mechanisms.transparent import TransparentPrivateKey, TransparentPublicKey
+
+
+def parameters(**changes):
+    members = {
+        "steps": 6, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 100, "k": 3, "guarantee": "aggregator",
+    }  # fmt: skip
+    return MeanParameters(**(members | changes))
+
+
+class TestMean(MechanismContract, HistoryContract):
+    @pytest.fixture(
+        params=[
+            {}, {"k": 1}, {"k": 5}, {"sampling_rate": 0.25}, {"guarantee": "local"},
+            {"guarantee": "local", "sampling_rate": 0.25},
+        ]
+    )  # fmt: skip
+    def mechanism(self, request):
+        return Mean(parameters(**request.param).calibrated())
+
+
+@pytest.mark.parametrize("count", range(7))
+def test_report_is_the_count_capped_at_k_plus_noise(count):
+    mechanism = Mean(parameters(noise_scale=0.05))
+    key, source = TransparentPrivateKey(), random.Random(count)
+    state = mechanism.state_of_count(key.public_key, count, 6, source)
+    # Noise of scale 0.05 is 0 but for a probability of 2e-87.
+    assert decrypted(key, mechanism.report(key.public_key, state, source)) == [min(count, 3)]
+    assert decrypted(key, mechanism.report_of_count(key.public_key, count, source)) == [min(count, 3)]
+
+
+def test_report_adds_k_indicators_and_one_noise_and_rerandomizes_the_sum(transparent_report):
+    (ciphertext,) = transparent_report(Mean(parameters(noise_scale=1.0)))
+    assert ciphertext.history == (1, ((6, ()),) * 4)
+
+
+def test_faces_before_calibration_refuse_and_say_what_to_do():
+    mechanism, key, source = Mean(parameters()), TransparentPublicKey(), random.Random(1)
+    calls = [
+        lambda: mechanism.start(key, source),
+        lambda: mechanism.step(key, (), True, 1, source),
+        lambda: mechanism.report(key, tuple(key.encrypt(0, source) for _ in range(3)), source),
+        lambda: mechanism.state_of_count(key, 1, 2, source),
+        lambda: mechanism.report_of_count(key, 1, source),
+        lambda: mechanism.allowed_values,
+        lambda: mechanism.contribution([0]),
+        lambda: mechanism.estimate([0], 100),
+        mechanism.guarantees,
+        lambda: mechanism.expected_standard_error(100),
+    ]
+    for call in calls:
+        with pytest.raises(FieldError, match="calibrated") as refused:
+            call()
+        assert refused.value.field == "noise_scale"
+    assert mechanism.truth({6: 2}) == (3.0,)
+
+
+@pytest.mark.parametrize("guarantee", ["local", "aggregator"])
+@pytest.mark.parametrize(("k", "epsilon", "cohort_size"), [(1, 0.5, 2), (10, 1.0, 10_000), (3, 8.0, 50)])
+def test_calibrated_scale_keeps_the_promise_and_barely_so(guarantee, k, epsilon, cohort_size):
+    found = parameters(guarantee=guarantee, k=k, epsilon=epsilon, cohort_size=cohort_size).calibrated()
+    n = 1 if guarantee == "local" else cohort_size
+    scale = found.noise_scale
+    assert scale == round(scale, 6)
+    assert delta_of(n, scale, k, epsilon) <= 1e-6
+    assert delta_of(n, scale - 2e-6, k, epsilon) > 1e-6 * (1 - 2e-6)
+
+
+def test_guarantees_promise_first_and_then_show_what_the_noise_gives_elsewhere():
+    for promised, n_promised, other, n_other in [
+        (Model.AGGREGATOR, 100, Model.LOCAL, 1),
+        (Model.LOCAL, 1, Model.AGGREGATOR, 100),
+    ]:
+        found = parameters(guarantee=promised.value).calibrated()
+        guarantees = Mean(found).guarantees()
+        assert [g.model for g in guarantees] == [promised, promised, other, other, Model.PAN]
+        assert {g.relation for g in guarantees[:2]} == {g.relation for g in guarantees[2:4]} == set(Relation)
+        assert guarantees[0].epsilon == 1.0
+        assert epsilon_of(n_promised, found.noise_scale, 3, 1e-6) == pytest.approx(1, rel=1e-4)
+        exact = epsilon_of(n_other, found.noise_scale, 3, 1e-6)
+        assert guarantees[2].epsilon == guarantees[3].epsilon == pytest.approx(exact, rel=1e-4)
+        assert {g.delta for g in guarantees[:4]} == {1e-6}
+
+
+def test_guarantees_of_a_scale_that_breaks_the_promise_are_refused():
+    honest = parameters().calibrated()
+    with pytest.raises(FieldError, match="too small") as refused:
+        Mean(parameters(noise_scale=honest.noise_scale * 0.99)).guarantees()
+    assert refused.value.field == "noise_scale"
+
+
+def test_guarantee_of_the_sum_is_not_claimed_where_squares_are_summed_too():
+    mechanism = Mean(parameters(guarantee="local", sampling_rate=0.5).calibrated())
+    assert mechanism.contribution([2]) == (2, 4)
+    assert {g.epsilon for g in mechanism.guarantees() if g.model == Model.AGGREGATOR} == {None}
+
+
+@pytest.mark.parametrize(("guarantee", "rate"), [("aggregator", 0.5), ("aggregator", 1.0), ("local", 1.0)])
+def test_contribution_holds_no_square_where_nothing_needs_it(guarantee, rate):
+    assert Mean(parameters(guarantee=guarantee, sampling_rate=rate).calibrated()).contribution([2]) == (2,)
+
+
+@pytest.mark.parametrize(
+    ("scale", "delta", "cohort_size"), [(0.1, 1e-6, 2), (0.47, 1e-6, 10_000), (42.0, 1e-30, 10**9)]
+)
+def test_allowed_values_contain_noise_but_for_the_stated_probability(scale, delta, cohort_size):
+    found = parameters(noise_scale=scale, delta=delta, cohort_size=cohort_size, guarantee="local")
+    t = found.largest_noise
+    assert Mean(found).allowed_values == range(-t, 3 + t + 1)
+    with mp.workdps(60):
+        weight = {x: mp.exp(-(mp.mpf(x) ** 2) / (2 * mp.mpf(scale) ** 2)) for x in range(t + 200)}
+        total = weight[0] + 2 * sum(weight[x] for x in range(1, t + 200))
+        outside = 2 * sum(weight[x] for x in range(t + 1, t + 200)) / total
+        allowed = mp.mpf(delta) / 2**60 / cohort_size
+        assert outside < allowed < mp.mpf(2) ** -60
+
+
+def test_parameters_whose_reports_no_decryption_could_search_are_refused():
+    for call in (
+        lambda: parameters(noise_scale=60_000.0),
+        parameters(guarantee="local", k=1000, epsilon=0.01).calibrated,
+        parameters(guarantee="local", k=1000, epsilon=1e-6).calibrated,
+        parameters(epsilon=1e-12).calibrated,
+    ):
+        with pytest.raises(FieldError) as refused:
+            call()
+        assert refused.value.field == "epsilon"
+
+
+def test_parameters_without_a_guarantee_or_with_another_are_refused():
+    members = parameters().as_dict()
+    for wrong in (members | {"guarantee": "pan"}, {n: v for n, v in members.items() if n != "guarantee"}):
+        with pytest.raises(FieldError) as refused:
+            MeanParameters.from_mapping(wrong)
+        assert refused.value.field == "guarantee"
+
+
+def test_estimate_with_everyone_asked_has_the_error_of_the_noise_alone():
+    found = parameters(noise_scale=0.3)
+    estimate = Mean(found).estimate([150], 100)
+    assert estimate.values == (1.5,)
+    assert estimate.standard_errors[0] == pytest.approx(math.sqrt(variance(0.3) / 100))
+    assert variance(0.3) < 0.1 * 0.3**2
+
+
+def test_estimate_under_an_aggregator_guarantee_bounds_the_variance_of_counts():
+    estimate = Mean(parameters(noise_scale=0.3, sampling_rate=0.5)).estimate([150], 100)
+    assert estimate.standard_errors[0] == pytest.approx(math.sqrt((variance(0.3) + 0.5 * 1.5 * 1.5) / 100))
+    assert "upper bound" in estimate.standard_error_note
+
+
+def test_estimate_under_a_local_guarantee_measures_the_variance_of_counts():
+    found = parameters(guarantee="local", noise_scale=0.3, sampling_rate=0.5)
+    # Fifty reports of 1 and fifty of 2.
+    estimate = Mean(found).estimate([150, 250], 100)
+    measured = 25 / 99 - variance(0.3)
+    assert estimate.standard_errors[0] == pytest.approx(math.sqrt((variance(0.3) + 0.5 * measured) / 100))
+    assert "variance of the reports" in estimate.standard_error_note
+
+
+def test_estimate_of_a_single_report_falls_back_on_the_bound():
+    found = parameters(guarantee="local", noise_scale=0.3, sampling_rate=0.5)
+    assert "upper bound" in Mean(found).estimate([1, 1], 1).standard_error_note
+
+
+@pytest.mark.parametrize(("total", "projection"), [(-5, 0.0), (500, 3.0), (120, 1.2)])
+def test_estimate_is_projected_onto_the_possible_means(total, projection):
+    estimate = Mean(parameters(noise_scale=0.3)).estimate([total], 100)
+    assert estimate.values == (total / 100,)
+    assert estimate.projection == (projection,)
+
+
+def test_truth_is_the_mean_of_the_whole_population_with_counts_capped():
+    mechanism = Mean(parameters(sampling_rate=0.5))
+    assert mechanism.truth({0: 5, 2: 3, 6: 2}) == (1.2,)
+    with pytest.raises(ValueError, match="no mean"):
+        mechanism.truth({})
+
+
+def test_report_draws_its_noise_from_the_exact_scale(monkeypatch):
+    scales = []
+    monkeypatch.setattr(discrete_gaussian, "sample", lambda scale, _: scales.append(scale) or 0)
+    mechanism, key, source = Mean(parameters(noise_scale=0.1)), TransparentPublicKey(), random.Random(1)
+    mechanism.report_of_count(key, 1, source)
+    assert scales == [Fraction(0.1)]

@@ -1,0 +1,37 @@
+"""Every command in the README runs."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCKS = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line.strip()]
+RUN_ELSEWHERE = {"make demo", "make test"}
+"""`make test` runs this very file; `demo` has a test of its own in tests/panapp."""
+
+
+def test_the_readmes_first_screen_names_the_two_commands_first() -> None:
+    assert COMMANDS[:2] == ["make demo", "make test"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in RUN_ELSEWHERE])
+def test_readme_command_runs(command: str, tmp_path: Path) -> None:
+    assert command.startswith(".venv/bin/python ")
+    environment = {**os.environ, "PANAPP_DATA_DIR": str(tmp_path)}
+    environment.pop("DATABASE_URL", None)
+    arguments = command.split()[1:]
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text()))))
+def test_readme_link_leads_somewhere(link: str) -> None:
+    assert (ROOT / link).exists()
