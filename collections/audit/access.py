@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views import View
 
 from audit.models import Action
@@ -39,6 +39,9 @@ class AccessCheckedView(View):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
+            if request.htmx:  # type: ignore[attr-defined]  # HtmxMiddleware
+                # A part of a page: a sign-in form must not be swapped into it, nor what was typed be lost.
+                return HttpResponse("Sign in again.", status=401)
             # Only a page can be returned to after signing in; a refused form is not sent again.
             target = request.get_full_path() if request.method in {"GET", "HEAD"} else "/"
             return redirect_to_login(target)

@@ -180,15 +180,16 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
     context: dict[str, Any] = {"recipe": recipe, "draft": draft, "problem": problem}
     try:
         parameters = draft.parameters.calibrated()
-    except FieldError as error:
-        context["problem"] = problem or f"{error}."
-    else:
         mechanism = mechanism_class(draft.statistic)(parameters)
+        opens_at, closes_at = draft.window(timezone.now())
         context |= {
             "mechanism": mechanism,
             "rows": parameter_rows(parameters),
             "guarantees": guarantee_texts(mechanism.guarantees()),
             "sampling": sampling_sentence(parameters.sampling_rate),
+            "opens_at": opens_at,
+            "closes_at": closes_at,
         }
-    context["opens_at"], context["closes_at"] = draft.window(timezone.now())
+    except FieldError as error:
+        context["problem"] = problem or f"{error}."
     return render(request, "recipes/draft.html", context, status=status)

@@ -207,6 +207,20 @@ def test_pages_of_analysts_ask_strangers_to_sign_in(client: Client) -> None:
     assert Recipe.objects.get().status == "draft"
 
 
+def test_preview_after_the_session_has_ended_swaps_no_sign_in_form_into_the_page(client: Client) -> None:
+    url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
+    assert client.post(url, form_data(), HTTP_HX_REQUEST="true").status_code == 401
+
+
+def test_review_of_a_draft_that_would_never_close_says_so(signed_in: Client) -> None:
+    # 7,980 years: accepted while it is a draft, beyond the calendar when it opens now.
+    recipe = draft_recipe(steps=94_000, step_seconds=31 * 86_400)
+    page = signed_in.get(reverse("recipe-draft", args=[recipe.pk])).content.decode()
+    assert "cannot be published as it stands" in page
+    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
+    assert response.status_code == 422
+
+
 def test_pages_of_analysts_refuse_auditors_on_the_record(client: Client) -> None:
     client.force_login(auditor())
     urls = _urls()
