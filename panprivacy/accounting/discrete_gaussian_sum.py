@@ -25,6 +25,7 @@ by a factor of at most 1 + 10⁻⁶.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,7 @@ def delta_of(n: int, scale: float, value_range: int, epsilon: float) -> float:
     return _noise(n, scale).delta(value_range, epsilon)
 
 
+@lru_cache(maxsize=1024)  # pages ask for the same few numbers again and again
 def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
     """The smallest ε at which the sum is (ε, δ)-private, by inverting `delta_of`.
 
@@ -98,6 +100,7 @@ def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
     return high
 
 
+@lru_cache(maxsize=1024)  # pages ask for the same few numbers again and again
 def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> float:
     """The smallest s from which on the sum is (ε, δ)-private at every larger s.
 
