@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.apps import apps
+from django.core.cache import cache
 from django.db import connection
 from django.test import TransactionTestCase
 
@@ -60,3 +61,10 @@ def _append_only_tables_can_be_emptied() -> Iterator[None]:
     TransactionTestCase._fixture_teardown = lambda self: _empty_database()
     yield
     TransactionTestCase._fixture_teardown = original
+
+
+@pytest.fixture(autouse=True)
+def _no_sign_in_is_remembered() -> Iterator[None]:
+    """Counts of failed sign-ins live in the cache, which no transaction rolls back."""
+    yield
+    cache.clear()

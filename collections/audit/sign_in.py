@@ -3,6 +3,7 @@
 from typing import Any
 
 from axes.signals import user_locked_out
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser, Group, User
 from django.contrib.auth.signals import user_login_failed
@@ -32,9 +33,12 @@ def record_failed_sign_in(
 
 
 @receiver(user_locked_out)
-def record_lock(sender: object, username: str | None = None, **_: object) -> None:
-    """One entry when an account is locked for a while."""
-    entry_append(action=Action.SIGN_IN_LOCKED, subject=_account(username), actor=None, details={})
+def record_lock(
+    sender: object, request: HttpRequest | None = None, username: str | None = None, **_: object
+) -> None:
+    """One entry when an account is locked for a while; the signal comes at every attempt from then on."""
+    if getattr(request, "axes_failures_since_start", None) == settings.AXES_FAILURE_LIMIT:
+        entry_append(action=Action.SIGN_IN_LOCKED, subject=_account(username), actor=None, details={})
 
 
 @receiver(m2m_changed, sender=User.groups.through)

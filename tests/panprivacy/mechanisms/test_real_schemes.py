@@ -1,5 +1,6 @@
 """The contract of mechanisms once more, on real ciphertexts."""
 
+import functools
 import random
 
 import pytest
@@ -14,10 +15,15 @@ from tests.panprivacy.mechanisms.contract import MechanismContract
 SHARED = {"steps": 4, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 50}
 
 
+@functools.cache
+def key_of(scheme):
+    return generate_private_key(scheme, random.Random(5))
+
+
 class TestRealSchemes(MechanismContract):
-    @pytest.fixture(scope="class", params=["elgamal-secp256k1", "paillier-2048"])
+    @pytest.fixture(params=["elgamal-secp256k1", "paillier-2048"])
     def private_key(self, request):
-        return generate_private_key(request.param, random.Random(5))
+        return key_of(request.param)
 
     @pytest.fixture(params=["count_nonzero", "histogram", "mean"])
     def mechanism(self, request):
