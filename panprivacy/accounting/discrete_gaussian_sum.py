@@ -297,10 +297,13 @@ class _Narrow:
         deviation = math.sqrt(n * float((weights * (x - mean) ** 2).sum()))
         cumulant, cumulant_error = self._cumulant(theta)
         height = n * cumulant - theta * a
+        # Values are counted from the one nearest to the mean, which keeps phases small.
+        nearest = round(mean)
+        distance = a - n * nearest
         length = _power_of_two(max(32.0, 10 * deviation, (40 - height) / theta))
         while True:
-            log_phi, spread, frequency = self._characteristic(x, weights, length)
-            term = np.exp(n * log_phi - 1j * frequency * a)
+            log_phi, spread, frequency = self._characteristic(x - nearest, weights, length)
+            term = np.exp(n * log_phi - 1j * frequency * distance)
             count = np.full(frequency.size, 2.0)  # the negative frequencies are the complex conjugates
             count[0] = 1.0
             if 2 * (frequency.size - 1) == length:
@@ -314,7 +317,7 @@ class _Narrow:
                 if aliased < 1e-14:
                     break
             length *= 2
-        error = 8 * _UNIT * (4 + n * spread + frequency * a)
+        error = 8 * _UNIT * (4 + n * spread + frequency * abs(distance))
         left_out = math.exp(-_NEGLIGIBLE)
         probability_error = float((count * np.abs(term) * error).sum()) / length + left_out
         tail_error = float((count * np.abs(tail_term) * error).sum()) / length - left_out / math.expm1(-theta)
@@ -371,7 +374,7 @@ class _Narrow:
     def _characteristic(
         self, x: NDArray[np.float64], weights: NDArray[np.float64], length: int
     ) -> tuple[NDArray[np.complex128], NDArray[np.float64], NDArray[np.float64]]:
-        """log φ, Σ p·|e^{iωx} − 1| and ω at ω = 2πj/length for j = 0, 1, ... until |φ|^n is below e^-60."""
+        """log φ, Σ p·|e^{iωx} − 1|/|φ| and ω at ω = 2πj/length for j = 0, 1, ... until |φ|^n < e^-60."""
         wanted = 64
         while True:
             last = min(length // 2, wanted)
@@ -379,15 +382,21 @@ class _Narrow:
             half_sine = np.sin(np.outer(frequency, x) / 2)
             real = -2 * (half_sine**2) @ weights
             imaginary = np.sin(np.outer(frequency, x)) @ weights
-            size_squared = (1 + real) ** 2 + imaginary**2
-            with np.errstate(divide="ignore"):
-                matters = self._n * np.log(size_squared) / 2 > -_NEGLIGIBLE - math.log(length)
+            size = np.maximum(
+                np.hypot(1 + real, imaginary), _UNIT
+            )  # its own rounding error; 0 has no logarithm
+            matters = self._n * np.log(size) > -_NEGLIGIBLE - math.log(length)
             if last == length // 2 or not matters[-1]:
                 break
             wanted *= 2
         end = int(np.flatnonzero(matters)[-1]) + 1
-        log_phi = np.log1p(real[:end] + 1j * imaginary[:end])
-        return log_phi, (2 * np.abs(half_sine) @ weights)[:end], frequency[:end]
+        # Near 1, not from `size` nor by a complex log1p: both are only absolutely accurate, and this
+        # is multiplied by n.
+        near_one = np.log1p(np.maximum(2 * real + real**2 + imaginary**2, -0.9)) / 2
+        log_size = np.where(size < 0.5, np.log(size), near_one)
+        log_phi = log_size + 1j * np.arctan2(imaginary, 1 + real)
+        relative_spread = 2 * np.abs(half_sine) @ weights / size
+        return log_phi[:end], relative_spread[:end], frequency[:end]
 
     def _aliased(self, theta: float, a: int, length: int, log_tail: float) -> float:
         """A bound on what the terms m ≠ 0 add to the tail, relative to it."""

@@ -196,7 +196,7 @@ class Mean(Mechanism[MeanParameters]):
 
     @property
     def allowed_values(self) -> range:
-        """−t..k+t, t = `MeanParameters.largest_noise`: honest reports are outside with probability < 2^−60."""
+        """−t..k+t with t = `largest_noise`: an honest report is outside with probability < 2^−60."""
         largest_noise = self.parameters.largest_noise
         return range(-largest_noise, self.parameters.k + largest_noise + 1)
 

@@ -1,0 +1,74 @@
+"""The sampler draws N_Z(0, s²) itself, not something close to it.
+
+Each test counts values and compares every count with its exact binomial distribution, two-sided. With m
+comparisons at level FAILURE/m, a right sampler fails with probability at most FAILURE (union bound).
+"""
+
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from scipy.stats import binom
+
+from panprivacy.mechanisms import discrete_gaussian
+
+pytestmark = pytest.mark.statistical
+
+FAILURE = 1e-7
+DRAWS = 20_000
+
+
+def probabilities(scale):
+    reach = math.ceil(12 * scale) + 2
+    weights = {x: math.exp(-(x**2) / (2 * scale**2)) for x in range(-reach, reach + 1)}
+    total = math.fsum(weights.values())
+    return {x: weight / total for x, weight in weights.items()}
+
+
+def p_value(count, draws, probability):
+    """Two-sided, exact."""
+    lower, upper = binom.cdf(count, draws, probability), binom.sf(count - 1, draws, probability)
+    return min(1.0, 2 * min(lower, upper))
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.473835, 1.0, 2.5, 7.0])
+def test_sample_values_have_exactly_their_probabilities(scale):
+    source = random.Random(f"values {scale}")
+    counts = Counter(discrete_gaussian.sample(Fraction(scale), source) for _ in range(DRAWS))
+    expected = probabilities(scale)
+    common = {x: p for x, p in expected.items() if p * DRAWS > 5}
+    rare = sum(counts.values()) - sum(counts[x] for x in common)
+    comparisons = [(counts[x], p) for x, p in common.items()] + [
+        (rare, max(0.0, 1 - math.fsum(common.values())))
+    ]
+    for count, probability in comparisons:
+        assert p_value(count, DRAWS, probability) > FAILURE / len(comparisons)
+
+
+@pytest.mark.parametrize("scale", [0.473835, 42.25])
+def test_sample_halves_and_tails_have_exactly_their_probabilities(scale):
+    source = random.Random(f"tails {scale}")
+    draws = [discrete_gaussian.sample(Fraction(scale), source) for _ in range(DRAWS)]
+    expected = probabilities(scale)
+    events = [
+        lambda x: x > 0, lambda x: x < 0, lambda x: x % 2 == 0, lambda x: abs(x) <= scale / 2,
+        lambda x: abs(x) > scale, lambda x: abs(x) > 2 * scale, lambda x: abs(x) > 3 * scale,
+    ]  # fmt: skip
+    for event in events:
+        probability = math.fsum(p for x, p in expected.items() if event(x))
+        assert p_value(sum(map(event, draws)), DRAWS, probability) > FAILURE / len(events)
+
+
+def test_rounded_continuous_noise_would_be_noticed():
+    # The power of the first test: rounding a continuous Gaussian of the same scale fails it.
+    scale, source = 0.473835, random.Random(3)
+    zeros = sum(round(source.gauss(0, scale)) == 0 for _ in range(DRAWS))
+    assert p_value(zeros, DRAWS, probabilities(scale)[0]) < FAILURE
+
+
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1)])
+def test_sample_of_a_scale_that_is_not_positive_is_refused(scale):
+    with pytest.raises(ValueError, match="above 0"):
+        discrete_gaussian.sample(scale, random.Random(1))

@@ -1,0 +1,90 @@
+"""Estimates are unbiased and their standard errors are right, for every statistic, with and without sampling.
+
+R collections are simulated from devices with fixed counts. Their estimates' mean has standard
+deviation SE/√R, and is compared with the truth at the z for which a normal mean fails with probability
+FAILURE (with R·n ≥ 5·10^4 reports of light-tailed noise behind it, the mean is normal as far as that
+matters). Their variance is compared with the chi-square distribution in the same way. FAILURE is
+that of one comparison; the tests make fewer than 50, so that right code fails any of them with
+probability below 50·FAILURE = 5e-7.
+"""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, norm
+
+from panprivacy.mechanisms.count_nonzero import CountNonzero
+from panprivacy.mechanisms.histogram import Histogram, HistogramParameters
+from panprivacy.mechanisms.mean import Mean, MeanParameters
+from panprivacy.parameters import Parameters
+from tests.panprivacy.mechanisms.transparent import FreshTransparentPublicKey, TransparentPrivateKey
+
+pytestmark = pytest.mark.statistical
+
+FAILURE = 1e-8
+COLLECTIONS = 250
+DEVICES_BY_COUNT = {0: 200, 1: 100, 2: 60, 5: 40}
+COMMON = {"steps": 6, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 50}
+
+
+def mechanisms(rate):
+    yield CountNonzero(Parameters(**COMMON, sampling_rate=rate))
+    yield Histogram(HistogramParameters(**COMMON, k=2, sampling_rate=rate))
+    for guarantee, scale in [("aggregator", 0.45), ("local", 2.2)]:
+        # Noise comparable to the spread of counts, so that a wrong share of either would show.
+        yield Mean(MeanParameters(**COMMON, k=3, sampling_rate=rate, guarantee=guarantee, noise_scale=scale))
+
+
+def collect(mechanism, source):
+    """One collection: every device tosses its coin for taking part, and reports."""
+    key = TransparentPrivateKey(FreshTransparentPublicKey())
+    total, reports = [0] * mechanism.contribution_length, 0
+    for count, devices in DEVICES_BY_COUNT.items():
+        for _ in range(devices):
+            if source.random() >= mechanism.parameters.sampling_rate:
+                continue
+            report = mechanism.report_of_count(key.public_key, count, source)
+            contribution = mechanism.contribution([key.decrypt(c, mechanism.allowed_values) for c in report])
+            total = [a + b for a, b in zip(total, contribution, strict=True)]
+            reports += 1
+    return mechanism.estimate(total, reports)
+
+
+CASES = [
+    pytest.param(m, id=f"{m.statistic}-{i}-{rate}")
+    for rate in (1.0, 0.5)
+    for i, m in enumerate(mechanisms(rate))
+]
+
+
+@pytest.mark.parametrize("mechanism", CASES)
+def test_estimates_are_unbiased_and_their_standard_errors_right(mechanism):
+    source = random.Random(f"{mechanism.statistic} {mechanism.parameters}")
+    estimates = [collect(mechanism, source) for _ in range(COLLECTIONS)]
+    values = np.array([e.values for e in estimates])
+    stated = np.sqrt(np.mean(np.square([e.standard_errors for e in estimates]), axis=0))
+    truth = np.array(mechanism.truth(DEVICES_BY_COUNT))
+    z = norm.isf(FAILURE / 2)
+    observed_variance = values.var(axis=0, ddof=1)
+
+    bias = np.abs(values.mean(axis=0) - truth)
+    assert (bias <= z * np.sqrt(observed_variance / COLLECTIONS)).all()
+
+    degrees = COLLECTIONS - 1
+    low, high = chi2.isf([1 - FAILURE / 2, FAILURE / 2], degrees) / degrees
+    ratio = observed_variance / stated**2
+    assert (ratio <= high).all()
+    if "upper bound" not in estimates[0].standard_error_note:
+        assert (ratio >= low).all()
+
+
+def test_standard_errors_without_sampling_would_be_noticed():
+    # The power of the test above: leaving out the sampling variance of a mean with q = 1/2 is noticed.
+    mechanism = Mean(MeanParameters(**COMMON, k=3, sampling_rate=0.5, guarantee="local", noise_scale=0.45))
+    source = random.Random(7)
+    values = np.array([collect(mechanism, source).values[0] for _ in range(COLLECTIONS)])
+    noise_only = math.sqrt(0.45**2 / 200)
+    degrees = COLLECTIONS - 1
+    assert values.var(ddof=1) / noise_only**2 > chi2.isf(FAILURE / 2, degrees) / degrees
