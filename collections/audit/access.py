@@ -1,0 +1,71 @@
+"""Who may see and do what: checked on the server, and refusals of signed-in people are recorded."""
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseBase
+from django.views import View
+
+from audit.models import Action
+from audit.operations import entry_append
+
+PUBLISH = "recipes.publish_recipe"
+READ_LOG = "audit.view_entry"
+
+
+def may_publish(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Whether the account may draft, publish and close recipes."""
+    return isinstance(user, PermissionsMixin | AnonymousUser) and user.has_perm(PUBLISH)
+
+
+def may_read_log(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Whether the account may read the whole log: analysts, auditors and staff."""
+    if not isinstance(user, PermissionsMixin | AnonymousUser):
+        return False
+    return bool(getattr(user, "is_staff", False)) or user.has_perm(READ_LOG) or may_publish(user)
+
+
+class AccessCheckedView(View):
+    """A page for some accounts only. Others sign in first, or are refused on the record."""
+
+    refusal = ""
+    """What the refused reads: who may see the page."""
+
+    def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+        """Whether this account may use the page."""
+        raise NotImplementedError
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            # Only a page can be returned to after signing in; a refused form is not sent again.
+            target = request.get_full_path() if request.method in {"GET", "HEAD"} else "/"
+            return redirect_to_login(target)
+        if not self.may_access(request.user):
+            entry_append(
+                action=Action.ACCESS_DENIED,
+                subject=request.user.get_username(),
+                actor=request.user,
+                details={"method": str(request.method), "path": request.path[:200]},
+            )
+            raise PermissionDenied(self.refusal)
+        return super().dispatch(request, *args, **kwargs)
+
+
+class PublishersOnly(AccessCheckedView):
+    """A page for those who may publish."""
+
+    refusal = "Only analysts may draft, publish and close recipes."
+
+    def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+        return may_publish(user)
+
+
+class LogReadersOnly(AccessCheckedView):
+    """A page for those who may read the whole log."""
+
+    refusal = "Only analysts, auditors and staff may read the audit log."
+
+    def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+        return may_read_log(user)

@@ -1,0 +1,204 @@
+"""The form of a recipe, made from the parameters that the chosen statistic declares."""
+
+import dataclasses
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.parameters import Description, Parameters, description_of, kind_of
+from panprivacy.recipe import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS, RecipeDraft, format_time, parse_time
+from recipes.presentation import number
+
+POPULATION_MAXIMUM = 10_000_000_000
+
+SUGGESTED: dict[str, Any] = {
+    "steps": 7,
+    "step_seconds": 86_400,
+    "epsilon": 1,
+    "delta": "0.000001",
+    "cohort_size": 1_000,
+    "population": 10_000,
+    "encryption": DEFAULT_SCHEME,
+}
+"""Where a new recipe starts; a statistic's own parameters start at their default."""
+
+STEP_LENGTHS = "An hour is 3,600, a day 86,400, a week 604,800."
+
+LOGARITHMIC_SPAN = 100
+"""A range that spans more than this factor gets a logarithmic slider."""
+
+
+class RecipeForm(forms.Form):
+    """A recipe of one statistic. Subclasses are made by `recipe_form_class`."""
+
+    mechanism: ClassVar[type[Mechanism[Any]]]
+
+    name = forms.CharField(max_length=NAME_LENGTH, help_text="A short name for lists.")
+    question = forms.CharField(
+        max_length=QUESTION_LENGTH,
+        help_text="What you want to know, as one question; it is the title of the public page.",
+    )
+    population = forms.IntegerField(
+        label="Devices that will hear of it",
+        min_value=1,
+        max_value=POPULATION_MAXIMUM,
+        help_text="Used for the preview only; it is not part of the recipe.",
+    )
+    opens_at = forms.DateTimeField(
+        label="Opens at (UTC)",
+        required=False,
+        help_text="Leave empty to open when it is published.",
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    closes_at = forms.DateTimeField(
+        label="Closes at (UTC)",
+        required=False,
+        help_text="Leave empty for one day after the last step.",
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    encryption = forms.ChoiceField(
+        choices=[(scheme, scheme) for scheme in SCHEMES],
+        help_text="How devices encrypt what they keep.",
+    )
+
+    GROUPS: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("The question", ("name", "question")),
+        ("What a device counts", ("steps", "step_seconds", "*")),
+        ("Privacy", ("epsilon", "delta")),
+        ("Who takes part", ("population", "sampling_rate", "cohort_size")),
+        ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
+    )
+    """Order on the page; `*` stands for what only this statistic has."""
+
+    def clean(self) -> dict[str, Any]:
+        """Let the domain judge; its refusal lands on the field that it names."""
+        self.parameters: Parameters | None = None
+        self.draft: RecipeDraft | None = None
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        given = {name: value for name, value in cleaned.items() if value not in (None, "")}
+        wanted = [name for name in self.mechanism.parameters_class.names() if name in self.fields]
+        if not any(name in self.errors for name in wanted):
+            members = {name: given[name] for name in wanted if name in given}
+            try:
+                self.parameters = self.mechanism.parameters_class.from_mapping(members).calibrated()
+            except FieldError as error:
+                self.add_field_error(error)
+        if not self.errors:
+            try:
+                self.draft = RecipeDraft.from_mapping(self.members(given))
+            except FieldError as error:
+                self.add_field_error(error)
+        return cleaned
+
+    def members(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a recipe file: what was entered, without what is for the preview only."""
+        members = {name: value for name, value in given.items() if name != "population"}
+        times = {name: format_time(value) for name, value in members.items() if isinstance(value, datetime)}
+        return {**members, **times, "statistic": self.mechanism.statistic}
+
+    def add_field_error(self, error: FieldError) -> None:
+        """Show a refusal of the domain at its field, or above the form if there is none."""
+        if error.field in self.fields:
+            self.add_error(error.field, f"{error.message[:1].upper()}{error.message[1:]}.")
+        else:
+            self.add_error(None, f"{error}.")
+
+    def preview_errors(self) -> list[tuple[str, str]]:
+        """(label, message) of every field that the preview needs and that has an error."""
+        needed = {*self.mechanism.parameters_class.names(), "population"}
+        return [
+            (str(self.fields[name].label), " ".join(messages))
+            for name, messages in self.errors.items()
+            if name in needed
+        ]
+
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields by heading, in the order of the page."""
+        named = {name for _, names in self.GROUPS for name in names}
+        own = tuple(name for name in self.fields if name not in named)
+        groups = []
+        for title, names in self.GROUPS:
+            at_hand = [
+                name for part in names for name in (own if part == "*" else (part,)) if name in self.fields
+            ]
+            groups.append((title, [self[name] for name in at_hand]))
+        return groups
+
+    @classmethod
+    def initial_of(cls, draft: dict[str, Any]) -> dict[str, Any]:
+        """The initial values that show a stored draft."""
+        times = {
+            name: parse_time(name, draft[name]).replace(tzinfo=None)
+            for name in ("opens_at", "closes_at")
+            if draft.get(name)
+        }
+        population = {"population": max(SUGGESTED["population"], draft.get("cohort_size", 0))}
+        return {**population, **draft, **times}
+
+
+def recipe_form_class(mechanism: type[Mechanism[Any]]) -> type[RecipeForm]:
+    """The form for one statistic: a field for every parameter that is not derived."""
+    fields: dict[str, Any] = {
+        field.name: _field_of(field)
+        for field in dataclasses.fields(mechanism.parameters_class)
+        if not description_of(field).derived
+    }
+    fields["step_seconds"] = _number_field(STEP_SECONDS, int, required=True)
+    fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
+    for name, value in SUGGESTED.items():
+        if name in fields:
+            fields[name].initial = value
+    form = type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism})
+    for name in ("population", "encryption"):
+        form.base_fields[name].initial = SUGGESTED[name]
+    return form
+
+
+def _field_of(field: "dataclasses.Field[Any]") -> forms.Field:
+    description = description_of(field)
+    has_default = field.default is not dataclasses.MISSING
+    required = not has_default
+    if description.choices:
+        choices = [(choice, choice.replace("_", " ").replace("-", " ")) for choice in description.choices]
+        choice_field = forms.ChoiceField(
+            label=description.label, help_text=description.help, choices=choices, required=required
+        )
+        choice_field.initial = field.default if has_default else description.choices[0]
+        return choice_field
+    kind = kind_of(field)
+    box = _number_field(description, kind, required=required)
+    if has_default:
+        # 1.0 is shown as 1.
+        box.initial = int(field.default) if field.default == int(field.default) else field.default
+    elif kind is int:
+        box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
+    return box
+
+
+def _range_text(description: Description) -> str:
+    low, high = description.minimum, description.maximum
+    if low is None or high is None:
+        return ""
+    return f"{'Above' if description.minimum_excluded else 'From'} {number(low)}, up to {number(high)}."
+
+
+def _number_field(description: Description, kind: type, *, required: bool) -> forms.Field:
+    attributes: dict[str, Any] = {"inputmode": "numeric" if kind is int else "decimal"}
+    low, high = description.minimum, description.maximum
+    if low is not None and high is not None:
+        attributes["data-slider"] = "log" if low <= 0 or high / low > LOGARITHMIC_SPAN else "linear"
+    if kind is not int:
+        attributes["step"] = "any"
+    field_class = forms.IntegerField if kind is int else forms.FloatField
+    return field_class(
+        label=description.label,
+        help_text=f"{description.help} {_range_text(description)}".strip(),
+        required=required,
+        min_value=low if kind is not int or low is None else int(low),
+        max_value=high if kind is not int or high is None else int(high),
+        widget=forms.NumberInput(attrs=attributes),
+    )

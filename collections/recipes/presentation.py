@@ -1,0 +1,67 @@
+"""How numbers are shown. Display only: what is stored, compared and exported is never rounded."""
+
+import math
+from decimal import ROUND_HALF_EVEN, Decimal
+
+Z_95 = 1.959963984540054
+"""Half the width of a 95 % interval in standard errors: Φ⁻¹(0.975)."""
+
+MINUS = "−"
+
+
+def place_of(uncertainty: float, digits: int = 2) -> int:
+    """Exponent of the decimal place at which `uncertainty` has `digits` significant digits.
+
+    97 → 0, 970 → 1, 0.0412 → −3. An uncertainty of zero is shown in full: place 0.
+    """
+    if not math.isfinite(uncertainty) or uncertainty == 0:
+        return 0
+    exponent = Decimal(repr(abs(uncertainty))).adjusted()
+    place = exponent - digits + 1
+    # 9.96 rounds to 10: one place further left.
+    return place + 1 if _rounded(abs(uncertainty), place).adjusted() > exponent else place
+
+
+def at_place(value: float, place: int) -> str:
+    """`value` rounded to the place 10^`place`, with thousands separators and a real minus sign."""
+    rounded = _rounded(value, place)
+    shown = f"{abs(rounded):,.{max(0, -place)}f}"
+    return f"{MINUS}{shown}" if rounded < 0 else shown
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """`value` to so many significant digits: 96.97 → 97, 0.04121 → 0.041."""
+    return at_place(value, place_of(value, digits))
+
+
+def number(value: object) -> str:
+    """A number in full, thousands separated: 10000 → 10,000, 0.25 → 0.25, 1e-06 → 0.000001."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, float) and (not math.isfinite(value) or abs(value) >= 1e15 or 0 < abs(value) < 1e-6):
+        return f"{value:g}".replace("-", MINUS)
+    exact = Decimal(repr(value)).normalize()
+    exponent = exact.as_tuple().exponent
+    decimals = max(0, -exponent) if isinstance(exponent, int) else 0
+    shown = f"{abs(exact):,.{decimals}f}"
+    return f"{MINUS}{shown}" if exact < 0 else shown
+
+
+def margin(standard_error: float) -> float:
+    """Half the width of the 95 % interval."""
+    return Z_95 * standard_error
+
+
+def estimate_with_margin(value: float, standard_error: float) -> str:
+    """The estimate and its 95 % margin at one place: 3012.4, 97 → "3,010 ± 190"."""
+    place = place_of(margin(standard_error))
+    return f"{at_place(value, place)} ± {at_place(margin(standard_error), place)}"
+
+
+def consistent_with_zero(value: float, standard_error: float) -> bool:
+    """Whether the 95 % interval contains zero."""
+    return abs(value) <= margin(standard_error)
+
+
+def _rounded(value: float, place: int) -> Decimal:
+    return Decimal(repr(float(value))).quantize(Decimal(1).scaleb(place), rounding=ROUND_HALF_EVEN) + 0

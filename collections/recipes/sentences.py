@@ -1,0 +1,173 @@
+"""What a guarantee means, in sentences; the mechanisms supply the numbers.
+
+ε is never shown bare: every sentence says who the observer is, and every number stands
+beside its neighbouring relation.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from recipes.presentation import number, significant
+
+NOT_COMPUTED = "not computed"
+
+OBSERVERS = {
+    Model.LOCAL: "Someone who reads one device's decrypted report",
+    Model.AGGREGATOR: "Someone who sees only the combined result",
+    Model.PAN: "Someone who opens the device",
+}
+
+RELATION_NAMES = {Relation.REPLACE: "replacement", Relation.ADD_REMOVE: "add/remove"}
+
+RELATIONS = {
+    Relation.REPLACE: "replacement (a device's whole history against any other history)",
+    Relation.ADD_REMOVE: "add/remove (a device's report against the reference report, which says nothing)",
+}
+
+
+@dataclass(frozen=True)
+class GuaranteeText:
+    """One guarantee, ready to be shown; several relations where the numbers are the same.
+
+    Attributes:
+        model: registered name of the model.
+        observer: who is kept from learning.
+        sentence: what that observer can and cannot do.
+        relation_names, relations: the neighbouring relations, named; named and explained.
+        epsilon, delta: the numbers, or "not computed".
+        source, assumption: as the guarantee states them.
+    """
+
+    model: str
+    observer: str
+    sentence: str
+    relation_names: tuple[str, ...]
+    relations: tuple[str, ...]
+    epsilon: str
+    delta: str
+    source: str
+    assumption: str
+
+
+def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
+    """Every guarantee with its sentence; those that differ in their relation only stand together."""
+    alike: dict[Guarantee, list[Relation]] = {}
+    for guarantee in guarantees:
+        # The sentence of the stronger relation speaks for both.
+        alike.setdefault(replace(guarantee, relation=Relation.REPLACE), []).append(guarantee.relation)
+    return [
+        GuaranteeText(
+            model=guarantee.model.value,
+            observer=OBSERVERS[guarantee.model],
+            sentence=guarantee_sentence(
+                guarantee if Relation.REPLACE in relations else replace(guarantee, relation=relations[0])
+            ),
+            relation_names=tuple(RELATION_NAMES[relation] for relation in relations),
+            relations=tuple(RELATIONS[relation] for relation in relations),
+            epsilon=NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon),
+            delta=number(guarantee.delta),
+            source=guarantee.source,
+            assumption=guarantee.assumption,
+        )
+        for guarantee, relations in alike.items()
+    ]
+
+
+def guarantee_from_mapping(members: Mapping[str, Any]) -> Guarantee:
+    """A guarantee as a release stores it."""
+    return Guarantee(
+        **{**members, "model": Model(members["model"]), "relation": Relation(members["relation"])}
+    )
+
+
+def guarantee_sentence(guarantee: Guarantee) -> str:
+    """What the observer can and cannot do, with the numbers filled in."""
+    return _SENTENCES[guarantee.model](guarantee)
+
+
+def epsilon_text(epsilon: float) -> str:
+    """ε to three significant digits, without trailing zeros."""
+    return "0" if epsilon == 0 else number(float(f"{epsilon:.3g}"))
+
+
+def certainty(epsilon: float) -> str:
+    """How sure an observer can become who held both answers for equally likely: e^ε / (1 + e^ε)."""
+    share = 1 / (1 + math.exp(-epsilon))
+    if share >= 0.999:
+        return "more than 99.9 % sure: for practical purposes this hides nothing"
+    return f"at most {significant(100 * share, 3 if share >= 0.99 else 2)} % sure"
+
+
+def odds_factor(epsilon: float) -> str:
+    """×e^ε, the largest factor by which the odds can shift."""
+    factor = math.exp(epsilon)
+    if factor > 1_000:
+        return "more than ×1,000: for practical purposes this hides nothing"
+    return f"at most ×{significant(factor, 3 if factor < 10 else 2)}"
+
+
+def allowance(delta: float) -> str:
+    """δ as a clause; empty where it is zero."""
+    if delta == 0:
+        return ""
+    return f", apart from an allowance of {_one_in(delta)} (δ)"
+
+
+def sampling_sentence(sampling_rate: float) -> str:
+    """What on-device sampling means; empty where every device takes part."""
+    if sampling_rate >= 1:
+        return ""
+    return (
+        f"Each device privately tosses a coin; about {significant(100 * sampling_rate)} in 100 take part. "
+        "That a device was skipped is secret; a report that is sent is no better protected for it."
+    )
+
+
+def _local(guarantee: Guarantee) -> str:
+    observer = "Devices scramble answers before sending. Someone who reads one device's decrypted report"
+    if guarantee.epsilon is None:
+        return f"{observer} learns something about that device; how much is not computed."
+    if guarantee.relation == Relation.ADD_REMOVE:
+        return (
+            f"{observer}, and wonders whether it says anything about the device, can shift the odds by "
+            f"{odds_factor(guarantee.epsilon)}{allowance(guarantee.delta)}."
+        )
+    return (
+        f"{observer}, and thought two answers equally likely, can become {certainty(guarantee.epsilon)}"
+        f"{allowance(guarantee.delta)}."
+    )
+
+
+def _aggregator(guarantee: Guarantee) -> str:
+    observer = "Whoever sees only the combined result"
+    if guarantee.epsilon is None:
+        return f"{observer} learns something about one device; how much is not computed."
+    return (
+        f"{observer} can shift the odds about one device by {odds_factor(guarantee.epsilon)}"
+        f"{allowance(guarantee.delta)}."
+    )
+
+
+def _pan(_: Guarantee) -> str:
+    return (
+        "Someone who opens the device, even again and again, cannot read from what is stored there whether "
+        "it happened, unless they hold the server's key. This rests on encryption, not on ε."
+    )
+
+
+_SENTENCES = {Model.LOCAL: _local, Model.AGGREGATOR: _aggregator, Model.PAN: _pan}
+
+_LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+
+
+def _one_in(probability: float) -> str:
+    inverse = 1 / probability
+    for size, name in _LARGE:
+        if inverse >= size * 0.999 and inverse < size * 1_000:
+            return f"one in {'a' if round(inverse / size) == 1 else significant(inverse / size)} {name}"
+    if inverse >= 1e15:
+        return f"a probability of {probability:g}".replace("-", "−")
+    return f"one in {significant(inverse)}"

@@ -1,0 +1,16 @@
+"""Template filters: the conventions for showing numbers and names."""
+
+from django import template
+
+from recipes import presentation
+
+register = template.Library()
+
+register.filter("number", presentation.number)
+register.filter("significant", presentation.significant)
+
+
+@register.filter
+def words(name: str) -> str:
+    """A registered name in words: count_nonzero → count nonzero."""
+    return str(name).replace("_", " ")

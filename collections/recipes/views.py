@@ -1,0 +1,194 @@
+"""Pages on which analysts make recipes: choose, draft, preview, review, publish."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from audit.access import PublishersOnly
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms import MECHANISMS, mechanism_class
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.recipe import RecipeDraft
+from recipes.forms import RecipeForm, recipe_form_class
+from recipes.models import Recipe
+from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
+from recipes.parameters_table import parameter_rows
+from recipes.preview import Preview, preview_of
+from recipes.sentences import guarantee_texts, sampling_sentence
+
+
+class NewRecipeView(PublishersOnly):
+    """Choose a statistic, then fill in its form."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        if "statistic" not in request.GET:
+            return render(
+                request,
+                "recipes/choose.html",
+                {"mechanisms": [_presented(mechanism) for mechanism in MECHANISMS.values()]},
+            )
+        mechanism = _mechanism(request)
+        form_class = recipe_form_class(mechanism)
+        return _form_page(request, form_class(), _initial_preview(form_class, {}), None)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        return _form_answer(request, recipe_form_class(_mechanism(request))(request.POST), None)
+
+
+class DraftEditView(PublishersOnly):
+    """The same form, for a draft."""
+
+    def get(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = get_object_or_404(Recipe, pk=pk)
+        if recipe.status != Recipe.Status.DRAFT:
+            return redirect("recipe", identifier=recipe.identifier)
+        form_class = recipe_form_class(mechanism_class(recipe.statistic))
+        initial = form_class.initial_of(recipe.draft)
+        return _form_page(request, form_class(initial=initial), _initial_preview(form_class, initial), recipe)
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = get_object_or_404(Recipe, pk=pk)
+        return _form_answer(
+            request, recipe_form_class(mechanism_class(recipe.statistic))(request.POST), recipe
+        )
+
+
+class PreviewView(PublishersOnly):
+    """The preview alone, for HTMX. A form that has errors leaves the last figures standing."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = recipe_form_class(_mechanism(request))(request.POST)
+        preview = _preview(form)
+        if preview is None:
+            response = render(request, "recipes/_preview_problem.html", {"problems": form.preview_errors()})
+            response["HX-Retarget"] = "#preview-problem"
+            response["HX-Reswap"] = "innerHTML"
+            return response
+        return render(request, "recipes/_preview.html", {"preview": preview, "made_at": timezone.now()})
+
+
+class DraftView(PublishersOnly):
+    """Review of a draft: everything that will be public, before it is."""
+
+    def get(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = get_object_or_404(Recipe.objects.select_related("created_by"), pk=pk)
+        if recipe.status != Recipe.Status.DRAFT:
+            return redirect("recipe", identifier=recipe.identifier)
+        return _review_page(request, recipe)
+
+
+class PublishView(PublishersOnly):
+    """Draft → published."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = get_object_or_404(Recipe, pk=pk)
+        try:
+            published = recipe_publish(recipe=recipe, actor=request.user)  # type: ignore[arg-type]  # signed in
+        except (FieldError, RecipeStateError) as error:
+            recipe.refresh_from_db()
+            if recipe.status != Recipe.Status.DRAFT:
+                messages.info(request, f"Nothing was changed: {error}.")
+                return redirect("recipe", identifier=recipe.identifier)
+            return _review_page(request, recipe, problem=f"{error}.", status=422)
+        messages.success(request, "Published. Devices can take part from the opening time on.")
+        return redirect("recipe", identifier=published.identifier)
+
+
+class DraftDeleteView(PublishersOnly):
+    """Drop a draft."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = get_object_or_404(Recipe, pk=pk)
+        try:
+            recipe_draft_delete(recipe=recipe)
+        except RecipeStateError as error:
+            messages.info(request, f"Nothing was changed: {error}.")
+        else:
+            messages.success(request, f"The draft “{recipe.name}” is deleted.")
+        return redirect("overview")
+
+
+def _mechanism(request: HttpRequest) -> type[Mechanism[Any]]:
+    try:
+        return mechanism_class(request.GET.get("statistic"))
+    except FieldError as error:
+        raise Http404(str(error)) from None
+
+
+def _presented(mechanism: type[Mechanism[Any]]) -> dict[str, str]:
+    # A template would call the class itself.
+    return {name: getattr(mechanism, name) for name in ("statistic", "title", "description", "unit")}
+
+
+def _form_page(
+    request: HttpRequest, form: RecipeForm, preview: Preview | None, recipe: Recipe | None, status: int = 200
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "mechanism": _presented(form.mechanism),
+        "preview": preview,
+        "problems": form.preview_errors() if form.is_bound else [],
+        "made_at": timezone.now(),
+        "recipe": recipe,
+    }
+    return render(request, "recipes/form.html", context, status=status)
+
+
+def _form_answer(request: HttpRequest, form: RecipeForm, recipe: Recipe | None) -> HttpResponse:
+    valid = form.is_valid()
+    if request.POST.get("action") == "preview":
+        return _form_page(request, form, _preview(form), recipe)
+    if not valid or form.draft is None:
+        return _form_page(request, form, _preview(form), recipe, status=422)
+    try:
+        saved = recipe_draft_save(members=form.draft.as_dict(), actor=request.user, recipe=recipe)  # type: ignore[arg-type]  # signed in
+    except RecipeStateError as error:
+        messages.info(request, f"Nothing was changed: {error}.")
+        return redirect("overview")
+    return redirect("recipe-draft", pk=saved.pk)
+
+
+def _preview(form: RecipeForm) -> Preview | None:
+    """The preview of a bound form, or None with the reasons among the form's errors."""
+    form.is_valid()
+    population = form.cleaned_data.get("population")
+    if form.parameters is None or population is None:
+        return None
+    try:
+        return preview_of(form.mechanism(form.parameters), population)
+    except FieldError as error:
+        form.add_field_error(error)
+        return None
+
+
+def _initial_preview(form_class: type[RecipeForm], initial: dict[str, Any]) -> Preview | None:
+    """The preview of what the form shows before anything is entered."""
+    shown = form_class(initial=initial)
+    values = {name: initial.get(name, field.initial) for name, field in shown.fields.items()}
+    return _preview(form_class({name: value for name, value in values.items() if value is not None}))
+
+
+def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status: int = 200) -> HttpResponse:
+    draft = RecipeDraft.from_mapping(recipe.draft)
+    context: dict[str, Any] = {"recipe": recipe, "draft": draft, "problem": problem}
+    try:
+        parameters = draft.parameters.calibrated()
+    except FieldError as error:
+        context["problem"] = problem or f"{error}."
+    else:
+        mechanism = mechanism_class(draft.statistic)(parameters)
+        context |= {
+            "mechanism": mechanism,
+            "rows": parameter_rows(parameters),
+            "guarantees": guarantee_texts(mechanism.guarantees()),
+            "sampling": sampling_sentence(parameters.sampling_rate),
+        }
+    context["opens_at"], context["closes_at"] = draft.window(timezone.now())
+    return render(request, "recipes/draft.html", context, status=status)

@@ -1,0 +1,95 @@
+"""Charts as data: plain dictionaries that one static script draws with plotly.js.
+
+No colour stands here. Every trace names its role in `meta`; the style sheet knows the
+colours of the roles, in light and in dark mode.
+"""
+
+from typing import Any
+
+from recipes.models import Recipe
+from releases.models import Release, SimulatedTruth
+from releases.selectors import Interval, interval_of
+
+TRUTH_NAME = "truth (simulation only)"
+
+MARGIN = 0.06
+"""Room beyond the outermost interval, as a share of the range."""
+
+
+def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
+    """A dot for each estimate, with a thick 66 % and a thin 95 % interval.
+
+    One number lies on a horizontal axis, several stand side by side. The axis goes below
+    zero where an interval does.
+    """
+    mechanism = recipe.published.mechanism
+    labels = list(mechanism.labels)
+    wide, narrow = interval_of(release), interval_of(release, 0.66)
+    horizontal = mechanism.scalar
+    traces = [
+        _intervals("95 % interval", "interval-95", 2, labels, wide, horizontal),
+        _intervals("66 % interval", "interval-66", 7, labels, narrow, horizontal),
+        _dots("estimate", "estimate", "circle", 11, labels, list(release.values), horizontal),
+    ]
+    shown = [0.0, *wide.low, *wide.high]
+    if truth is not None:
+        traces.append(_dots(TRUTH_NAME, "truth", "diamond-open", 13, labels, list(truth.values), horizontal))
+        shown += truth.values
+    low, high = min(shown), max(shown)
+    room = MARGIN * (high - low)
+    quantity = {
+        "title": {"text": mechanism.unit},
+        # Zero is always in sight; below it only where an interval goes there.
+        "range": [low - room if low < 0 else 0.0, high + room],
+        "zeroline": True,
+        "tickformat": ",",
+    }
+    # Labels such as 0, 1, 2+ are names of buckets, not numbers.
+    category = {"type": "category", "categoryorder": "array", "categoryarray": labels, "automargin": True}
+    layout = {
+        "height": 240 if horizontal else 400,
+        "margin": {"l": 60, "r": 20, "t": 10, "b": 50},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "hovermode": "closest",
+        "xaxis": quantity if horizontal else category,
+        "yaxis": {**category, "showticklabels": False} if horizontal else quantity,
+    }
+    return {"data": traces, "layout": layout}
+
+
+def _dots(
+    name: str, role: str, symbol: str, size: int, labels: list[str], values: list[float], horizontal: bool
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "meta": role,
+        "marker": {"symbol": symbol, "size": size, "line": {"width": 2}},
+        **_axes(labels, values, horizontal),
+    }
+
+
+def _intervals(
+    name: str, role: str, width: int, labels: list[str], interval: Interval, horizontal: bool
+) -> dict[str, Any]:
+    # One line per interval, separated by gaps, so that the legend shows its thickness.
+    places: list[str | None] = []
+    ends: list[float | None] = []
+    for label, low, high in zip(labels, interval.low, interval.high, strict=True):
+        places += [label, label, None]
+        ends += [low, high, None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "meta": role,
+        "line": {"width": width},
+        "connectgaps": False,
+        "hoverinfo": "skip",
+        **_axes(places, ends, horizontal),
+    }
+
+
+def _axes(labels: list[Any], values: list[Any], horizontal: bool) -> dict[str, Any]:
+    return {"x": values, "y": labels} if horizontal else {"x": labels, "y": values}

@@ -1,0 +1,210 @@
+"""Public pages: the overview, and one recipe with its progress and result."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.views import View
+from django_htmx.http import HttpResponseClientRefresh
+
+from aggregation.selectors import progress_of
+from audit.access import PublishersOnly, may_publish
+from audit.listing import cursor_of, page_of, text_of
+from audit.selectors import entries_of_recipe
+from recipes.models import Recipe
+from recipes.operations import RecipeStateError, recipe_close
+from recipes.parameters_table import parameter_rows
+from recipes.selectors import drafts_list, recipes_search
+from recipes.sentences import guarantee_from_mapping, guarantee_texts, sampling_sentence
+from releases.charts import release_figure
+from releases.exports import release_csv, release_document
+from releases.models import Release, SimulatedTruth
+from releases.presentation import Status, error_sentence, estimate_rows, headline, release_of, status_of
+from releases.progress import coarse, coarse_rejections, progress_text
+from reports.selectors import rejections_by_reason
+
+PAGE_SIZE = 20
+
+STATUSES = (("all", "All"), ("open", "Open"), ("closed", "Closed"))
+
+
+@dataclass(frozen=True)
+class Card:
+    """One recipe on the overview."""
+
+    recipe: Recipe
+    status: Status
+    latest: str
+
+
+class OverviewView(View):
+    """Every published recipe, newest first; search, filter and page stand in the address."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        text, status = text_of(request.GET, "q"), text_of(request.GET, "status") or "all"
+        found = recipes_search(text=text, status=status, before=cursor_of(request.GET)).select_related(
+            "release"
+        )
+        page = page_of(found, request, PAGE_SIZE)
+        context: dict[str, Any] = {
+            "cards": [_card(recipe) for recipe in page.rows],
+            "page": page,
+            "text": text,
+            "status": status,
+            "statuses": STATUSES,
+            "filtered": bool(text) or status != "all" or bool(page.newest),
+            "drafts": drafts_list()[:PAGE_SIZE] if may_publish(request.user) else [],
+        }
+        if not context["cards"]:
+            context["nobody_yet"] = not get_user_model().objects.exists()
+        partial = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]  # HtmxMiddleware
+        response = render(request, "releases/_cards.html" if partial else "releases/overview.html", context)
+        patch_vary_headers(response, ("HX-Request",))
+        return response
+
+
+class RecipeView(View):
+    """One recipe: what is asked, what protects the answers, how far it is, what came out."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe = _recipe(identifier)
+        release = release_of(recipe)
+        published = recipe.published
+        guarantees = (
+            tuple(guarantee_from_mapping(members) for members in release.guarantees)
+            if release is not None
+            else published.mechanism.guarantees()
+        )
+        context: dict[str, Any] = {
+            "recipe": recipe,
+            "published": published,
+            "mechanism": published.mechanism,
+            "status": status_of(recipe, release, timezone.now()),
+            "rows": parameter_rows(published.parameters),
+            "guarantees": guarantee_texts(guarantees),
+            "sampling": sampling_sentence(published.parameters.sampling_rate),
+            "entries": entries_of_recipe(identifier),
+            "server": request.build_absolute_uri("/").rstrip("/"),
+            "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
+            "release": release,
+            **(_progress_context(recipe) if release is None else _release_context(recipe, release)),
+        }
+        return render(request, "releases/recipe.html", context)
+
+
+class ProgressView(View):
+    """The progress alone, polled by HTMX; nothing is sent where nothing has changed."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe = _recipe(identifier)
+        context = _progress_context(recipe)
+        shown = text_of(request.GET, "shown")
+        if release_of(recipe) is not None or not shown.startswith(f"{context['status'].key} "):
+            return HttpResponseClientRefresh()
+        if shown == context["shown"]:
+            return HttpResponse(status=204)
+        return render(request, "releases/_progress.html", context)
+
+
+class CloseView(PublishersOnly):
+    """Published → closed, after a page that says what this means."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe = _recipe(identifier)
+        if recipe.status != Recipe.Status.PUBLISHED:
+            return redirect("recipe", identifier=identifier)
+        return render(request, "releases/close.html", _progress_context(recipe))
+
+    def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        try:
+            recipe_close(recipe=_recipe(identifier), actor=request.user)  # type: ignore[arg-type]  # signed in
+        except RecipeStateError as error:
+            messages.info(request, f"Nothing was changed: {error}.")
+        else:
+            messages.success(request, "Closed. The result follows once every report is summed up.")
+        return redirect("recipe", identifier=identifier)
+
+
+class ResultCsvView(View):
+    """The result as CSV, exact."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe, release = _with_release(identifier)
+        if release.outcome != Release.Outcome.RELEASED:
+            raise Http404("Nothing was released.")
+        response = HttpResponse(
+            release_csv(recipe, release, _truth(recipe)), content_type="text/csv; charset=utf-8"
+        )
+        response["Content-Disposition"] = f'attachment; filename="result-{identifier[:12]}.csv"'
+        return response
+
+
+class ResultJsonView(View):
+    """The result as JSON, exact, with the recipe and the guarantees."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe, release = _with_release(identifier)
+        document = release_document(recipe, release, _truth(recipe))
+        response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
+        response["Content-Disposition"] = f'attachment; filename="result-{identifier[:12]}.json"'
+        return response
+
+
+def _recipe(identifier: str) -> Recipe:
+    return get_object_or_404(Recipe.objects.select_related("release"), identifier=identifier)
+
+
+def _with_release(identifier: str) -> tuple[Recipe, Release]:
+    recipe = _recipe(identifier)
+    release = release_of(recipe)
+    if release is None:
+        raise Http404("There is no result yet.")
+    return recipe, release
+
+
+def _truth(recipe: Recipe) -> SimulatedTruth | None:
+    return SimulatedTruth.objects.filter(recipe=recipe).first()
+
+
+def _card(recipe: Recipe) -> Card:
+    release = release_of(recipe)
+    released = release is not None and release.outcome == Release.Outcome.RELEASED
+    latest = headline(recipe, release) if release is not None and released else ""
+    return Card(recipe, status_of(recipe, release, timezone.now()), latest)
+
+
+def _progress_context(recipe: Recipe) -> dict[str, Any]:
+    received = progress_of(recipe).received
+    status = status_of(recipe, release_of(recipe), timezone.now())
+    shown = coarse(received, recipe.cohort_size)
+    rejections = coarse_rejections(rejections_by_reason(recipe), recipe.cohort_size)
+    return {
+        "recipe": recipe,
+        "status": status,
+        "progress": progress_text(received, recipe.cohort_size),
+        "progress_value": shown,
+        "rejections": rejections,
+        # What the page shows, in short: the poll compares it.
+        "shown": f"{status.key} {shown} {sum(rejections.values())}",
+    }
+
+
+def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
+    if release.outcome != Release.Outcome.RELEASED:
+        return {"rejections": release.rejected}
+    truth = _truth(recipe)
+    rows = estimate_rows(recipe, release, truth)
+    return {
+        "rejections": release.rejected,
+        "truth": truth,
+        "estimates": rows,
+        "any_below_zero": any(value < 0 for value in release.values),
+        "headline": headline(recipe, release),
+        "error_sentence": error_sentence(recipe, release),
+        "figure": release_figure(recipe, release, truth),
+    }

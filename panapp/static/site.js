@@ -1,0 +1,57 @@
+// Comforts on top of pages that work without any script: copy buttons and sliders.
+"use strict";
+
+const SLIDER_STEPS = 200;
+const ZERO_BELOW = 1e-3; // a logarithmic slider over a range that begins at 0 begins here
+
+for (const button of document.querySelectorAll("button.copy")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    const label = button.textContent;
+    try {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not copied: select the text instead";
+    }
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
+}
+
+function rounded(value, whole) {
+  if (whole && value < 100) return String(Math.round(value));
+  const digits = Math.max(0, 1 - Math.floor(Math.log10(Math.abs(value) || 1)));
+  const scale = 10 ** (2 - Math.ceil(Math.log10(Math.abs(value) || 1)));
+  const kept = Math.round(value * scale) / scale;
+  return whole ? String(Math.round(kept)) : String(Number(kept.toFixed(Math.min(40, digits))));
+}
+
+for (const box of document.querySelectorAll("input[data-slider]")) {
+  const logarithmic = box.dataset.slider === "log";
+  const low = Number(box.min), high = Number(box.max);
+  const floor = logarithmic && low <= 0 ? ZERO_BELOW : low;
+  const toPosition = (value) => logarithmic
+    ? SLIDER_STEPS * Math.log(Math.max(value, floor) / floor) / Math.log(high / floor)
+    : SLIDER_STEPS * (value - low) / (high - low);
+  const toValue = (position) => logarithmic
+    ? floor * (high / floor) ** (position / SLIDER_STEPS)
+    : low + (high - low) * position / SLIDER_STEPS;
+  const slider = document.createElement("input");
+  slider.type = "range";
+  slider.min = "0";
+  slider.max = String(SLIDER_STEPS);
+  slider.step = "1";
+  slider.setAttribute("aria-label", `${box.labels[0].firstChild.textContent.trim()}, slider`);
+  const follow = () => {
+    if (box.value !== "") slider.value = String(toPosition(Number(box.value)));
+    slider.setAttribute("aria-valuetext", box.value);
+  };
+  slider.addEventListener("input", () => {
+    const value = rounded(toValue(Number(slider.value)), box.getAttribute("inputmode") === "numeric");
+    box.value = String(Math.min(high, Math.max(low, Number(value))));
+    slider.setAttribute("aria-valuetext", box.value);
+  });
+  box.addEventListener("input", follow);
+  follow();
+  box.after(slider);
+}

@@ -1,0 +1,159 @@
+import csv
+import io
+import json
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import Action, Entry
+from audit.operations import entry_append
+from tests.factories import published_recipe
+from tests.scenes import PASSWORD, account, analyst, auditor
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def reader(client: Client) -> Client:
+    client.force_login(auditor())
+    return client
+
+
+def append(subject: str, action: Action = Action.ACCESS_DENIED) -> Entry:
+    return entry_append(action=action, subject=subject, actor=None, details={"change": "joined"})
+
+
+PAGES = ["/audit/", "/audit/chain/", "/audit/export.csv", "/audit/export.json", "/audit/1/"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_log_is_for_those_who_may_read_it(client: Client, page: str) -> None:
+    published_recipe()
+    response = client.get(page)
+    assert response.status_code == 302
+    assert response["Location"] == f"{reverse('sign-in')}?next={page}"
+    client.force_login(account("passerby"))
+    refused = client.get(page)
+    assert refused.status_code == 403
+    assert "Only analysts, auditors and staff" in refused.content.decode()
+    denied = Entry.objects.filter(action=Action.ACCESS_DENIED, actor="passerby").get()
+    assert denied.details == {"method": "GET", "path": page}
+
+
+def test_analysts_auditors_and_staff_may_read_the_log(client: Client) -> None:
+    for user in (analyst(), auditor(), account("boss", is_staff=True)):
+        client.force_login(user)
+        assert client.get("/audit/").status_code == 200
+
+
+def test_log_finds_entries_by_index_hash_and_words(reader: Client) -> None:
+    first, second = append("alpha"), append("beta")
+    for text, found in [(str(first.index), first), (second.entry_hash[:12], second), ("ALPH", first)]:
+        rows = reader.get("/audit/", {"q": text}).context["page"].rows
+        assert rows == [found]
+
+
+def test_log_filters_by_action_and_actor(reader: Client) -> None:
+    append("alpha")
+    recipe = published_recipe()
+    rows = reader.get("/audit/", {"action": "recipe_published"}).context["page"].rows
+    assert [row.subject for row in rows] == [recipe.identifier]
+    assert reader.get("/audit/", {"actor": "nobody"}).context["page"].rows == []
+
+
+def test_log_pages_by_key(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("audit.views.PAGE_SIZE", 2)
+    appended = [append(f"subject {number}").index for number in range(5)]
+    seen: list[int] = []
+    query = "?q=subject"
+    while query:
+        page = reader.get(f"/audit/{query}").context["page"]
+        seen += [row.index for row in page.rows]
+        query = page.older
+    assert seen == appended[::-1]
+
+
+@pytest.mark.parametrize("query", ["q=%00", "actor=%00", "action=nonsense", f"q={'9' * 4000}", "q=%EF%BC%91"])
+def test_log_bears_any_search_text(reader: Client, query: str) -> None:
+    assert reader.get(f"/audit/?{query}").status_code == 200
+
+
+@pytest.mark.parametrize("query", ["before=x", f"before={'9' * 30}"])
+def test_log_refuses_a_page_that_no_link_led_to(reader: Client, query: str) -> None:
+    assert reader.get(f"/audit/?{query}").status_code == 400
+
+
+def test_entry_page_shows_details_neighbours_and_the_raw_entry(reader: Client) -> None:
+    first, second, third = append("alpha"), append("beta"), append("gamma")
+    response = reader.get(reverse("audit-entry", args=[second.index]))
+    page = response.content.decode()
+    assert json.loads(response.context["raw"])["entry_hash"] == second.entry_hash
+    for text in ("beta", "joined", second.previous_hash, f"/audit/{first.index}/", f"/audit/{third.index}/"):
+        assert text in page
+
+
+@pytest.mark.parametrize("index", ["0", "99", "9" * 30, "9" * 5000])
+def test_entry_page_of_an_unknown_index_is_not_found(reader: Client, index: str) -> None:
+    assert reader.get(f"/audit/{index}/").status_code == 404
+
+
+def test_chain_check_says_that_the_log_holds(reader: Client) -> None:
+    last = append("alpha")
+    page = reader.get("/audit/chain/").content.decode()
+    assert "Every entry fits" in page
+    assert last.entry_hash in page
+
+
+def test_chain_check_names_the_entry_that_was_changed_outside_the_product(reader: Client) -> None:
+    from audit.guards import ENTRIES
+
+    entry = append("alpha")
+    append("beta")
+    with connection.cursor() as cursor:
+        for statement in ENTRIES.remove_statements(connection.vendor):
+            cursor.execute(statement)
+    Entry.objects.filter(index=entry.index).update(subject="somebody else")
+    page = reader.get("/audit/chain/", HTTP_HX_REQUEST="true").content.decode()
+    assert "The chain is broken" in page
+    assert f"entry {entry.index} does not match its hash" in page
+    assert "<html" not in page
+
+
+def test_exports_hold_what_the_filters_match(reader: Client) -> None:
+    append("alpha")
+    wanted = append("=beta()")
+    text = reader.get("/audit/export.csv", {"q": "beta"}).getvalue().decode()
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert (int(row["index"]), row["entry_hash"]) == (wanted.index, wanted.entry_hash)
+    assert row["subject"] == "'=beta()"
+    (entry,) = json.loads(reader.get("/audit/export.json", {"q": "beta"}).getvalue())
+    assert entry["subject"] == "=beta()"
+    assert json.loads(reader.get("/audit/export.json", {"q": "nowhere"}).getvalue()) == []
+
+
+def test_sign_in_with_the_right_password_leads_to_where_one_wanted_to_go(client: Client) -> None:
+    analyst()
+    data = {"username": "ana", "password": PASSWORD, "next": "/audit/"}
+    assert client.post(reverse("sign-in"), data)["Location"] == "/audit/"
+    elsewhere = {**data, "next": "https://elsewhere.example/"}
+    client.logout()
+    assert client.post(reverse("sign-in"), elsewhere)["Location"] == "/"
+
+
+def test_sign_in_is_locked_after_repeated_failures(client: Client, settings: object) -> None:
+    analyst()
+    for _ in range(8):
+        last = client.post(reverse("sign-in"), {"username": "ana", "password": "wrong"})
+    assert last.status_code == 429
+    assert "locked for a while" in last.content.decode()
+    right = client.post(reverse("sign-in"), {"username": "ana", "password": PASSWORD})
+    assert right.status_code == 429
+
+
+def test_sign_out_needs_a_form(client: Client) -> None:
+    client.force_login(analyst())
+    assert client.get(reverse("sign-out")).status_code == 405
+    client.post(reverse("sign-out"))
+    assert client.get("/audit/").status_code == 302

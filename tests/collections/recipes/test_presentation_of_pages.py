@@ -1,0 +1,163 @@
+import math
+
+import pytest
+
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from recipes.presentation import at_place, estimate_with_margin, number, place_of, significant
+from recipes.preview import DOTS, quantile_plot
+from recipes.sentences import (
+    allowance,
+    certainty,
+    epsilon_text,
+    guarantee_sentence,
+    guarantee_texts,
+    odds_factor,
+    sampling_sentence,
+)
+
+
+def guarantee(
+    model: Model, epsilon: float | None, relation: Relation = Relation.REPLACE, **changes: object
+) -> Guarantee:
+    members = {"delta": 0.0, "source": "Theorem 1", "assumption": "arithmetic", **changes}
+    return Guarantee(model=model, relation=relation, epsilon=epsilon, **members)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "shown"),
+    [
+        (97.4, "97"),
+        (96.97, "97"),
+        (0.0412, "0.041"),
+        (9.96, "10"),
+        (99.6, "100"),
+        (1234.0, "1,200"),
+        (0.0, "0"),
+    ],
+)
+def test_significant_shows_two_digits(uncertainty: float, shown: str) -> None:
+    assert significant(uncertainty) == shown
+
+
+def test_rounding_up_to_a_new_digit_moves_the_place() -> None:
+    assert place_of(9.94) == -1
+    assert place_of(9.96) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (3012.4, 97.0, "3,010 ± 190"),
+        (-40.2, 97.0, "−40 ± 190"),
+        (0.8534, 0.0193, "0.853 ± 0.038"),
+        (-0.4, 97.0, "0 ± 190"),
+    ],
+)
+def test_estimate_is_shown_to_the_place_of_its_margin(value: float, error: float, shown: str) -> None:
+    assert estimate_with_margin(value, error) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (10000, "10,000"),
+        (0.25, "0.25"),
+        (1e-6, "0.000001"),
+        (-1234.5, "−1,234.5"),
+        (1e-30, "1e−30"),
+        (1.0, "1"),
+        ("local", "local"),
+    ],
+)
+def test_number_is_shown_in_full(value: object, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_at_place_rounds_beyond_the_point() -> None:
+    assert at_place(12345.0, 2) == "12,300"
+
+
+def test_local_sentence_says_how_sure_somebody_can_become() -> None:
+    # e/(1 + e) = 0.731
+    assert "at most 73 % sure" in guarantee_sentence(guarantee(Model.LOCAL, 1.0))
+
+
+def test_aggregator_sentence_names_the_factor_and_the_allowance() -> None:
+    sentence = guarantee_sentence(guarantee(Model.AGGREGATOR, 0.036, delta=1e-6))
+    assert "at most ×1.04" in sentence
+    assert "one in a million (δ)" in sentence
+
+
+@pytest.mark.parametrize("model", [Model.LOCAL, Model.AGGREGATOR])
+def test_an_unknown_epsilon_is_said_to_be_not_computed(model: Model) -> None:
+    (text,) = guarantee_texts([guarantee(model, None)])
+    assert "not computed" in text.sentence
+    assert text.epsilon == "not computed"
+
+
+@pytest.mark.parametrize("epsilon", [8.0, 20.0])
+def test_a_certainty_that_hides_nothing_says_so(epsilon: float) -> None:
+    assert "hides nothing" in certainty(epsilon)
+    assert "hides nothing" in odds_factor(epsilon)
+
+
+def test_certainty_is_never_rounded_to_one_hundred_percent() -> None:
+    for tenths in range(1, 200):
+        assert "100" not in certainty(tenths / 10)
+
+
+def test_pan_sentence_rests_on_encryption() -> None:
+    assert "rests on encryption, not on ε" in guarantee_sentence(guarantee(Model.PAN, 0.0))
+
+
+def test_equal_numbers_under_two_relations_stand_together() -> None:
+    both = [guarantee(Model.LOCAL, 1.0), guarantee(Model.LOCAL, 1.0, Relation.ADD_REMOVE)]
+    (text,) = guarantee_texts(both)
+    assert text.relation_names == ("replacement", "add/remove")
+    assert len(guarantee_texts([both[0], guarantee(Model.LOCAL, 2.0, Relation.ADD_REMOVE)])) == 2
+
+
+@pytest.mark.parametrize(
+    ("delta", "words"),
+    [
+        (1e-6, "one in a million"),
+        (1e-9, "one in a billion"),
+        (2e-7, "one in 5.0 million"),
+        (0.01, "one in 100"),
+        (1e-30, "1e−30"),
+    ],
+)
+def test_allowance_says_delta_in_words(delta: float, words: str) -> None:
+    assert words in allowance(delta)
+
+
+def test_no_allowance_is_mentioned_where_delta_is_zero() -> None:
+    assert allowance(0.0) == ""
+
+
+def test_epsilon_is_shown_to_three_digits() -> None:
+    assert [epsilon_text(value) for value in (1.0, 0.036123, 0.0)] == ["1", "0.0361", "0"]
+
+
+def test_sampling_is_explained_only_where_devices_are_sampled() -> None:
+    assert sampling_sentence(1.0) == ""
+    assert "about 10 in 100 take part" in sampling_sentence(0.1)
+    assert "no better protected" in sampling_sentence(0.1)
+
+
+def test_quantile_plot_is_symmetric_unimodal_and_as_wide_as_the_error() -> None:
+    plot = quantile_plot(97.0)
+    assert len(plot.dots) == DOTS
+    middle = plot.width / 2
+    columns = sorted({dot.x for dot in plot.dots})
+    heights = {x: sum(dot.x == x for dot in plot.dots) for x in columns}
+    right = [heights[x] for x in columns if x >= middle]
+    assert right == sorted(right, reverse=True)
+    for x in columns:
+        assert heights[x] == heights[round(2 * middle - x, 1)]
+    assert all(plot.radius <= dot.x <= plot.width - plot.radius for dot in plot.dots)
+    assert [tick.label for tick in plot.ticks] == ["−190", "−97", "0", "+97", "+190"]
+    # Two thirds of a normal distribution lie within one standard error: 34 of 50.
+    one = plot.ticks[3].x - middle
+    assert abs(sum(abs(dot.x - middle) <= one for dot in plot.dots) - 0.6827 * DOTS) <= 4
+    assert math.isclose(plot.ticks[4].x - middle, 1.96 * one, rel_tol=0.01)

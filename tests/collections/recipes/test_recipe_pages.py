@@ -1,0 +1,242 @@
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import Action, Entry
+from panprivacy.mechanisms import MECHANISMS
+from recipes.forms import recipe_form_class
+from recipes.models import Recipe
+from tests.factories import draft_recipe, published_recipe
+from tests.scenes import analyst, auditor
+
+pytestmark = pytest.mark.django_db
+
+
+def form_data(**changes: Any) -> dict[str, Any]:
+    data = {
+        "name": "Crashes",
+        "question": "On how many devices did it crash?",
+        "steps": "7",
+        "step_seconds": "86400",
+        "epsilon": "1",
+        "delta": "0.000001",
+        "population": "10000",
+        "sampling_rate": "1",
+        "cohort_size": "1000",
+        "encryption": "elgamal-secp256k1",
+        **changes,
+    }
+    return {name: value for name, value in data.items() if value is not None}
+
+
+@pytest.fixture
+def signed_in(client: Client) -> Client:
+    client.force_login(analyst())
+    return client
+
+
+def new_url(statistic: str = "count_nonzero") -> str:
+    return f"{reverse('recipe-new')}?statistic={statistic}"
+
+
+@pytest.mark.parametrize("statistic", sorted(MECHANISMS))
+def test_form_has_a_field_for_every_parameter_that_is_not_derived(statistic: str) -> None:
+    parameters = MECHANISMS[statistic].parameters_class
+    fields = recipe_form_class(MECHANISMS[statistic]).base_fields
+    assert set(parameters.names()) - set(fields) == set(parameters.derived_names())
+
+
+@pytest.mark.parametrize("statistic", sorted(MECHANISMS))
+def test_new_recipe_page_shows_a_preview_from_the_start(signed_in: Client, statistic: str) -> None:
+    page = signed_in.get(new_url(statistic)).content.decode()
+    assert "95 of 100 repeats" in page
+    assert page.count("<circle") == 50
+    assert MECHANISMS[statistic].title in page
+
+
+def test_choice_page_offers_every_statistic(signed_in: Client) -> None:
+    page = signed_in.get(reverse("recipe-new")).content.decode()
+    for mechanism in MECHANISMS.values():
+        assert mechanism.title in page
+        assert f"?statistic={mechanism.statistic}" in page
+
+
+def test_new_recipe_page_with_an_unknown_statistic_is_not_found(signed_in: Client) -> None:
+    assert signed_in.get(new_url("median")).status_code == 404
+
+
+def test_save_with_valid_values_makes_a_draft_and_shows_its_review(signed_in: Client) -> None:
+    response = signed_in.post(new_url(), form_data(action="save"), follow=True)
+    recipe = Recipe.objects.get()
+    assert response.redirect_chain == [(reverse("recipe-draft", args=[recipe.pk]), 302)]
+    assert (recipe.status, recipe.cohort_size, recipe.created_by.get_username()) == ("draft", 1000, "ana")
+    assert "population" not in recipe.draft
+    page = response.content.decode()
+    assert "cannot be edited once it is published" in page
+    assert "at most 73 % sure" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"epsilon": "0"}, "epsilon"),
+        ({"cohort_size": "1"}, "cohort_size"),
+        ({"question": None}, "question"),
+        ({"name": "nul\x00"}, "name"),
+        ({"step_seconds": "9" * 5000}, "step_seconds"),
+        ({"opens_at": "2030-01-02T00:00", "closes_at": "2030-01-01T00:00"}, "closes_at"),
+        ({"encryption": "rot13"}, "encryption"),
+        ({"delta": "nan"}, "delta"),
+    ],
+)
+def test_save_with_an_impossible_value_names_its_field(
+    signed_in: Client, changes: dict[str, Any], field: str
+) -> None:
+    response = signed_in.post(new_url(), form_data(action="save", **changes))
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == [field]
+    assert f'id="id_{field}_error"' in response.content.decode()
+    assert not Recipe.objects.exists()
+
+
+def test_refusal_of_the_domain_lands_on_the_field_that_it_names(signed_in: Client) -> None:
+    # Noise that no decryption can search for: only the mechanism knows.
+    data = form_data(action="save", k="1000", guarantee="local", epsilon="0.0001")
+    response = signed_in.post(new_url("mean"), data)
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == ["epsilon"]
+
+
+def test_preview_button_shows_the_preview_without_saving(signed_in: Client) -> None:
+    response = signed_in.post(new_url(), form_data(action="preview", name="", question=""))
+    assert response.status_code == 200
+    assert "95 of 100 repeats" in response.content.decode()
+    assert not Recipe.objects.exists()
+
+
+def test_preview_alone_needs_neither_name_nor_question(signed_in: Client) -> None:
+    url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
+    page = signed_in.post(url, form_data(name="", question=""), HTTP_HX_REQUEST="true").content.decode()
+    # √(10,000·e)/(e−1) = 95.95 for randomized response of one bit: ± 190 devices.
+    assert "± 190" in page
+    assert "1.9 percentage points" in page
+    assert "<html" not in page
+
+
+def test_preview_of_an_invalid_form_leaves_the_figures_and_names_the_field(signed_in: Client) -> None:
+    url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
+    response = signed_in.post(url, form_data(epsilon="-3"))
+    assert response["HX-Retarget"] == "#preview-problem"
+    assert "<strong>ε:</strong>" in response.content.decode()
+    assert "circle" not in response.content.decode()
+
+
+def test_preview_warns_where_nothing_would_be_released(signed_in: Client) -> None:
+    url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
+    page = signed_in.post(url, form_data(sampling_rate="0.05")).content.decode()
+    assert "Nothing would be released" in page
+    assert "about 5.0 in 100 take part" in page
+
+
+def test_edit_replaces_the_content_of_a_draft(signed_in: Client) -> None:
+    recipe = draft_recipe(opens_at="2030-01-01T00:00:00Z")
+    url = reverse("recipe-draft-edit", args=[recipe.pk])
+    page = signed_in.get(url).content.decode()
+    assert 'value="2030-01-01T00:00"' in page
+    signed_in.post(url, form_data(action="save", question="Another question?"))
+    recipe.refresh_from_db()
+    assert recipe.question == "Another question?"
+    assert recipe.draft["step_seconds"] == 86400
+
+
+def test_publish_makes_the_recipe_public(signed_in: Client) -> None:
+    recipe = draft_recipe()
+    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
+    recipe.refresh_from_db()
+    assert recipe.status == "published"
+    assert not recipe.simulation
+    assert response["Location"] == reverse("recipe", args=[recipe.identifier])
+    assert Entry.objects.get(action=Action.RECIPE_PUBLISHED).actor == "ana"
+
+
+def test_publish_of_a_draft_that_would_be_closed_already_says_so(signed_in: Client) -> None:
+    recipe = draft_recipe(opens_at="2020-01-01T00:00:00Z", closes_at="2020-02-01T00:00:00Z")
+    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
+    assert response.status_code == 422
+    assert "must be in the future" in response.content.decode()
+
+
+def test_publish_twice_changes_nothing_the_second_time(signed_in: Client) -> None:
+    recipe = published_recipe()
+    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), follow=True)
+    assert "Nothing was changed" in response.content.decode()
+    assert Entry.objects.filter(action=Action.RECIPE_PUBLISHED).count() == 1
+
+
+def test_delete_removes_a_draft_but_never_a_published_recipe(signed_in: Client) -> None:
+    draft, published = draft_recipe(), published_recipe()
+    signed_in.post(reverse("recipe-draft-delete", args=[draft.pk]))
+    signed_in.post(reverse("recipe-draft-delete", args=[published.pk]))
+    assert list(Recipe.objects.all()) == [published]
+
+
+def test_draft_pages_of_a_published_recipe_lead_to_its_public_page(signed_in: Client) -> None:
+    recipe = published_recipe()
+    for name in ("recipe-draft", "recipe-draft-edit"):
+        response = signed_in.get(reverse(name, args=[recipe.pk]))
+        assert response["Location"] == reverse("recipe", args=[recipe.identifier])
+
+
+PAGES = ["recipe-new", "recipe-preview"]
+DRAFT_PAGES = ["recipe-draft", "recipe-draft-edit", "recipe-publish", "recipe-draft-delete"]
+
+
+def _urls() -> list[str]:
+    recipe = draft_recipe()
+    return [reverse(name) for name in PAGES] + [reverse(name, args=[recipe.pk]) for name in DRAFT_PAGES]
+
+
+def test_pages_of_analysts_ask_strangers_to_sign_in(client: Client) -> None:
+    for url in _urls():
+        for response in (client.get(url), client.post(url)):
+            assert response.status_code == 302
+            assert response["Location"].startswith(reverse("sign-in"))
+    assert Recipe.objects.get().status == "draft"
+
+
+def test_pages_of_analysts_refuse_auditors_on_the_record(client: Client) -> None:
+    client.force_login(auditor())
+    urls = _urls()
+    before = Entry.objects.count()
+    for url in urls:
+        assert client.post(url, form_data(action="save")).status_code == 403
+    assert Recipe.objects.get().status == "draft"
+    denied = Entry.objects.filter(action=Action.ACCESS_DENIED)
+    assert denied.count() == len(urls) == Entry.objects.count() - before
+    assert {entry.actor for entry in denied} == {"audrey"}
+
+
+def test_publish_without_a_csrf_token_is_refused() -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(analyst())
+    recipe = draft_recipe()
+    response = strict.post(reverse("recipe-publish", args=[recipe.pk]))
+    assert response.status_code == 403
+    assert "This form has expired" in response.content.decode()
+    recipe.refresh_from_db()
+    assert recipe.status == "draft"
+
+
+def test_a_question_is_shown_as_text_never_as_markup(signed_in: Client) -> None:
+    recipe = draft_recipe(question="<script>alert(1)</script>?")
+    page = signed_in.get(reverse("recipe-draft", args=[recipe.pk])).content.decode()
+    assert "<script>alert" not in page
+    assert re.search(r"&lt;script&gt;alert", page)
+
+
+def test_a_huge_draft_number_is_not_found(signed_in: Client) -> None:
+    assert signed_in.get(f"/recipes/drafts/{'9' * 30}/").status_code == 404
+    assert signed_in.get(f"/recipes/drafts/{'9' * 5000}/").status_code == 404

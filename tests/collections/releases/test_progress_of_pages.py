@@ -1,0 +1,49 @@
+from itertools import pairwise
+
+import pytest
+
+from releases.progress import coarse, coarse_rejections, coarse_step, progress_text
+
+
+@pytest.mark.parametrize(
+    ("cohort_size", "step"),
+    [
+        (2, 10),
+        (100, 10),
+        (999, 10),
+        (1_000, 20),
+        (10_000, 200),
+        (25_000, 500),
+        (1_000_000, 20_000),
+        (10**9, 2 * 10**7),
+    ],
+)
+def test_step_is_about_a_fiftieth_of_the_cohort(cohort_size: int, step: int) -> None:
+    assert coarse_step(cohort_size) == step
+
+
+def test_progress_is_rounded_down_to_the_step() -> None:
+    assert progress_text(6_399, 10_000) == "about 6,200 of 10,000"
+    assert progress_text(6_400, 10_000) == "about 6,400 of 10,000"
+
+
+def test_most_joining_devices_change_nothing_that_is_shown() -> None:
+    shown = [progress_text(count, 10_000) for count in range(10_001)]
+    changes = sum(before != after for before, after in pairwise(shown))
+    assert changes == 50
+
+
+def test_few_reports_are_shown_as_fewer_than_the_first_step() -> None:
+    assert {progress_text(count, 10_000) for count in range(200)} == {"fewer than 200 of 10,000"}
+    assert progress_text(1, 5) == "fewer than 5 of 5"
+
+
+def test_nothing_beyond_the_cohort_size_is_shown() -> None:
+    assert progress_text(10_000, 10_000) == progress_text(17_345, 10_000) == "at least 10,000 of 10,000"
+    assert coarse(17_345, 10_000) == 10_000
+
+
+def test_rare_rejections_are_not_shown_while_it_is_open() -> None:
+    assert coarse_rejections({"duplicate_nonce": 1, "invalid_ciphertext": 450}, 10_000) == {
+        "invalid_ciphertext": 400
+    }

@@ -1,0 +1,324 @@
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import Action, Entry
+from recipes.models import Recipe
+from releases.charts import release_figure
+from releases.models import Release
+from tests.factories import draft_recipe, published_recipe
+from tests.scenes import account, analyst, auditor, finished_recipe, open_recipe, simulated_recipe
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(client: Client, recipe: Recipe) -> str:
+    response = client.get(reverse("recipe", args=[recipe.identifier]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+# Overview
+
+
+def test_overview_without_recipes_and_accounts_says_how_to_begin(client: Client) -> None:
+    page = client.get("/").content.decode()
+    assert "No recipes yet. Start with a question." in page
+    assert "createsuperuser" in page
+    account("somebody")
+    assert "createsuperuser" not in client.get("/").content.decode()
+
+
+def test_overview_titles_each_recipe_by_its_question(client: Client) -> None:
+    finished_recipe([[1]] * 6, question="Released?")
+    finished_recipe([[1]] * 2, question="Withheld?")
+    open_recipe(question="Open?")
+    draft_recipe(question="Secret draft?")
+    page = client.get("/").content.decode()
+    for text in ("Released?", "Withheld?", "Open?", "nothing was released", "devices"):
+        assert text in page
+    assert "Secret draft?" not in page
+
+
+def test_overview_shows_drafts_to_analysts_only(client: Client) -> None:
+    draft_recipe(question="Secret draft?")
+    client.force_login(auditor())
+    assert "Secret draft?" not in client.get("/").content.decode()
+    client.force_login(analyst())
+    assert "Secret draft?" in client.get("/").content.decode()
+
+
+def test_overview_finds_recipes_by_words_by_identifier_and_by_status(client: Client) -> None:
+    crash = published_recipe(question="Did it crash?")
+    finished_recipe([[1]] * 6, question="Was it slow?")
+    for query, found, missed in [
+        ("q=DID it", "Did it crash?", "Was it slow?"),
+        (f"q={crash.identifier[:10].upper()}", "Did it crash?", "Was it slow?"),
+        ("status=closed", "Was it slow?", "Did it crash?"),
+        ("status=open", "Did it crash?", "Was it slow?"),
+    ]:
+        page = client.get(f"/?{query}").content.decode()
+        assert found in page
+        assert missed not in page
+
+
+def test_overview_pages_by_key_and_keeps_the_filters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("releases.views.PAGE_SIZE", 2)
+    for number in range(5):
+        published_recipe(question=f"Question {number}?")
+    seen: list[str] = []
+    address = "/?q=question&status=open"
+    while address:
+        context = client.get(address).context
+        seen += [card.recipe.question for card in context["cards"]]
+        assert "q=question" in (context["page"].older or "q=question")
+        address = f"/{context['page'].older}" if context["page"].older else ""
+    assert seen == [f"Question {number}?" for number in (4, 3, 2, 1, 0)]
+
+
+@pytest.mark.parametrize("query", ["before=-1", "before=x", f"before={'9' * 40}", "before=1.5"])
+def test_overview_refuses_a_page_that_no_link_led_to(client: Client, query: str) -> None:
+    assert client.get(f"/?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("query", ["q=%00", "q=%ff", "status=%00", f"q={'a' * 5000}", "status=nonsense"])
+def test_overview_bears_any_search_text(client: Client, query: str) -> None:
+    assert client.get(f"/?{query}").status_code == 200
+
+
+def test_overview_answers_htmx_with_the_cards_alone(client: Client) -> None:
+    published_recipe()
+    response = client.get("/", HTTP_HX_REQUEST="true")
+    assert "<html" not in response.content.decode()
+    assert "HX-Request" in response["Vary"]
+    restored = client.get("/", HTTP_HX_REQUEST="true", HTTP_HX_HISTORY_RESTORE_REQUEST="true")
+    assert "<html" in restored.content.decode()
+
+
+# The public page of a recipe
+
+
+def test_open_recipe_shows_everything_public_but_no_estimate(client: Client) -> None:
+    recipe = open_recipe([1] * 37, cohort_size=400)
+    page = page_of(client, recipe)
+    for text in (
+        recipe.question,
+        recipe.identifier,
+        "About 30 of 400",
+        "88 % sure",
+        "not computed",
+        "devices_sim join",
+    ):
+        assert text in page
+    assert "37" not in page.split("Timeline")[0].replace(str(recipe.identifier), "")
+    assert "Result</h2>" not in page
+    for entry in Entry.objects.filter(subject=recipe.identifier):
+        assert entry.entry_hash in page
+
+
+def test_public_log_does_not_say_who(client: Client) -> None:
+    user = analyst()
+    client.force_login(user)
+    recipe = draft_recipe()
+    client.post(reverse("recipe-publish", args=[recipe.pk]))
+    client.logout()
+    recipe.refresh_from_db()
+    page = page_of(client, recipe)
+    assert "Recipe published" in page
+    assert "ana" not in page.replace("analyst", "").split("Public log")[1].split("</ol>")[0]
+
+
+def test_released_recipe_shows_headline_table_and_provenance(client: Client) -> None:
+    page = page_of(client, finished_recipe([[1]] * 30 + [[0]] * 10))
+    release = Release.objects.get()
+    for text in (
+        "± ",
+        "95 % interval",
+        "66 % interval",
+        "Projection",
+        release.software,
+        "Download CSV",
+        "figure-data",
+    ):
+        assert text in page
+    assert "Truth (simulation only)" not in page
+
+
+def test_negative_estimate_is_shown_as_such_and_called_consistent_with_zero(client: Client) -> None:
+    page = page_of(client, finished_recipe([[0]] * 8))
+    assert Release.objects.get().values[0] < 0
+    headline = page.split('class="headline">')[1].split("</p>")[0]
+    assert headline.startswith("−")
+    assert headline.endswith("consistent with zero")
+
+
+def test_simulation_shows_its_truth_labelled_as_such(client: Client) -> None:
+    page = page_of(client, simulated_recipe({0: 40, 1: 20}))
+    assert "Simulation</span>" in page
+    assert "Truth (simulation only)" in page
+    assert "Real devices refuse simulations" in page
+
+
+def test_withheld_recipe_says_that_nothing_was_released_and_why(client: Client) -> None:
+    recipe = finished_recipe([[1]] * 3, cohort_size=5)
+    page = page_of(client, recipe)
+    assert "Closed below 5: nothing was released." in page
+    assert "fewer valid reports than the cohort size of 5" in page
+    assert client.get(reverse("result-csv", args=[recipe.identifier])).status_code == 404
+    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+    assert document["outcome"] == "withheld"
+    assert not {"reports", "values"} & set(document)
+
+
+def test_rejections_are_counted_exactly_only_after_the_end(client: Client) -> None:
+    recipe = finished_recipe([[1]] * 6 + [[7]] * 2)
+    page = page_of(client, recipe)
+    assert "Rejected: value out of range" in page
+    assert Release.objects.get().rejected == {"value_out_of_range": 2}
+
+
+def test_recipe_page_of_an_unknown_identifier_is_not_found(client: Client) -> None:
+    assert client.get(reverse("recipe", args=["0" * 64])).status_code == 404
+    assert client.get("/recipes/abc/").status_code == 404
+    assert "There is nothing here" in client.get("/recipes/abc/").content.decode()
+
+
+# Charts and files
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"statistic": "histogram", "k": 2}, {"statistic": "mean", "k": 2, "guarantee": "local"}]
+)
+def test_chart_tells_what_the_table_tells(changes: dict[str, Any]) -> None:
+    recipe = simulated_recipe({0: 20, 1: 20, 2: 20}, **changes)
+    release = recipe.release
+    figure = json.loads(json.dumps(release_figure(recipe, release, recipe.truth), allow_nan=False))
+    wide, narrow, dots, truth = figure["data"]
+    scalar = recipe.published.mechanism.scalar
+    value_axis, layout_axis = ("x", "xaxis") if scalar else ("y", "yaxis")
+    assert [trace["name"] for trace in figure["data"]] == [
+        "95 % interval",
+        "66 % interval",
+        "estimate",
+        "truth (simulation only)",
+    ]
+    assert dots[value_axis] == release.values
+    assert truth[value_axis] == recipe.truth.values
+    low, high = figure["layout"][layout_axis]["range"]
+    for position, (value, error) in enumerate(zip(release.values, release.standard_errors, strict=True)):
+        assert wide[value_axis][3 * position] == pytest.approx(value - 1.959964 * error)
+        assert narrow[value_axis][3 * position + 1] == pytest.approx(value + 0.954165 * error)
+        assert low <= wide[value_axis][3 * position] <= wide[value_axis][3 * position + 1] <= high
+    assert low <= 0 <= high
+
+
+def test_csv_holds_the_exact_values(client: Client) -> None:
+    recipe = simulated_recipe({0: 20, 1: 20, 2: 20}, statistic="histogram", k=2)
+    response = client.get(reverse("result-csv", args=[recipe.identifier]))
+    rows = list(csv.DictReader(io.StringIO(response.content.decode())))
+    assert [float(row["estimate"]) for row in rows] == recipe.release.values
+    assert [float(row["standard_error"]) for row in rows] == recipe.release.standard_errors
+    assert [float(row["truth_of_simulation"]) for row in rows] == recipe.truth.values
+    assert [row["label"] for row in rows] == list(recipe.published.mechanism.labels)
+
+
+def test_json_holds_the_recipe_and_the_exact_values(client: Client) -> None:
+    recipe = finished_recipe([[1]] * 6)
+    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+    assert document["recipe"] == recipe.published.document
+    assert document["values"] == recipe.release.values
+    assert document["guarantees"] == recipe.release.guarantees
+    assert "truth" not in document
+
+
+def test_files_of_an_open_recipe_are_not_found(client: Client) -> None:
+    recipe = open_recipe()
+    for name in ("result-csv", "result-json"):
+        assert client.get(reverse(name, args=[recipe.identifier])).status_code == 404
+
+
+# Progress
+
+
+def test_progress_that_is_shown_already_is_not_sent_again(client: Client) -> None:
+    recipe = open_recipe([1] * 37, cohort_size=400)
+    url = reverse("recipe-progress", args=[recipe.identifier])
+    assert client.get(url, {"shown": "open 30 0"}).status_code == 204
+    changed = client.get(url, {"shown": "open 20 0"})
+    assert "About 30 of 400" in changed.content.decode()
+    assert "shown=open%2030%200" in changed.content.decode()
+
+
+def test_progress_of_a_recipe_that_has_closed_reloads_the_page(client: Client) -> None:
+    recipe = finished_recipe([[1]] * 6)
+    response = client.get(reverse("recipe-progress", args=[recipe.identifier]), {"shown": "open 0 0"})
+    assert response["HX-Refresh"] == "true"
+
+
+# Closing
+
+
+def test_analyst_closes_a_recipe_after_a_warning(client: Client) -> None:
+    recipe = open_recipe([1] * 6)
+    client.force_login(analyst())
+    url = reverse("recipe-close", args=[recipe.identifier])
+    assert url in page_of(client, recipe)
+    assert "Closing is final" in client.get(url).content.decode()
+    recipe.refresh_from_db()
+    assert recipe.status == "published"
+    client.post(url)
+    recipe.refresh_from_db()
+    assert recipe.status == "closed"
+    assert Entry.objects.get(action=Action.RECIPE_CLOSED).actor == "ana"
+    assert "Nothing was changed" in client.post(url, follow=True).content.decode()
+
+
+def test_nobody_else_may_close_a_recipe(client: Client) -> None:
+    recipe = open_recipe()
+    url = reverse("recipe-close", args=[recipe.identifier])
+    assert client.post(url).status_code == 302
+    assert url not in page_of(client, recipe)
+    client.force_login(auditor())
+    assert client.post(url).status_code == 403
+    assert url not in page_of(client, recipe)
+    recipe.refresh_from_db()
+    assert recipe.status == "published"
+    assert Entry.objects.filter(action=Action.ACCESS_DENIED, actor="audrey").count() == 1
+
+
+# Admin
+
+
+def test_admin_shows_recipes_releases_and_entries_but_changes_none(client: Client) -> None:
+    recipe = finished_recipe([[1]] * 6)
+    client.force_login(User.objects.create_superuser("root", password="x"))
+    for model, pk in (
+        ("recipes/recipe", recipe.pk),
+        ("releases/release", recipe.release.pk),
+        ("audit/entry", Entry.objects.first().pk),
+    ):
+        assert client.get(f"/admin/{model}/").status_code == 200
+        assert client.get(f"/admin/{model}/{pk}/change/").status_code == 200
+        assert client.post(f"/admin/{model}/{pk}/change/", {}).status_code == 403
+        assert client.post(f"/admin/{model}/{pk}/delete/", {"post": "yes"}).status_code == 403
+        assert client.get(f"/admin/{model}/add/").status_code == 403
+
+
+# The frame
+
+
+def test_pages_load_nothing_from_elsewhere(client: Client) -> None:
+    recipe = simulated_recipe({0: 20, 1: 20})
+    response = client.get(reverse("recipe", args=[recipe.identifier]))
+    page = response.content.decode()
+    for attribute in ('src="http', 'src="//', 'href="//', '<link rel="stylesheet" href="http'):
+        assert attribute not in page
+    policy = response["Content-Security-Policy"]
+    assert "unsafe" not in policy
+    assert "nonce-" in policy

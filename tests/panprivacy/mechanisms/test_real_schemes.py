@@ -1,0 +1,32 @@
+"""The contract of mechanisms once more, on real ciphertexts."""
+
+import random
+
+import pytest
+
+from panprivacy.encryption import SCHEMES, generate_private_key
+from panprivacy.mechanisms.count_nonzero import CountNonzero
+from panprivacy.mechanisms.histogram import Histogram, HistogramParameters
+from panprivacy.mechanisms.mean import Mean, MeanParameters
+from panprivacy.parameters import Parameters
+from tests.panprivacy.mechanisms.contract import MechanismContract
+
+SHARED = {"steps": 4, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 50}
+
+
+class TestRealSchemes(MechanismContract):
+    @pytest.fixture(scope="class", params=["elgamal-secp256k1", "paillier-2048"])
+    def private_key(self, request):
+        return generate_private_key(request.param, random.Random(5))
+
+    @pytest.fixture(params=["count_nonzero", "histogram", "mean"])
+    def mechanism(self, request):
+        return {
+            "count_nonzero": lambda: CountNonzero(Parameters(**SHARED)),
+            "histogram": lambda: Histogram(HistogramParameters(**SHARED, k=2)),
+            "mean": lambda: Mean(MeanParameters(**SHARED, k=2, guarantee="local").calibrated()),
+        }[request.param]()
+
+    def test_every_registered_scheme_is_known_here(self):
+        # paillier-3072 is paillier-2048 with longer keys; its own contract suite runs in tests/panprivacy/encryption.
+        assert set(SCHEMES) == {"elgamal-secp256k1", "paillier-2048", "paillier-3072"}

@@ -1,0 +1,69 @@
+"""What pages show: accounts, and recipes brought to each of their states by the product's own operations."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+
+from aggregation.operations import chunk_process, chunks_plan
+from recipes.models import Recipe
+from recipes.operations import recipe_close
+from releases.operations import result_release, truth_record
+from reports.operations import reports_submit
+from tests.factories import published_recipe, report_of_count, report_of_values
+
+PASSWORD = "correct horse battery staple"
+
+
+def account(name: str, *groups: str, **flags: bool) -> User:
+    user = User.objects.create_user(name, password=PASSWORD, **flags)
+    user.groups.set(Group.objects.filter(name__in=groups))
+    return user
+
+
+def analyst() -> User:
+    return account("ana", "Analysts")
+
+
+def auditor() -> User:
+    return account("audrey", "Auditors")
+
+
+def open_recipe(counts: Iterable[int] = (), **changes: Any) -> Recipe:
+    """An open recipe to which devices with these counts of events have reported."""
+    recipe = published_recipe(**changes)
+    _submit(recipe, [report_of_count(recipe, count, seed=seed) for seed, count in enumerate(counts)])
+    return recipe
+
+
+def finished_recipe(values: Iterable[Iterable[int]], **changes: Any) -> Recipe:
+    """A recipe that is closed and released or withheld, from reports that encrypt `values`."""
+    recipe = published_recipe(**changes)
+    _submit(recipe, [report_of_values(recipe, row) for row in values])
+    return finish(recipe)
+
+
+def finish(recipe: Recipe) -> Recipe:
+    recipe = recipe_close(recipe=recipe, actor=None)
+    for chunk in chunks_plan(recipe=recipe):
+        chunk_process(chunk=chunk)
+    result_release(recipe=recipe)
+    return Recipe.objects.get(pk=recipe.pk)
+
+
+def simulated_recipe(devices_by_count: dict[int, int], **changes: Any) -> Recipe:
+    """A released simulation with its truth."""
+    counts = [count for count, devices in devices_by_count.items() for _ in range(devices)]
+    recipe = finish(open_recipe(counts, simulation=True, **changes))
+    truth = recipe.published.mechanism.truth(devices_by_count)
+    truth_record(recipe=recipe, values=truth, devices=len(counts), sampled=len(counts))
+    return recipe
+
+
+def _submit(recipe: Recipe, reports: list[dict[str, Any]]) -> None:
+    for start in range(0, len(reports), 1_000):
+        rejections = reports_submit(
+            recipe=recipe, reports=reports[start : start + 1_000], decode=lambda raw: raw
+        )
+        if rejections:
+            raise ValueError(f"a scene holds only good reports: {rejections[0].detail}")
