@@ -146,7 +146,7 @@ CACHES = {
     if LOCAL
     else {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": environment.text("PANAPP_CACHE_URL"),
+        "LOCATION": environment.text("PANAPP_CACHE_URL", environment.text("CELERY_BROKER_URL")),
     }
 }
 
