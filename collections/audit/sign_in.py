@@ -89,7 +89,9 @@ def record_flag_change(sender: object, instance: User, raw: bool, **_: object) -
     flags = ("is_active", "is_staff", "is_superuser")
     before = User.objects.filter(pk=instance.pk).values(*flags).first() if instance.pk else None
     old = before or {"is_active": True, "is_staff": False, "is_superuser": False}
-    changed = {flag: [old[flag], getattr(instance, flag)] for flag in flags if old[flag] != getattr(instance, flag)}
+    changed = {
+        flag: [old[flag], getattr(instance, flag)] for flag in flags if old[flag] != getattr(instance, flag)
+    }
     if changed:
         entry_append(
             action=Action.PERMISSION_CHANGED,
