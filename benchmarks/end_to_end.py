@@ -4,7 +4,7 @@ Run from the repository's root: `python -m benchmarks.end_to_end [--million]`. I
 
 - a collection of 100,000 lazy devices (count_nonzero, T = 30) through the REST API and one worker,
   as a ratio to the time of as many encryptions and decryptions alone, one core, before and after it;
-- the peak memory of each of its processes (VmHWM), and with `--million` how it grows with ten times the devices;
+- the peak memory of its processes (VmHWM), and with `--million` how it grows with ten times the devices;
 - how much faster two workers on two cores sum the same reports than one.
 
 Prints a table and writes `benchmarks/results/end_to_end.json`. Exits with 1 where a bar is missed.

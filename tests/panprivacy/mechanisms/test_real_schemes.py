@@ -34,5 +34,5 @@ class TestRealSchemes(MechanismContract):
         }[request.param]()
 
     def test_every_registered_scheme_is_known_here(self):
-        # paillier-3072 is paillier-2048 with longer keys; it has its own suite in tests/panprivacy/encryption.
+        # paillier-3072 is paillier-2048 with longer keys; its suite is in tests/panprivacy/encryption.
         assert set(SCHEMES) == {"elgamal-secp256k1", "paillier-2048", "paillier-3072"}
