@@ -75,24 +75,37 @@ class Parameters:
     """The public parameters that every statistic has. Values outside their range raise FieldError."""
 
     steps: int = described(
-        label="Steps", help="Number of time steps T a device takes before it reports.",
-        minimum=1, maximum=100_000,
+        label="Steps",
+        help="Number of time steps T a device takes before it reports.",
+        minimum=1,
+        maximum=100_000,
     )
     epsilon: float = described(
-        label="ε", help="Privacy parameter; which guarantee it states depends on the statistic.",
-        minimum=0, minimum_excluded=True, maximum=20,
+        label="ε",
+        help="Privacy parameter; which guarantee it states depends on the statistic.",
+        minimum=0,
+        minimum_excluded=True,
+        maximum=20,
     )
     delta: float = described(
-        label="δ", help="Probability with which a guarantee may fail.",
-        minimum=1e-30, maximum=0.1,
+        label="δ",
+        help="Probability with which a guarantee may fail.",
+        minimum=1e-30,
+        maximum=0.1,
     )
     cohort_size: int = described(
-        label="Cohort size", help="Number of accepted reports below which nothing is released.",
-        minimum=2, maximum=1_000_000_000,
+        label="Cohort size",
+        help="Number of accepted reports below which nothing is released.",
+        minimum=2,
+        maximum=1_000_000_000,
     )
     sampling_rate: float = described(
-        label="Sampling rate", help="Probability q with which a device takes part.",
-        minimum=0, minimum_excluded=True, maximum=1, default=1.0,
+        label="Sampling rate",
+        help="Probability q with which a device takes part.",
+        minimum=0,
+        minimum_excluded=True,
+        maximum=1,
+        default=1.0,
     )
 
     def __post_init__(self) -> None:
@@ -126,7 +139,8 @@ class Parameters:
                 raise FieldError(name, f"is not a parameter; allowed are {', '.join(fields)}")
         for name, field in fields.items():
             if name not in members and field.default is dataclasses.MISSING:
-                raise FieldError(name, f"is missing; it must be {description_of(field).allowed(kind_of(field))}")
+                allowed = description_of(field).allowed(kind_of(field))
+                raise FieldError(name, f"is missing; it must be {allowed}")
         return cls(**members)  # type: ignore[arg-type]  # __post_init__ checks every value
 
     def as_dict(self) -> dict[str, int | float | str]:

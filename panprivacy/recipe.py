@@ -108,7 +108,7 @@ class RecipeDraft:
             duration = timedelta(seconds=self.parameters.steps * self.step_seconds)
             closes_at = self.closes_at or opens_at + duration + GRACE
         except OverflowError:
-            raise FieldError("step_seconds", "times the number of steps must stay below 1,000 years") from None
+            raise FieldError("step_seconds", "times the steps must end before the year 9999") from None
         if self.opens_at and self.closes_at and closes_at <= opens_at:
             raise FieldError("closes_at", "must be later than opens_at")
         return opens_at, closes_at

@@ -25,11 +25,14 @@ by a factor of at most 1 + 10⁻⁶.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+
+# SciPy loads its parts when they are first used; importing them here would cost every process,
+# devices and web servers included, a third of a second.
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import erfcx
 
 SMALLEST_EPSILON = 1e-9
 """Below this ε, `smallest_scale` refuses: rounding would dominate the result."""
@@ -69,6 +72,7 @@ def delta_of(n: int, scale: float, value_range: int, epsilon: float) -> float:
     return _noise(n, scale).delta(value_range, epsilon)
 
 
+@lru_cache(maxsize=1024)  # pages ask for the same few numbers again and again
 def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
     """The smallest ε at which the sum is (ε, δ)-private, by inverting `delta_of`.
 
@@ -98,6 +102,7 @@ def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
     return high
 
 
+@lru_cache(maxsize=1024)  # pages ask for the same few numbers again and again
 def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> float:
     """The smallest s from which on the sum is (ε, δ)-private at every larger s.
 
@@ -135,7 +140,7 @@ def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> fl
         low = high - math.log(1.01)
         while excess(low) <= 0:
             low, high = low - math.log(1.01), low
-    root = float(brentq(excess, low, high, xtol=1e-9, rtol=1e-12))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=1e-9, rtol=1e-12))
     while excess(root) > 0:
         root += 1e-9
     return math.exp(root)
@@ -154,7 +159,7 @@ def _scale_of_deviation(n: int, deviation: float) -> float:
     if target >= _WIDE**2:
         return math.sqrt(target)
     # One summand's variance is at least Pr[±1], and e^{-1/(2s²)} is below 1e-170 at s = 0.036.
-    return float(brentq(lambda scale: variance(scale) - target, 0.036, 2 * _WIDE, xtol=1e-6))
+    return float(scipy.optimize.brentq(lambda scale: variance(scale) - target, 0.036, 2 * _WIDE, xtol=1e-6))
 
 
 # The noise, in one of two forms -------------------------------------------------
@@ -202,7 +207,8 @@ class _Wide:
             j = np.arange(math.ceil(length) + 1, dtype=float)
             return float(np.exp(-(2 * a * j + j**2) / (2 * sigma_squared)).sum())
         # Euler and Maclaurin; the next term is below 1e-13 of the first under the condition above.
-        integral = self.sigma * math.sqrt(math.pi / 2) * float(erfcx(a / self.sigma / math.sqrt(2)))
+        tail = float(scipy.special.erfcx(a / self.sigma / math.sqrt(2)))
+        integral = self.sigma * math.sqrt(math.pi / 2) * tail
         return integral + 0.5 + rate / 12 + (3 * rate / sigma_squared - rate**3) / 720
 
 

@@ -1,5 +1,7 @@
 """compose.yaml, Dockerfile and requirements, as far as they can be checked without building."""
 
+import ast
+import importlib
 import importlib.metadata
 import importlib.util
 import re
@@ -125,6 +127,39 @@ def test_nothing_that_a_requirement_needs_is_left_unpinned() -> None:
             if wanted and canonical(needed.name) not in pinned:
                 missing.add(f"{needed} (for {requirement.name})")
     assert not missing
+
+
+@pytest.mark.parametrize(
+    ("folders", "files"),
+    [
+        (("panprivacy", "devices_sim", "collections", "panapp"), REQUIREMENTS[:1]),
+        (("tests", "benchmarks"), REQUIREMENTS),
+    ],
+)
+def test_every_import_of_a_package_is_a_pinned_requirement(
+    folders: tuple[str, ...], files: tuple[str, ...]
+) -> None:
+    pinned = {canonical(Requirement(line).name) for file in files for line in requirement_lines(file)}
+    distributions = importlib.metadata.packages_distributions()
+    unpinned = {
+        f"{module} (in {source.relative_to(ROOT)})"
+        for folder in folders
+        for source in (ROOT / folder).rglob("*.py")
+        for module in imported_modules(source)
+        if module in distributions and not pinned & set(map(canonical, distributions[module]))
+    }
+    assert not unpinned
+
+
+def imported_modules(source: Path) -> set[str]:
+    """Top-level names of everything that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
+    return found
 
 
 def canonical(name: str) -> str:

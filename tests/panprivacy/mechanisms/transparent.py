@@ -82,6 +82,9 @@ class TransparentPublicKey(PublicKey):
             int.from_bytes(encoded[:8], "big", signed=True), int.from_bytes(encoded[8:16], "big")
         )
 
+    def with_tables(self) -> Self:
+        return self
+
     def to_json(self) -> dict[str, str]:
         return {"scheme": self.scheme}
 
