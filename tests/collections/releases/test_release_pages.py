@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.template import loader
 from django.test import Client
 from django.urls import reverse
 
@@ -322,3 +323,10 @@ def test_pages_load_nothing_from_elsewhere(client: Client) -> None:
     policy = response["Content-Security-Policy"]
     assert "unsafe" not in policy
     assert "nonce-" in policy
+
+
+def test_page_of_a_fault_can_be_shown_when_nothing_else_works() -> None:
+    # Django renders it without a request, a session or any variable.
+    page = loader.get_template("500.html").render()
+    assert "Something went wrong on our side" in page
+    assert reverse("sign-in") in page
