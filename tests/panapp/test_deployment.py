@@ -172,8 +172,7 @@ def canonical(name: str) -> str:
 def test_celery_command_finds_the_settings_and_every_task_by_itself() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     script = (
-        "from panapp import celery_application as app; "
-        "app.loader.import_default_modules(); print(*app.tasks)"
+        "from panapp import celery_application as app; app.loader.import_default_modules(); print(*app.tasks)"
     )
     found = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
