@@ -7,8 +7,9 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
-    import panapp  # noqa: F401  # puts collections/ on the import path before Django looks for apps
     from django.core.management import execute_from_command_line
+
+    import panapp  # noqa: F401  # puts collections/ on the import path before Django looks for apps
 
     execute_from_command_line(sys.argv)
 

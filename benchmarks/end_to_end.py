@@ -4,7 +4,7 @@ Run from the repository's root: `python -m benchmarks.end_to_end [--million]`. I
 
 - a collection of 100,000 lazy devices (count_nonzero, T = 30) through the REST API and one worker,
   as a ratio to the time of as many encryptions and decryptions alone, one core, before and after it;
-- the peak memory of every process of it (VmHWM), and with `--million` how it grows with ten times the devices;
+- the peak memory of its processes (VmHWM), and with `--million` how it grows with ten times the devices;
 - how much faster two workers on two cores sum the same reports than one.
 
 Prints a table and writes `benchmarks/results/end_to_end.json`. Exits with 1 where a bar is missed.
@@ -130,7 +130,13 @@ def record_peaks(pid: int, peaks: dict[str, float]) -> None:
 
 def role(command: list[str]) -> str:
     line = " ".join(command)
-    names = {"granian": "web", " worker": "worker", " beat": "beat", "valkey": "broker", "spawn_main": "devices"}
+    names = {
+        "granian": "web",
+        " worker": "worker",
+        " beat": "beat",
+        "valkey": "broker",
+        "spawn_main": "devices",
+    }
     return next((name for part, name in names.items() if part in line), "collect")
 
 
@@ -138,7 +144,9 @@ def summing_rate(workers: int, directory: Path, chunks: int = 50) -> float:
     """Chunks per second that so many workers sum, from the first to the last commit."""
     environment = {"PANAPP_DATA_DIR": str(directory / f"workers-{workers}")}
     script = [sys.executable, "-m", "benchmarks.summing", str(workers), str(chunks)]
-    variables = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "CELERY_BROKER_URL"}}
+    variables = {
+        name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "CELERY_BROKER_URL"}
+    }
     done = subprocess.run(
         script, cwd=ROOT, env={**variables, **environment}, check=True, capture_output=True, text=True
     )
@@ -146,8 +154,12 @@ def summing_rate(workers: int, directory: Path, chunks: int = 50) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--million", action="store_true", help="also collect from 1,000,000 devices (minutes)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--million", action="store_true", help="also collect from 1,000,000 devices (minutes)"
+    )
     arguments = parser.parse_args()
     results: dict[str, Any] = {}
     bars: list[tuple[str, float, str, bool]] = []
@@ -157,22 +169,33 @@ def main() -> int:
         run = collect(DEVICES, directory)
         bare = (before + bare_seconds(DEVICES)) / 2
         ratio = run.seconds / bare
-        bars.append((f"collect of {DEVICES:,} ÷ bare", ratio, f"≤ {MOST_TIMES_BARE}", ratio <= MOST_TIMES_BARE))
+        bars.append(
+            (f"collect of {DEVICES:,} ÷ bare", ratio, f"≤ {MOST_TIMES_BARE}", ratio <= MOST_TIMES_BARE)
+        )
         peak = max(run.peaks.values())
         bars.append(("largest process, MB", peak, f"≤ {MOST_MEGABYTES}", peak <= MOST_MEGABYTES))
         results |= {"bare_seconds": bare, "collect_seconds": run.seconds, "seconds": run.answer["seconds"]}
         results["peak_megabytes"] = run.peaks
-        print(f"bare encryptions and decryptions: {bare:.1f} s; collect: {run.seconds:.1f} s {run.answer['seconds']}")
-        print("peak memory, MB: " + ", ".join(f"{name} {peak:.0f}" for name, peak in sorted(run.peaks.items())))
+        print(
+            f"bare encryptions and decryptions: {bare:.1f} s; "
+            f"collect: {run.seconds:.1f} s {run.answer['seconds']}"
+        )
+        print(
+            "peak memory, MB: " + ", ".join(f"{name} {peak:.0f}" for name, peak in sorted(run.peaks.items()))
+        )
         if arguments.million:
             million = collect(10 * DEVICES, directory)
             peak = max(million.peaks.values())
             growth = max(million.peaks[name] / run.peaks[name] for name in run.peaks if name in million.peaks)
             bars.append(("largest process at 10×, MB", peak, f"≤ {MOST_MEGABYTES}", peak <= MOST_MEGABYTES))
-            bars.append(("largest growth of a process at 10×", growth, f"≤ {MOST_GROWTH}", growth <= MOST_GROWTH))
+            bars.append(
+                ("largest growth of a process at 10×", growth, f"≤ {MOST_GROWTH}", growth <= MOST_GROWTH)
+            )
             results |= {"million_seconds": million.seconds, "million_peak_megabytes": million.peaks}
-            print(f"ten times the devices: {million.seconds:.1f} s; peak memory, MB: "
-                  + ", ".join(f"{name} {peak:.0f}" for name, peak in sorted(million.peaks.items())))
+            print(
+                f"ten times the devices: {million.seconds:.1f} s; peak memory, MB: "
+                + ", ".join(f"{name} {peak:.0f}" for name, peak in sorted(million.peaks.items()))
+            )
         # One, two, one: a drift of the machine's speed falls on both sides.
         rates = [summing_rate(workers, directory / str(turn)) for turn, workers in enumerate((1, 2, 1))]
         speed_up = rates[1] / ((rates[0] + rates[2]) / 2)
@@ -181,7 +204,9 @@ def main() -> int:
     print()
     for label, value, bar, met in bars:
         print(f"{label:38}{value:>10.2f}   {bar:8}{'met' if met else 'MISSED'}")
-    results["bars"] = [{"name": label, "measured": value, "bar": bar, "met": met} for label, value, bar, met in bars]
+    results["bars"] = [
+        {"name": label, "measured": value, "bar": bar, "met": met} for label, value, bar, met in bars
+    ]
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return 0 if all(met for *_, met in bars) else 1

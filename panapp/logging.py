@@ -29,6 +29,8 @@ LOGGING = {
         "releases": {"level": "INFO"},
         # Says at every orderly shutdown that the queue outlives its last worker.
         "kombu.transport.virtual.base": {"level": "ERROR"},
+        # Every failed attempt; the audit log has them, without the address.
+        "axes": {"level": "ERROR"},
         # Names of paths that were not found, hosts that were wrong: what strangers typed.
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "ERROR"},

@@ -130,14 +130,25 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "overview"
+# Counts of failures live in the cache and end with it: no address or user agent is stored.
+AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
 AXES_RESET_ON_SUCCESS = True
-AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
+
+# Shared by all web processes; a local installation has just one.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    if LOCAL
+    else {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": environment.text("PANAPP_CACHE_URL", environment.text("CELERY_BROKER_URL")),
+    }
+}
 
 # Security ----------------------------------------------------------------------
 
@@ -244,4 +255,5 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "POSTPROCESSING_HOOKS": ["reports.openapi.add_report_paths", "recipes.openapi.add_problem_responses"],
 }
-SILENCED_SYSTEM_CHECKS: list[str] = []
+# A local installation has one web process, so that its counts of failures need not be shared.
+SILENCED_SYSTEM_CHECKS = ["axes.W001"] if LOCAL else []

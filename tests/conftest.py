@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.apps import apps
+from django.core.cache import cache
 from django.db import connection
 from django.test import TransactionTestCase
 
@@ -28,14 +29,19 @@ def _guards() -> list:
 
 def _empty_database() -> None:
     """Undo what a test with real transactions left; the guards refuse it, so they step aside."""
-    from audit.models import Head
     from django.contrib.auth.models import User
+
+    from audit.models import Head
 
     tables = [
         model._meta.db_table
         for model in apps.get_models()
         if model._meta.app_label not in KEPT_APPS and model is not Head and model._meta.managed
-    ] + [User.groups.through._meta.db_table, User.user_permissions.through._meta.db_table, User._meta.db_table]
+    ] + [
+        User.groups.through._meta.db_table,
+        User.user_permissions.through._meta.db_table,
+        User._meta.db_table,
+    ]
     with connection.cursor() as cursor:
         for guard in _guards():
             for statement in guard.remove_statements(connection.vendor):
@@ -60,3 +66,10 @@ def _append_only_tables_can_be_emptied() -> Iterator[None]:
     TransactionTestCase._fixture_teardown = lambda self: _empty_database()
     yield
     TransactionTestCase._fixture_teardown = original
+
+
+@pytest.fixture(autouse=True)
+def _no_sign_in_is_remembered() -> Iterator[None]:
+    """Counts of failed sign-ins live in the cache, which no transaction rolls back."""
+    yield
+    cache.clear()

@@ -6,10 +6,9 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
+from panprivacy.encryption.interface import Ciphertext
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save, recipe_publish
-
-from panprivacy.encryption.interface import Ciphertext
 
 
 def recipe_members(**changes: Any) -> dict[str, Any]:

@@ -27,11 +27,19 @@ def test_readme_command_runs(command: str, tmp_path: Path) -> None:
     environment.pop("DATABASE_URL", None)
     arguments = command.split()[1:]
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text()))))
+@pytest.mark.parametrize(
+    "link", sorted(set(re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text())))
+)
 def test_readme_link_leads_somewhere(link: str) -> None:
     assert (ROOT / link).exists()

@@ -16,11 +16,11 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+
+from aggregation.models import Chunk, SubAggregate
 from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
 from panprivacy.mechanisms.interface import InvalidReportError
 from panprivacy.recipe import Recipe as PublishedRecipe
-
-from aggregation.models import Chunk, SubAggregate
 from recipes.models import Recipe
 from recipes.operations import recipe_private_key
 from reports.models import StoredReports

@@ -42,7 +42,8 @@ class Guard:
         function = f"{self.table}_{self.name}_refuse"
         return [
             f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN RAISE EXCEPTION '{self.message}' USING ERRCODE = 'integrity_constraint_violation'; END $$",
+            f"$$ BEGIN RAISE EXCEPTION '{self.message}' "
+            "USING ERRCODE = 'integrity_constraint_violation'; END $$",
             *(
                 f"CREATE TRIGGER {self.table}_{self.name}_{event} BEFORE {event.upper()} ON {self.table} "
                 f"FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION {function}()"

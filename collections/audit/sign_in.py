@@ -3,6 +3,7 @@
 from typing import Any
 
 from axes.signals import user_locked_out
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser, Group, User
 from django.contrib.auth.signals import user_login_failed
@@ -32,9 +33,12 @@ def record_failed_sign_in(
 
 
 @receiver(user_locked_out)
-def record_lock(sender: object, username: str | None = None, **_: object) -> None:
-    """One entry when an account is locked for a while."""
-    entry_append(action=Action.SIGN_IN_LOCKED, subject=_account(username), actor=None, details={})
+def record_lock(
+    sender: object, request: HttpRequest | None = None, username: str | None = None, **_: object
+) -> None:
+    """One entry when an account is locked for a while; the signal comes at every attempt from then on."""
+    if getattr(request, "axes_failures_since_start", None) == settings.AXES_FAILURE_LIMIT:
+        entry_append(action=Action.SIGN_IN_LOCKED, subject=_account(username), actor=None, details={})
 
 
 @receiver(m2m_changed, sender=User.groups.through)
@@ -85,7 +89,9 @@ def record_flag_change(sender: object, instance: User, raw: bool, **_: object) -
     flags = ("is_active", "is_staff", "is_superuser")
     before = User.objects.filter(pk=instance.pk).values(*flags).first() if instance.pk else None
     old = before or {"is_active": True, "is_staff": False, "is_superuser": False}
-    changed = {flag: [old[flag], getattr(instance, flag)] for flag in flags if old[flag] != getattr(instance, flag)}
+    changed = {
+        flag: [old[flag], getattr(instance, flag)] for flag in flags if old[flag] != getattr(instance, flag)
+    }
     if changed:
         entry_append(
             action=Action.PERMISSION_CHANGED,

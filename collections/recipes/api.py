@@ -65,7 +65,9 @@ class RecipeListView(APIView):
         operation_id="recipes_list",
         parameters=[
             OpenApiParameter("status", enum=STATUSES, default="all"),
-            OpenApiParameter("search", description="Words of name or question, or the start of an identifier."),
+            OpenApiParameter(
+                "search", description="Words of name or question, or the start of an identifier."
+            ),
             OpenApiParameter("cursor", int, description="Taken from the `next` of the page before."),
         ],
     )

@@ -26,7 +26,8 @@ _COLUMNS = (
 
 def _differs(column: str) -> str:
     # Compared as text: PostgreSQL's json columns have no equality of their own.
-    return f"(CAST(OLD.{column} AS TEXT) <> CAST(NEW.{column} AS TEXT) OR (OLD.{column} IS NULL) <> (NEW.{column} IS NULL))"
+    old, new = f"OLD.{column}", f"NEW.{column}"
+    return f"(CAST({old} AS TEXT) <> CAST({new} AS TEXT) OR ({old} IS NULL) <> ({new} IS NULL))"
 
 
 PUBLISHED = Guard(

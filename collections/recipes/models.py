@@ -18,9 +18,10 @@ class Recipe(models.Model):
         CLOSED = "closed", "Closed"
 
     status = models.CharField(max_length=10, choices=Status, default=Status.DRAFT)
-    identifier = models.CharField(
+    # A draft has none, and under UNIQUE only NULLs differ from each other.
+    identifier = models.CharField(  # noqa: DJ001
         max_length=64,
-        null=True,  # noqa: DJ001  # a draft has none, and NULLs are not equal under UNIQUE
+        null=True,
         unique=True,
         editable=False,
         help_text="SHA-256 of the canonical document.",

@@ -47,10 +47,7 @@ def recipe_draft_save(
         RecipeStateError: the recipe has been published.
     """
     draft = RecipeDraft.from_mapping(members)
-    if recipe is None:
-        recipe = Recipe(created_by=actor)
-    else:
-        recipe = _locked(recipe, Recipe.Status.DRAFT)
+    recipe = Recipe(created_by=actor) if recipe is None else _locked(recipe, Recipe.Status.DRAFT)
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
     recipe.cohort_size = draft.parameters.cohort_size
     recipe.draft = draft.as_dict()
@@ -143,7 +140,7 @@ def _locked(recipe: Recipe, required: Recipe.Status) -> Recipe:
     if locked is None:
         raise RecipeStateError("the recipe does not exist any more")
     if locked.status != required:
-        raise RecipeStateError(f"the recipe is {locked.get_status_display().lower()}, not {required.label.lower()}")
+        raise RecipeStateError(
+            f"the recipe is {locked.get_status_display().lower()}, not {required.label.lower()}"
+        )
     return locked
-
-

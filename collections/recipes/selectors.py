@@ -37,4 +37,8 @@ def recipe_accepts_reports(recipe: Recipe, now: datetime) -> bool:
         return False
     if recipe.simulation:
         return True
-    return recipe.opens_at is not None and recipe.closes_at is not None and recipe.opens_at <= now < recipe.closes_at
+    return (
+        recipe.opens_at is not None
+        and recipe.closes_at is not None
+        and recipe.opens_at <= now < recipe.closes_at
+    )

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgpack
+
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.recipe import Recipe
-
 from recipes.problems import Problem, malformed_body
 
 NONCE_BYTES = 16
@@ -70,7 +70,11 @@ def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> t
 
 def read_batch(content: object) -> list[object]:
     """The reports of a batch, unread. Raises Problem where the batch itself is malformed."""
-    if not isinstance(content, dict) or set(content) != {"reports"} or not isinstance(content["reports"], list):
+    if (
+        not isinstance(content, dict)
+        or set(content) != {"reports"}
+        or not isinstance(content["reports"], list)
+    ):
         raise malformed_body('The body must be an object with one member, "reports": a list.')
     reports: list[object] = content["reports"]
     if not 1 <= len(reports) <= BATCH_REPORTS:

@@ -14,4 +14,6 @@ def pending_reports(recipe: Recipe) -> int:
 
 def rejections_by_reason(recipe: Recipe) -> dict[str, int]:
     """Reason → number of rejected reports."""
-    return dict(RejectionCount.objects.filter(recipe=recipe).order_by("reason").values_list("reason", "count"))
+    return dict(
+        RejectionCount.objects.filter(recipe=recipe).order_by("reason").values_list("reason", "count")
+    )

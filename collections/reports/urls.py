@@ -4,5 +4,7 @@ from reports.views import ReportBatchView, ReportView
 
 urlpatterns = [
     path("recipes/<identifier:identifier>/reports/", ReportView.as_view(), name="api-report"),
-    path("recipes/<identifier:identifier>/reports/batch/", ReportBatchView.as_view(), name="api-report-batch"),
+    path(
+        "recipes/<identifier:identifier>/reports/batch/", ReportBatchView.as_view(), name="api-report-batch"
+    ),
 ]

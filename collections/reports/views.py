@@ -38,7 +38,9 @@ class _ReportsView(View):
         try:
             body = request.body
         except RequestDataTooBig:
-            raise Problem("body-too-large", "The body is too large", 413, "A body is at most 16 MiB.") from None
+            raise Problem(
+                "body-too-large", "The body is too large", 413, "A body is at most 16 MiB."
+            ) from None
         except OSError:
             raise malformed_body("The body ended early.") from None
         content, decode = decode_body(body, request.content_type or "", accepted=self.media_types)

@@ -42,6 +42,7 @@ for (const element of document.querySelectorAll(".chart")) {
     const { data, layout } = coloured(figure);
     return Plotly.react(element, data, layout, CONFIG);
   };
+  element.replaceChildren();
   draw();
   dark.addEventListener("change", draw);
 }

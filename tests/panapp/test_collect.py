@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recipes.models import Recipe
 
+from recipes.models import Recipe
 from tests.factories import recipe_members
 from tests.processes import database_url
 

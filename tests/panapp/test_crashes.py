@@ -4,13 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
+
 from aggregation.models import Chunk
+from devices_sim.transport import HttpTransport, WireReport
+from panapp.services import wait_until
 from recipes.operations import recipe_close
 from releases.models import Release
 from reports.operations import reports_submit
-
-from devices_sim.transport import HttpTransport, WireReport
-from panapp.services import wait_until
 from tests.factories import fresh_nonce, published_recipe, report_of_values
 from tests.processes import services_on_test_database
 

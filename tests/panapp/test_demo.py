@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from releases.models import Release, SimulatedTruth
 
 from panapp.management.commands.demo import reset_account
+from releases.models import Release, SimulatedTruth
 from tests.processes import database_url
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,9 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice() -> None:
     for statistic, release in releases.items():
         # Eight values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
         # sums of thousands of bounded terms, so normal tails are a fair guide): 1e-9 in all.
-        for value, error, truth in zip(release.values, release.standard_errors, truths[statistic].values, strict=True):
+        for value, error, truth in zip(
+            release.values, release.standard_errors, truths[statistic].values, strict=True
+        ):
             assert abs(value - truth) < 6.5 * error
 
 

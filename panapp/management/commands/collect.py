@@ -35,8 +35,12 @@ class Command(BaseCommand):
             "--events", type=Path, required=True, help="CSV with the header device,step,events"
         )
         parser.add_argument("--seed", type=int, help="repeat the devices' random choices (simulation only)")
-        parser.add_argument("--eager", action="store_true", help="let devices take every step, as real ones do")
-        parser.add_argument("--json", action="store_true", help="print the object on one line, and no progress")
+        parser.add_argument(
+            "--eager", action="store_true", help="let devices take every step, as real ones do"
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="print the object on one line, and no progress"
+        )
         parser.add_argument("--workers", type=int, default=1, help="worker processes (default 1)")
         parser.add_argument(
             "--processes", type=int, default=os.cpu_count() or 1, help="processes that run devices"
@@ -48,7 +52,9 @@ class Command(BaseCommand):
         except FieldError as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         except OSError as error:
-            raise CommandError(f"{error.filename or 'file'}: {error.strerror}", returncode=INPUT_ERROR) from None
+            raise CommandError(
+                f"{error.filename or 'file'}: {error.strerror}", returncode=INPUT_ERROR
+            ) from None
         except (FleetError, ServiceError, CollectionStalledError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(result, indent=None if options["json"] else 2, ensure_ascii=False))

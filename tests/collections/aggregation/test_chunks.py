@@ -3,17 +3,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
+
 from aggregation import operations
 from aggregation.models import Chunk, SubAggregate
 from aggregation.operations import MINIMUM_CHUNK, chunk_process, chunks_plan, chunks_resend
 from aggregation.selectors import progress_of, sum_of
-from django.utils import timezone
 from recipes.models import Recipe
 from recipes.operations import recipe_close
 from reports.models import StoredReports
 from reports.operations import reports_submit
 from reports.selectors import rejections_by_reason
-
 from tests.factories import published_recipe, report_of_values
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,10 @@ pytestmark = pytest.mark.django_db
 
 def submit(recipe: Recipe, *values: int) -> None:
     for value in values:
-        assert reports_submit(recipe=recipe, reports=[report_of_values(recipe, [value])], decode=lambda raw: raw) == []
+        assert (
+            reports_submit(recipe=recipe, reports=[report_of_values(recipe, [value])], decode=lambda raw: raw)
+            == []
+        )
 
 
 def plan_all(recipe: Recipe) -> list[uuid.UUID]:
@@ -68,7 +71,9 @@ def test_process_by_two_workers_at_once_counts_once(monkeypatch: pytest.MonkeyPa
     assert sum_of(recipe) == ((2,), 2)
 
 
-def test_process_that_dies_before_its_commit_leaves_everything_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_dies_before_its_commit_leaves_everything_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     recipe = published_recipe()
     submit(recipe, 1, 0, 1)
     (chunk,) = plan_all(recipe)

@@ -1,13 +1,14 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, User
+from django.db import DatabaseError, connection, transaction
+from django.test import Client
+
 from audit.models import Action, Entry
 from audit.operations import entry_append, hash_of
 from audit.selectors import BrokenChainError, chain_verify, entries_of_recipe, entries_search
 from audit.sign_in import UNKNOWN_ACCOUNT
-from django.contrib.auth.models import Group, User
-from django.db import DatabaseError, connection, transaction
-from django.test import Client
 
 pytestmark = pytest.mark.django_db
 
@@ -30,14 +31,22 @@ def test_append_chains_each_entry_to_the_one_before() -> None:
 @pytest.mark.parametrize("statement", ["UPDATE audit_entry SET subject = 'x'", "DELETE FROM audit_entry"])
 def test_database_refuses_to_change_or_delete_an_entry(statement: str) -> None:
     append()
-    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
+    with (
+        pytest.raises(DatabaseError, match="append-only"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         cursor.execute(statement)
 
 
 def test_database_refuses_to_truncate_the_log() -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no TRUNCATE; its DELETE is tested above")
-    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
+    with (
+        pytest.raises(DatabaseError, match="append-only"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         cursor.execute("TRUNCATE audit_entry")
 
 
@@ -69,13 +78,13 @@ def test_public_log_of_a_recipe_leaves_out_what_is_not_public() -> None:
 
 def test_failed_sign_in_is_logged_without_what_was_typed() -> None:
     User.objects.create_user("mary", password="correct horse")
-    Entry_count = Entry.objects.count()
+    entries_before = Entry.objects.count()
     client = Client()
     for username in ("mary", "my-secret-password"):
         client.post("/sign-in/", {"username": username, "password": "wrong"})
     entries = list(Entry.objects.filter(action=Action.SIGN_IN_FAILED).order_by("index"))
     assert [entry.subject for entry in entries] == ["mary", UNKNOWN_ACCOUNT]
-    assert Entry.objects.count() == Entry_count + 2
+    assert Entry.objects.count() == entries_before + 2
     assert "secret-password" not in str([(e.subject, e.actor, e.details) for e in entries])
 
 

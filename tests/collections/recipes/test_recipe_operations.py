@@ -4,10 +4,15 @@ from datetime import timedelta
 
 import pytest
 import rfc8785
-from audit.models import Action, Entry
 from cryptography.exceptions import InvalidSignature
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
+
+from audit.models import Action, Entry
+from panprivacy.encryption.sealing import SealBrokenError
+from panprivacy.errors import FieldError
+from panprivacy.recipe import SIGNATURE_CONTEXT, RecipeVerificationError
+from panprivacy.recipe import Recipe as PublishedRecipe
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import (
     RecipeStateError,
@@ -18,10 +23,6 @@ from recipes.operations import (
     recipe_publish,
     verification_key,
 )
-
-from panprivacy.encryption.sealing import SealBrokenError
-from panprivacy.errors import FieldError
-from panprivacy.recipe import SIGNATURE_CONTEXT, Recipe as PublishedRecipe, RecipeVerificationError
 from tests.factories import draft_recipe, published_recipe, recipe_members
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +55,11 @@ def test_publish_makes_the_identifier_the_hash_of_every_public_parameter() -> No
 
 @pytest.mark.parametrize(
     ("statistic", "extra"),
-    [("histogram", {"k": 3}), ("mean", {"k": 3, "guarantee": "local"}), ("mean", {"k": 3, "guarantee": "aggregator"})],
+    [
+        ("histogram", {"k": 3}),
+        ("mean", {"k": 3, "guarantee": "local"}),
+        ("mean", {"k": 3, "guarantee": "aggregator"}),
+    ],
 )
 def test_publish_of_every_statistic_keeps_its_parameters(statistic: str, extra: dict[str, object]) -> None:
     recipe = published_recipe(statistic=statistic, cohort_size=100, **extra)
@@ -68,13 +73,17 @@ def test_publish_signs_the_document_with_the_servers_key() -> None:
     message = SIGNATURE_CONTEXT + recipe.document.encode()
     verification_key().verify(bytes(recipe.signature), message)
     with pytest.raises(InvalidSignature):
-        verification_key().verify(bytes(recipe.signature), message.replace(b'"cohort_size":5', b'"cohort_size":1'))
+        verification_key().verify(
+            bytes(recipe.signature), message.replace(b'"cohort_size":5', b'"cohort_size":1')
+        )
 
 
 def test_verified_recipe_refuses_a_changed_document_under_the_old_identifier() -> None:
     recipe = published_recipe()
     document = json.loads(recipe.document)
-    good = PublishedRecipe.verified(document, str(recipe.identifier), bytes(recipe.signature), verification_key())
+    good = PublishedRecipe.verified(
+        document, str(recipe.identifier), bytes(recipe.signature), verification_key()
+    )
     assert good.canonical == recipe.document.encode()
     with pytest.raises(RecipeVerificationError, match="identifier"):
         PublishedRecipe.verified(
@@ -96,7 +105,9 @@ def test_publish_writes_its_audit_entry_in_the_same_transaction() -> None:
         raise ZeroDivisionError
     assert not Entry.objects.exists()
     recipe = published_recipe()
-    assert [entry.action for entry in Entry.objects.filter(subject=recipe.identifier)] == [Action.RECIPE_PUBLISHED]
+    assert [entry.action for entry in Entry.objects.filter(subject=recipe.identifier)] == [
+        Action.RECIPE_PUBLISHED
+    ]
 
 
 def test_private_key_at_rest_is_sealed_for_its_recipe_alone() -> None:

@@ -1,11 +1,12 @@
 from typing import Any
 
 import pytest
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+
 from aggregation.models import SubAggregate
 from aggregation.operations import chunk_process, chunks_plan
 from audit.models import Action, Entry
-from django.db import DatabaseError, connection, transaction
-from django.utils import timezone
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import RecipeStateError, recipe_close
 from releases import operations
@@ -14,7 +15,6 @@ from releases.operations import collections_advance, result_release, truth_recor
 from releases.selectors import interval_of
 from reports.models import ReportNonce, StoredReports
 from reports.operations import reports_submit
-
 from tests.factories import published_recipe, report_of_values
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,9 @@ def test_release_debiases_the_sum_as_the_mechanism_does() -> None:
     assert tuple(release.values) == pytest.approx(expected.values)
     assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors)
     interval = interval_of(release)
-    assert interval.high[0] - interval.low[0] == pytest.approx(2 * 1.959964 * expected.standard_errors[0], rel=1e-6)
+    assert interval.high[0] - interval.low[0] == pytest.approx(
+        2 * 1.959964 * expected.standard_errors[0], rel=1e-6
+    )
 
 
 def test_nothing_is_released_below_the_cohort_size() -> None:
@@ -90,7 +92,9 @@ def test_release_happens_once_and_is_in_the_log() -> None:
     recipe = collected(1, 1, 1, 1, 1)
     assert result_release(recipe=recipe) is not None
     assert result_release(recipe=recipe) is None
-    actions = list(Entry.objects.filter(subject=recipe.identifier).order_by("index").values_list("action", flat=True))
+    actions = list(
+        Entry.objects.filter(subject=recipe.identifier).order_by("index").values_list("action", flat=True)
+    )
     assert actions == [Action.RECIPE_PUBLISHED, Action.RECIPE_CLOSED, Action.RESULT_RELEASED]
 
 
@@ -104,7 +108,9 @@ def test_release_states_every_guarantee_with_its_relation() -> None:
     assert "not computed" in aggregator["source"].lower()
 
 
-@pytest.mark.parametrize("statement", ["UPDATE releases_release SET reports = 7", "DELETE FROM releases_release"])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE releases_release SET reports = 7", "DELETE FROM releases_release"]
+)
 def test_database_refuses_to_change_a_release(statement: str) -> None:
     result_release(recipe=collected(1, 1, 1, 1, 1))
     with pytest.raises(DatabaseError, match="release is final"), transaction.atomic():

@@ -5,10 +5,10 @@ import msgpack
 import pytest
 from django.http import HttpResponse
 from django.test import Client
+
 from recipes.models import Recipe
 from recipes.operations import recipe_close
 from reports.models import RejectionCount, ReportNonce, StoredReports
-
 from tests.factories import as_json, published_recipe, report_of_count, report_of_values
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,9 @@ MESSAGEPACK = "application/msgpack"
 
 
 def post_one(client: Client, recipe: Recipe, report: object) -> HttpResponse:
-    return client.post(f"/api/v1/recipes/{recipe.identifier}/reports/", report, content_type="application/json")
+    return client.post(
+        f"/api/v1/recipes/{recipe.identifier}/reports/", report, content_type="application/json"
+    )
 
 
 def post_batch(client: Client, recipe: Recipe, reports: list[Any]) -> HttpResponse:
@@ -39,7 +41,13 @@ def test_submit_one_report_stores_its_ciphertexts_and_nothing_else(client: Clien
     assert (answer.status_code, answer.json()) == (201, {"status": "accepted"})
     row = StoredReports.objects.get()
     assert bytes(row.payload) == b"".join(report["ciphertexts"])
-    assert {field.name for field in StoredReports._meta.get_fields()} == {"id", "recipe", "chunk", "count", "payload"}
+    assert {field.name for field in StoredReports._meta.get_fields()} == {
+        "id",
+        "recipe",
+        "chunk",
+        "count",
+        "payload",
+    }
     assert {field.name for field in ReportNonce._meta.get_fields()} == {"pk", "recipe", "nonce"}
 
 
@@ -67,7 +75,9 @@ def bad_reports(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("reason", ["malformed_report", "wrong_nonce_size", "wrong_ciphertext_count", "invalid_ciphertext"])
+@pytest.mark.parametrize(
+    "reason", ["malformed_report", "wrong_nonce_size", "wrong_ciphertext_count", "invalid_ciphertext"]
+)
 def test_submit_of_a_bad_report_is_refused_with_its_reason_and_counted(client: Client, reason: str) -> None:
     recipe = published_recipe()
     bad = bad_reports(recipe)[reason]
@@ -177,7 +187,9 @@ def test_a_browser_session_gives_no_rights_and_needs_no_csrf_token() -> None:
     assert post_one(strict, recipe, as_json(report_of_count(recipe, 1))).status_code == 201
 
 
-def test_submitting_a_batch_takes_a_bounded_number_of_queries(client: Client, django_assert_max_num_queries: Any) -> None:
+def test_submitting_a_batch_takes_a_bounded_number_of_queries(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
     recipe = published_recipe()
     few, many = ([report_of_count(recipe, 0) for _ in range(size)] for size in (2, 200))
     for reports in (few, many):

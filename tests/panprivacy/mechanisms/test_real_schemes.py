@@ -1,5 +1,6 @@
 """The contract of mechanisms once more, on real ciphertexts."""
 
+import functools
 import random
 
 import pytest
@@ -14,10 +15,15 @@ from tests.panprivacy.mechanisms.contract import MechanismContract
 SHARED = {"steps": 4, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 50}
 
 
+@functools.cache
+def key_of(scheme):
+    return generate_private_key(scheme, random.Random(5))
+
+
 class TestRealSchemes(MechanismContract):
-    @pytest.fixture(scope="class", params=["elgamal-secp256k1", "paillier-2048"])
+    @pytest.fixture(params=["elgamal-secp256k1", "paillier-2048"])
     def private_key(self, request):
-        return generate_private_key(request.param, random.Random(5))
+        return key_of(request.param)
 
     @pytest.fixture(params=["count_nonzero", "histogram", "mean"])
     def mechanism(self, request):
@@ -28,5 +34,5 @@ class TestRealSchemes(MechanismContract):
         }[request.param]()
 
     def test_every_registered_scheme_is_known_here(self):
-        # paillier-3072 is paillier-2048 with longer keys; its own contract suite runs in tests/panprivacy/encryption.
+        # paillier-3072 is paillier-2048 with longer keys; its suite is in tests/panprivacy/encryption.
         assert set(SCHEMES) == {"elgamal-secp256k1", "paillier-2048", "paillier-3072"}

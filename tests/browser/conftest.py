@@ -1,0 +1,90 @@
+"""Headless Chromium against a live server, and everything it complained about."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _orm_beside_the_driver() -> Iterator[None]:
+    # Playwright's synchronous driver keeps an event loop in this thread; the ORM would refuse
+    # to work beside it.
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    yield
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    if executable is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield instance
+        instance.close()
+
+
+class Visitor:
+    """A browser context signed in as one account (or nobody), with its complaints."""
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.context = context
+        self.address = address
+        self.complaints: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._requested)
+
+    def _heard(self, message: Any) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(f"{self.page.url}: {message.text}")
+
+    def _requested(self, request: Any) -> None:
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.complaints.append(f"{self.page.url} asked for {request.url}")
+
+    def open(self, path: str) -> Page:
+        self.page.goto(f"{self.address}{path}")
+        return self.page
+
+    def sign_in(self, username: str, password: str) -> None:
+        page = self.open("/sign-in/")
+        page.get_by_label("Username").fill(username)
+        page.get_by_label("Password").fill(password)
+        page.get_by_role("main").get_by_role("button", name="Sign in").click()
+        page.wait_for_url(f"{self.address}/")
+
+
+@pytest.fixture
+def visit(browser: Browser, live_server: Any) -> Iterator[Any]:
+    """A function that opens a context; at the end no page may have complained."""
+    visitors: list[Visitor] = []
+
+    def new(**options: Any) -> Visitor:
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        visitors.append(Visitor(context, live_server.url))
+        return visitors[-1]
+
+    yield new
+    complaints = [complaint for visitor in visitors for complaint in visitor.complaints]
+    for visitor in visitors:
+        visitor.context.close()
+    assert complaints == []

@@ -1,0 +1,223 @@
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from recipes.models import Recipe
+from tests.factories import draft_recipe, report_of_count
+from tests.scenes import PASSWORD, analyst, auditor, finished_recipe, open_recipe, simulated_recipe
+
+from .conftest import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Visit = Callable[..., Visitor]
+
+
+def recipe_path(recipe: Recipe) -> str:
+    return reverse("recipe", args=[recipe.identifier])
+
+
+def accessibility_violations(visitor: Visitor) -> list[str]:
+    found = Axe().run(visitor.page).response["violations"]
+    return [f"{visitor.page.url} {one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 390])
+def test_every_page_is_accessible(visit: Visit, scheme: str, width: int) -> None:
+    analyst()
+    auditor()
+    draft = draft_recipe()
+    recipes = [
+        open_recipe([1] * 150, cohort_size=400),
+        open_recipe(opens_at="2030-01-01T00:00:00Z"),
+        simulated_recipe({0: 40, 1: 20}),
+        simulated_recipe({0: 40, 1: 20, 2: 5}, statistic="histogram", k=2),
+        simulated_recipe({0: 40, 1: 20, 2: 5}, statistic="mean", k=2, guarantee="local", sampling_rate=0.5),
+        finished_recipe([[0]] * 3),
+    ]
+    visitor = visit(color_scheme=scheme, viewport={"width": width, "height": 900})
+    visitor.open("/sign-in/")
+    violations = accessibility_violations(visitor)
+    visitor.sign_in("ana", PASSWORD)
+    paths = [
+        "/",
+        "/?q=nowhere",
+        *map(recipe_path, recipes),
+        reverse("recipe-close", args=[recipes[0].identifier]),
+        reverse("recipe-new"),
+        *(
+            f"{reverse('recipe-new')}?statistic={statistic}"
+            for statistic in ("count_nonzero", "histogram", "mean")
+        ),
+        reverse("recipe-draft", args=[draft.pk]),
+        reverse("recipe-draft-edit", args=[draft.pk]),
+        "/audit/",
+        "/audit/?q=nowhere",
+        "/audit/chain/",
+        "/audit/1/",
+    ]
+    for path in paths:
+        page = visitor.open(path)
+        if page.locator(".chart").count():
+            expect(page.locator(".chart .legend")).to_be_visible()
+        violations += accessibility_violations(visitor)
+        sideways = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        if sideways > 0:
+            violations.append(f"{path} scrolls sideways by {sideways} pixels")
+    assert violations == []
+
+
+@pytest.mark.parametrize("path", ["/nothing/", "/?before=x", "/audit/"])
+def test_error_pages_are_accessible(visit: Visit, path: str) -> None:
+    User.objects.create_user("passerby", password=PASSWORD)
+    visitor = visit()
+    visitor.sign_in("passerby", PASSWORD)
+    visitor.open(path)
+    assert accessibility_violations(visitor) == []
+    assert visitor.page.get_by_text(re.compile("Error 40[034]")).is_visible()
+    # The browser itself reports the status of the page that was asked for, and nothing else.
+    assert len(visitor.complaints) == 1
+    assert "Failed to load resource" in visitor.complaints.pop()
+
+
+def test_chart_is_drawn_in_the_colours_of_the_mode(visit: Visit) -> None:
+    recipe = simulated_recipe({0: 40, 1: 20})
+    colours = {"light": "rgb(0, 114, 178)", "dark": "rgb(86, 180, 233)"}
+    visitor = visit(color_scheme="light")
+    page = visitor.open(recipe_path(recipe))
+    for scheme, colour in colours.items():
+        page.emulate_media(color_scheme=scheme)
+        expect(page.locator(".chart .scatterlayer .points path").first).to_have_css("stroke", colour)
+    legend = page.locator(".chart .legendtext").all_text_contents()
+    assert [text.strip() for text in legend] == [
+        "95 % interval",
+        "66 % interval",
+        "estimate",
+        "truth (simulation only)",
+    ]
+    expect(page.locator("[data-title*='loud'], [data-title*='Produced']")).to_have_count(0)
+
+
+def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
+    analyst()
+    visitor = visit()
+    visitor.sign_in("ana", PASSWORD)
+    page = visitor.open(reverse("recipe-new"))
+    page.get_by_role("link", name="Devices with at least one event").click()
+    page.get_by_label("Name").fill("Crashes")
+    page.get_by_label("Question").fill("On how many devices did it crash?")
+    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 190"))
+    epsilon = page.get_by_label("ε", exact=True)
+    epsilon.fill("2")
+    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 83"))
+    epsilon.fill("0")
+    expect(page.locator("#preview-problem")).to_contain_text("ε")
+    # The last figures stay.
+    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 83"))
+    epsilon.fill("1")
+    expect(page.locator("#preview-problem")).to_be_empty()
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.get_by_text("This cannot be edited once it is published.")).to_be_visible()
+    page.get_by_role("button", name="Publish for good").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("On how many devices did it crash?")
+    assert Recipe.objects.get().status == "published"
+
+
+def test_slider_and_number_box_follow_each_other(visit: Visit) -> None:
+    analyst()
+    visitor = visit()
+    visitor.sign_in("ana", PASSWORD)
+    page = visitor.open(f"{reverse('recipe-new')}?statistic=count_nonzero")
+    slider, box = page.get_by_label("ε, slider"), page.get_by_label("ε", exact=True)
+    at_one = float(slider.input_value())
+    box.fill("10")
+    assert float(slider.input_value()) > at_one
+    slider.focus()
+    slider.press("Home")
+    assert float(box.input_value()) == pytest.approx(0.001)
+    slider.press("End")
+    assert box.input_value() == "20"
+    expect(page.locator("#preview-problem")).to_be_empty()
+
+
+def test_search_narrows_the_list_while_typing_and_the_address_keeps_it(visit: Visit) -> None:
+    open_recipe(question="Did it crash?", name="one")
+    open_recipe(question="Was it slow?", name="two")
+    visitor = visit()
+    page = visitor.open("/")
+    page.get_by_label("Search").press_sequentially("slow")
+    expect(page.locator(".card")).to_have_count(1)
+    expect(page).to_have_url(re.compile("q=slow"))
+    page.reload()
+    expect(page.locator(".card")).to_have_count(1)
+    expect(page.get_by_label("Search")).to_have_value("slow")
+
+
+def test_progress_follows_without_reloading(visit: Visit) -> None:
+    from reports.operations import reports_submit
+
+    recipe = open_recipe([1] * 20, cohort_size=400)
+    visitor = visit()
+    page = visitor.open(recipe_path(recipe))
+    status = page.locator("#progress [role=status]")
+    expect(status).to_contain_text("About 20 of 400")
+    reports_submit(
+        recipe=recipe, reports=[report_of_count(recipe, 1) for _ in range(30)], decode=lambda raw: raw
+    )
+    expect(status).to_contain_text("About 50 of 400", timeout=15_000)
+
+
+def test_everything_works_without_scripts(visit: Visit) -> None:
+    analyst()
+    released = simulated_recipe({0: 40, 1: 20})
+    visitor = visit(java_script_enabled=False)
+    page = visitor.open(recipe_path(released))
+    assert page.get_by_role("table", name=re.compile("Estimates in devices")).is_visible()
+    assert page.get_by_text("The chart needs JavaScript").is_visible()
+    visitor.sign_in("ana", PASSWORD)
+    page = visitor.open("/?q=nowhere")
+    assert page.get_by_text("No recipe matches.").is_visible()
+    page = visitor.open(f"{reverse('recipe-new')}?statistic=histogram")
+    page.get_by_label("ε", exact=True).fill("3")
+    before = page.locator("#preview .figure-large").inner_text()
+    page.get_by_role("button", name="Preview").click()
+    assert page.locator("#preview .figure-large").inner_text() != before
+    assert page.get_by_label("ε", exact=True).input_value() == "3"
+    page.get_by_label("Name").fill("Crashes")
+    page.get_by_label("Question").fill("How often?")
+    page.get_by_role("button", name="Save as draft").click()
+    page.get_by_role("button", name="Publish for good").click()
+    page.get_by_role("link", name="Close it now").click()
+    page.get_by_role("button", name="Close it for good").click()
+    assert Recipe.objects.get(question="How often?").status == "closed"
+    page = visitor.open("/audit/")
+    page.get_by_role("link", name="Check the chain").click()
+    assert page.get_by_text("Every entry fits").is_visible()
+
+
+def test_identifier_is_copied(visit: Visit, live_server: Any) -> None:
+    recipe = open_recipe()
+    visitor = visit(permissions=["clipboard-read", "clipboard-write"])
+    page = visitor.open(recipe_path(recipe))
+    page.get_by_role("button", name="Copy the identifier").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == recipe.identifier
+
+
+def test_keyboard_reaches_content_and_controls_first(visit: Visit) -> None:
+    open_recipe()
+    visitor = visit()
+    page = visitor.open("/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
