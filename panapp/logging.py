@@ -34,6 +34,7 @@ LOGGING = {
         # Names of paths that were not found, hosts that were wrong: what strangers typed.
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
     },
 }
 

@@ -4,7 +4,10 @@ import ast
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +167,16 @@ def imported_modules(source: Path) -> set[str]:
 
 def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_celery_command_finds_the_settings_and_every_task_by_itself() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    script = (
+        "from panapp import celery_application as app; app.loader.import_default_modules(); print(*app.tasks)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert {"aggregation.tasks.process_chunk", "releases.tasks.advance_collections"} <= set(
+        found.stdout.split()
+    ), found.stderr

@@ -81,3 +81,10 @@ def test_wrong_host_outside_the_api_is_a_page_that_does_not_echo_it(client: Clie
     assert answer.status_code == 400
     assert answer["Content-Type"].startswith("text/html")
     assert b"evil.example" not in answer.content
+
+
+def test_what_strangers_type_is_not_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    client.get(API, headers={"Host": "evil.example"})
+    client.get("/typed-by-a-stranger/")
+    client.post(API)
+    assert caplog.records == []
