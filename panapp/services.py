@@ -199,9 +199,9 @@ def _ending_on_sigterm() -> Iterator[None]:
 
 @contextmanager
 def _broker(directory: Path) -> Iterator[str]:
-    """An embedded Valkey server on a socket that only this user can open."""
+    """An embedded Valkey server on a socket that only this user can open, and on no port."""
     socket_path = directory / "broker.sock"
-    with ValkeyServer(unix_socket_path=socket_path, data_dir=directory / "broker"):
+    with ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker"):
         yield f"redis+socket://{socket_path}"
 
 

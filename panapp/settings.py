@@ -222,7 +222,6 @@ STATIC_URL = "static/"
 # A local installation serves static files from where they lie; only production collects them.
 STATIC_ROOT = None if LOCAL else Path(environment.text("PANAPP_STATIC_ROOT", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [
-    BASE_DIR / "panapp" / "static",
     ("vendor/plotly", Path(plotly.__file__).parent / "package_data"),
 ]
 WHITENOISE_USE_FINDERS = LOCAL

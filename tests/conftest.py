@@ -9,7 +9,6 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import TransactionTestCase
 
-GENESIS = "0" * 64
 KEPT_APPS = {"contenttypes", "auth"}
 """Hold what migrations put there: permissions and groups. Accounts are removed on their own."""
 
@@ -31,7 +30,7 @@ def _empty_database() -> None:
     """Undo what a test with real transactions left; the guards refuse it, so they step aside."""
     from django.contrib.auth.models import User
 
-    from audit.models import Head
+    from audit.models import GENESIS, Head
 
     tables = [
         model._meta.db_table

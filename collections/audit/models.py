@@ -2,6 +2,9 @@
 
 from django.db import models
 
+GENESIS = "0" * 64
+"""Stands for the hash before the first entry."""
+
 
 class Action(models.TextChoices):
     """What an entry tells of."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from audit.models import PUBLIC_ACTIONS, Entry
+from audit.models import GENESIS, PUBLIC_ACTIONS, Entry, Head
 from audit.operations import hash_of
 
 
@@ -42,19 +43,35 @@ def entries_of_recipe(identifier: str) -> QuerySet[Entry]:
     return Entry.objects.filter(subject=identifier, action__in=PUBLIC_ACTIONS).order_by("index")
 
 
-def chain_verify(entries: Iterable[Entry]) -> None:
-    """Check consecutive entries, oldest first, against their hashes.
+def log_verify() -> None:
+    """Check the whole log: from its beginning, link by link, to the remembered end.
 
     Raises:
         BrokenChainError: an entry was changed, removed or inserted.
     """
-    previous: Entry | None = None
+    with transaction.atomic():
+        # The end first: entries appended meanwhile lie beyond it.
+        head = Head.objects.get()
+        entries = Entry.objects.filter(index__lte=head.index).order_by("index")
+        last, last_hash = chain_verify(entries.iterator())
+    if (last, last_hash) != (head.index, head.entry_hash):
+        raise BrokenChainError(f"the log should end with entry {head.index}, not {last}")
+
+
+def chain_verify(entries: Iterable[Entry]) -> tuple[int, str]:
+    """Check entries from the first of the log on, oldest first, against their hashes.
+
+    Returns:
+        index and hash of the last one.
+
+    Raises:
+        BrokenChainError: an entry was changed, removed or inserted.
+    """
+    index, previous_hash = 0, GENESIS
     for entry in entries:
         if hash_of(entry) != entry.entry_hash:
             raise BrokenChainError(f"entry {entry.index} does not match its hash")
-        follows = previous is None or (
-            entry.index == previous.index + 1 and entry.previous_hash == previous.entry_hash
-        )
-        if not follows:
+        if (entry.index, entry.previous_hash) != (index + 1, previous_hash):
             raise BrokenChainError(f"entry {entry.index} does not follow the entry before it")
-        previous = entry
+        index, previous_hash = entry.index, entry.entry_hash
+    return index, previous_hash

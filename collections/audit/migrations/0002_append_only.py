@@ -5,8 +5,7 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
 from audit.guards import ENTRIES
-
-GENESIS = "0" * 64
+from audit.models import GENESIS
 
 
 def make_head(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:

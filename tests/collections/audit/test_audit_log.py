@@ -5,9 +5,10 @@ from django.contrib.auth.models import Group, User
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
+from audit.guards import ENTRIES
 from audit.models import Action, Entry
 from audit.operations import entry_append, hash_of
-from audit.selectors import BrokenChainError, chain_verify, entries_of_recipe, entries_search
+from audit.selectors import BrokenChainError, chain_verify, entries_of_recipe, entries_search, log_verify
 from audit.sign_in import UNKNOWN_ACCOUNT
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +26,7 @@ def test_append_chains_each_entry_to_the_one_before() -> None:
     first, second = append("a"), append("b", why="because")
     assert (first.index, second.index) == (1, 2)
     assert second.previous_hash == first.entry_hash == hash_of(first)
-    chain_verify(oldest_first())
+    log_verify()
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit_entry SET subject = 'x'", "DELETE FROM audit_entry"])
@@ -54,11 +55,22 @@ def test_verify_names_the_entry_that_was_changed_or_removed() -> None:
     for subject in "abc":
         append(subject)
     entries = oldest_first()
-    with pytest.raises(BrokenChainError, match="entry 3 does not follow"):
-        chain_verify([entries[0], entries[2]])
+    for kept, broken in ((entries[1:], 2), ([entries[0], entries[2]], 3)):
+        with pytest.raises(BrokenChainError, match=f"entry {broken} does not follow"):
+            chain_verify(kept)
     entries[1].details = {"changed": True}
     with pytest.raises(BrokenChainError, match="entry 2 does not match"):
         chain_verify(entries)
+
+
+def test_verify_notices_a_log_that_was_cut_off_at_its_end() -> None:
+    for subject in "ab":
+        append(subject)
+    for statement in ENTRIES.remove_statements(connection.vendor):
+        connection.cursor().execute(statement)
+    Entry.objects.filter(subject="b").delete()
+    with pytest.raises(BrokenChainError, match="should end with entry 2, not 1"):
+        log_verify()
 
 
 def test_search_finds_by_index_hash_text_and_filters() -> None:

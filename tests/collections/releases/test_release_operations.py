@@ -61,8 +61,10 @@ def test_nothing_is_released_below_the_cohort_size() -> None:
 def test_reports_found_invalid_do_not_count_towards_the_cohort() -> None:
     release = result_release(recipe=collected(1, 1, 1, 1, 7, cohort_size=5))
     assert release is not None
-    assert release.outcome == "withheld"
-    assert release.rejected == {"value_out_of_range": 1}
+    assert (release.outcome, release.rejected) == ("withheld", {})
+    release = result_release(recipe=collected(1, 1, 1, 1, 0, 7, cohort_size=5))
+    assert release is not None
+    assert (release.reports, release.rejected) == (5, {"value_out_of_range": 1})
 
 
 @pytest.mark.parametrize("values", [(1, 1), (1, 1, 1, 0, 0, 1), ()])
