@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
 
 import structlog
 from django.conf import settings
@@ -103,8 +102,8 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     if row is None:
         return
     payloads = [bytes(p) for p in StoredReports.objects.filter(chunk=chunk).values_list("payload", flat=True)]
-    key = _private_key(row.recipe_id, str(row.recipe.identifier))
-    result = _decrypt(row.recipe.published, key, payloads)
+    # Unsealed anew for every chunk: a worker's memory must not outlive the key's deletion.
+    result = _decrypt(row.recipe.published, recipe_private_key(recipe=row.recipe), payloads)
     with transaction.atomic():
         if Chunk.objects.select_for_update().filter(pk=chunk).first() is None:
             return
@@ -140,9 +139,3 @@ def _decrypt(published: PublishedRecipe, key: PrivateKey, payloads: Sequence[byt
                 for position, value in enumerate(contribution):
                     total[position] += value
     return _Sum(tuple(total), reports, rejected)
-
-
-@lru_cache(maxsize=16)
-def _private_key(recipe_pk: int, identifier: str) -> PrivateKey:
-    # Cached in the worker's memory: unsealing and table building once per recipe, not per chunk.
-    return recipe_private_key(recipe=Recipe.objects.get(pk=recipe_pk, identifier=identifier))

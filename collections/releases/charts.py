@@ -38,7 +38,8 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     low, high = min(shown), max(shown)
     room = MARGIN * (high - low)
     quantity = {
-        "title": {"text": mechanism.unit},
+        "title": {"text": mechanism.unit, "standoff": 12},
+        "automargin": True,
         # Zero is always in sight; below it only where an interval goes there.
         "range": [low - room if low < 0 else 0.0, high + room],
         "zeroline": True,
