@@ -20,7 +20,7 @@ from aggregation.models import Chunk, SubAggregate
 from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
 from panprivacy.mechanisms.interface import InvalidReportError
 from panprivacy.recipe import Recipe as PublishedRecipe
-from recipes.models import Recipe
+from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from reports.models import StoredReports
 from reports.operations import rejections_count
@@ -102,8 +102,13 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     if row is None:
         return
     payloads = [bytes(p) for p in StoredReports.objects.filter(chunk=chunk).values_list("payload", flat=True)]
-    # Unsealed anew for every chunk: a worker's memory must not outlive the key's deletion.
-    result = _decrypt(row.recipe.published, recipe_private_key(recipe=row.recipe), payloads)
+    try:
+        # Unsealed anew for every chunk: a worker's memory must not outlive the key's deletion.
+        key = recipe_private_key(recipe=row.recipe)
+    except RecipeKey.DoesNotExist:
+        # Another worker has finished this chunk, the last one, and the result is out.
+        return
+    result = _decrypt(row.recipe.published, key, payloads)
     with transaction.atomic():
         if Chunk.objects.select_for_update().filter(pk=chunk).first() is None:
             return
