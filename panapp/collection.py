@@ -107,22 +107,17 @@ def collection_run(
 
     Raises:
         FieldError: nothing was published.
-        FleetError, ServiceError, CollectionStalledError: the recipe stays open or closed as it is.
+        FleetError, ServiceError, CollectionStalledError: the recipe is closed; its result is released
+            or withheld as soon as workers run.
     """
     started = time.monotonic()
     recipe = recipe_publish_simulation(members=members, actor=actor)
-    with HttpTransport(services.base_url) as transport:
-        served = transport.recipe(str(recipe.identifier))
-    fleet = run_fleet(
-        served=served,
-        verification_key=verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
-        workload=workload,
-        transport=services.base_url,
-        seed=seed,
-        eager=eager,
-        processes=processes,
-        progress=lambda result: say(f"{result.devices:,} devices, {result.accepted:,} reports accepted"),
-    )
+    try:
+        fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
+    except BaseException:
+        # Interrupted or failed: no report will follow, so the recipe must not stay open with its key.
+        recipe_close(recipe=recipe, actor=actor)
+        raise
     truth = recipe.published.mechanism.truth(fleet.devices_by_count)
     truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
     submitted = time.monotonic()
@@ -145,6 +140,29 @@ def collection_run(
             "process": ended - submitted,
             "total": ended - started,
         },
+    )
+
+
+def _run_devices(
+    recipe: Recipe,
+    workload: Workload,
+    services: Services,
+    seed: int | None,
+    eager: bool,
+    processes: int,
+    say: Say,
+) -> FleetResult:
+    with HttpTransport(services.base_url) as transport:
+        served = transport.recipe(str(recipe.identifier))
+    return run_fleet(
+        served=served,
+        verification_key=verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
+        workload=workload,
+        transport=services.base_url,
+        seed=seed,
+        eager=eager,
+        processes=processes,
+        progress=lambda result: say(f"{result.devices:,} devices, {result.accepted:,} reports accepted"),
     )
 
 

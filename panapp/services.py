@@ -113,7 +113,7 @@ def running_services(
         environment: variables to set beside this process's own.
 
     Raises:
-        ServiceError: they did not start.
+        ServiceError: the port is in use, or they did not start.
     """
     variables = {
         **os.environ,
@@ -122,7 +122,10 @@ def running_services(
         "PANAPP_CHUNK_STALE_SECONDS": "10",
         **(environment or {}),
     }
-    port = port or free_port()
+    if port is None:
+        port = free_port()
+    elif not _is_free(port):
+        raise ServiceError(f"port {port} of 127.0.0.1 is in use; choose another one with --port")
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
@@ -176,6 +179,17 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As servers do: a port whose last connections are still winding down is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, interval: float = 0.1) -> bool:

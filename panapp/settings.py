@@ -132,6 +132,7 @@ LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "overview"
 # Counts of failures live in the cache and end with it: no address or user agent is stored.
 AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
+AXES_ENABLE_ADMIN = False
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

@@ -5,6 +5,7 @@ descriptions, so a bound or a unit stands in one place.
 """
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,13 +42,13 @@ class Description:
         noun = "a whole number" if kind is int else "a number"
         low = ""
         if self.minimum is not None:
-            low = f" above {self.minimum:g}" if self.minimum_excluded else f" of at least {self.minimum:g}"
-        high = "" if self.maximum is None else f"{' and' if low else ' of'} at most {self.maximum:g}"
+            low = f" {'above' if self.minimum_excluded else 'of at least'} {_plain(self.minimum)}"
+        high = "" if self.maximum is None else f"{' and' if low else ' of'} at most {_plain(self.maximum)}"
         return noun + low + high
 
     def check(self, field: str, kind: type, value: object) -> Any:
         """`value` as `kind`, or FieldError naming `field` and the allowed range."""
-        refusal = FieldError(field, f"must be {self.allowed(kind)}, not {value!r}")
+        refusal = FieldError(field, f"must be {self.allowed(kind)}, not {_as_typed(value)}")
         if kind is str:
             if not isinstance(value, str) or value not in self.choices:
                 raise refusal
@@ -62,6 +63,16 @@ class Description:
         if too_low or (self.maximum is not None and value > self.maximum):
             raise refusal
         return kind(value)
+
+
+def _plain(bound: float) -> str:
+    return f"{bound:,.0f}" if bound == int(bound) else f"{bound:g}"
+
+
+def _as_typed(value: object) -> str:
+    """As it stands in a recipe file, shortened."""
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def described(**members: Any) -> Any:
@@ -82,7 +93,7 @@ class Parameters:
     )
     epsilon: float = described(
         label="ε",
-        help="Privacy parameter; which guarantee it states depends on the statistic.",
+        help="Strength of protection: a smaller ε protects a device more, and makes the result less precise.",
         minimum=0,
         minimum_excluded=True,
         maximum=20,

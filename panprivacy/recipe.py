@@ -85,6 +85,12 @@ class RecipeDraft:
         derived = [name for name in statistic.parameters_class.derived_names() if name in parameter_members]
         if derived:
             raise FieldError(derived[0], "is computed when the recipe is published; leave it out")
+        known = (*DRAFT_FIELDS, *statistic.parameters_class.names())
+        for name in parameter_members:
+            if name not in known:
+                raise FieldError(
+                    name, f"is not a field of a {statistic.statistic} recipe; it has {', '.join(known)}"
+                )
         encryption = members.get("encryption", DEFAULT_SCHEME)
         if not isinstance(encryption, str) or encryption not in SCHEMES:
             raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {encryption!r}")
@@ -107,11 +113,20 @@ class RecipeDraft:
         try:
             duration = timedelta(seconds=self.parameters.steps * self.step_seconds)
             closes_at = self.closes_at or opens_at + duration + GRACE
+            if self.opens_at is None and closes_at <= opens_at:
+                opens_at = closes_at - duration - GRACE
         except OverflowError:
             raise FieldError("step_seconds", "times the steps must end before the year 9999") from None
         if self.opens_at and self.closes_at and closes_at <= opens_at:
             raise FieldError("closes_at", "must be later than opens_at")
         return opens_at, closes_at
+
+    def mechanism(self) -> Mechanism[Any]:
+        """The statistic with its derived parameters computed; FieldError where they cannot be met."""
+        mechanism = mechanism_class(self.statistic)(self.parameters.calibrated())
+        # Found only now: a range of values too wide to be decrypted.
+        _ = mechanism.allowed_values
+        return mechanism
 
     def publish(self, public_key: PublicKey, now: datetime, *, simulation: bool = False) -> "Recipe":
         """The recipe as it will stand for good: key, times and derived parameters filled in.
@@ -127,14 +142,16 @@ class RecipeDraft:
         """
         opens_at, closes_at = self.window(now)
         if not simulation and closes_at <= now:
+            if self.closes_at is None:
+                raise FieldError(
+                    "opens_at", f"is so early that the recipe would have closed {format_time(closes_at)}"
+                )
             raise FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
-        if closes_at <= opens_at:
-            raise FieldError("closes_at", "must be later than opens_at")
         return Recipe(
             name=self.name,
             question=self.question,
             statistic=self.statistic,
-            parameters=self.parameters.calibrated(),
+            parameters=self.mechanism().parameters,
             public_key_members=public_key.to_json(),
             step_seconds=self.step_seconds,
             opens_at=opens_at,

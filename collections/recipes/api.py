@@ -30,7 +30,7 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
 
     class Meta:
         model = Recipe
-        fields = ("id", "name", "question", "statistic", "status", "opens_at", "closes_at")
+        fields = ("id", "name", "question", "statistic", "status", "simulation", "opens_at", "closes_at")
 
     def get_status(self, recipe: Recipe) -> str:
         return "open" if recipe.status == Recipe.Status.PUBLISHED else "closed"

@@ -68,7 +68,7 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
             relation_names=tuple(RELATION_NAMES[relation] for relation in relations),
             relations=tuple(RELATIONS[relation] for relation in relations),
             epsilon=NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon),
-            delta=number(guarantee.delta),
+            delta=NOT_COMPUTED if guarantee.delta is None else number(guarantee.delta),
             source=guarantee.source,
             assumption=guarantee.assumption,
         )
@@ -109,9 +109,9 @@ def odds_factor(epsilon: float) -> str:
     return f"at most ×{significant(factor, 3 if factor < 10 else 2)}"
 
 
-def allowance(delta: float) -> str:
+def allowance(delta: float | None) -> str:
     """δ as a clause; empty where it is zero."""
-    if delta == 0:
+    if not delta:
         return ""
     return f", apart from an allowance of {_one_in(delta)} (δ)"
 

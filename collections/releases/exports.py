@@ -25,17 +25,19 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
     }
     if release.outcome == Release.Outcome.WITHHELD:
         return {**document, "reason": release.reason}
+    interval = interval_of(release)
     document |= {
         "reports": release.reports,
         "unit": mechanism.unit,
         "labels": list(mechanism.labels),
-        "values": release.values,
-        "standard_errors": release.standard_errors,
+        "estimate": release.values,
+        "standard_error": release.standard_errors,
         "standard_error_note": release.standard_error_note,
+        "interval": {"level": interval.level, "low": interval.low, "high": interval.high},
         "projection": release.projection,
     }
     if truth is not None:
-        document["truth"] = {"values": truth.values, "devices": truth.devices, "sampled": truth.sampled}
+        document |= {"truth": truth.values, "devices": truth.devices, "sampled": truth.sampled}
     return document
 
 

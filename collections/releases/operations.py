@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
@@ -22,6 +23,9 @@ from reports.models import ReportNonce, StoredReports
 from reports.selectors import rejections_by_reason
 
 logger = structlog.get_logger(__name__)
+
+SIMULATION_LIFETIME = timedelta(days=1)
+"""After which a simulation that nobody closed is taken for abandoned."""
 
 SOFTWARE = "panapp 0.1.0"
 """Named in every release: what computed it."""
@@ -111,11 +115,19 @@ def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampl
 
 
 def _advance(recipe: Recipe) -> None:
-    overdue = recipe.closes_at is not None and recipe.closes_at <= timezone.now() and not recipe.simulation
-    if recipe.status == Recipe.Status.PUBLISHED and overdue:
+    if recipe.status == Recipe.Status.PUBLISHED and _is_overdue(recipe, timezone.now()):
         _close_if_open(recipe)
     _send(chunks_plan(recipe=recipe))
     result_release(recipe=recipe)
+
+
+def _is_overdue(recipe: Recipe, now: datetime) -> bool:
+    if recipe.closes_at is None or recipe.published_at is None:
+        return False
+    if recipe.simulation:
+        # Not bound by its times; but one whose command died must not stay open for good.
+        return recipe.published_at + SIMULATION_LIFETIME <= now
+    return recipe.closes_at <= now
 
 
 def _close_if_open(recipe: Recipe) -> None:

@@ -37,15 +37,15 @@ class Relation(StrEnum):
 class Guarantee:
     """(ε, δ)-indistinguishability under `relation` in `model`.
 
-    `epsilon` is None where the number has not been computed: unknown is shown as
-    unknown, and `source` says why. `assumption` is what it relies on, as a clause
+    `epsilon` and `delta` are None where the numbers have not been computed: unknown is
+    shown as unknown, and `source` says why. `assumption` is what it relies on, as a clause
     that reads on after "This relies on".
     """
 
     model: Model
     relation: Relation
     epsilon: float | None
-    delta: float
+    delta: float | None
     source: str
     assumption: str = ""
 

@@ -9,16 +9,19 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from devices_sim.fleet import FleetError
+from devices_sim.fleet import PROCESSES, FleetError
 from devices_sim.workloads import events_csv
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
 from panapp.recipe_file import read_recipe_file
 from panapp.services import ServiceError, running_services
 from panprivacy.errors import FieldError
+from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
 
 INPUT_ERROR = 2
+INTERRUPTED = 130
+WORKERS = Description(label="Workers", help="Number of worker processes.", minimum=1, maximum=64)
 
 
 class Command(BaseCommand):
@@ -51,10 +54,8 @@ class Command(BaseCommand):
             result = self.run(options)
         except FieldError as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
-        except OSError as error:
-            raise CommandError(
-                f"{error.filename or 'file'}: {error.strerror}", returncode=INPUT_ERROR
-            ) from None
+        except KeyboardInterrupt:
+            raise CommandError("interrupted; what was published is closed", returncode=INTERRUPTED) from None
         except (FleetError, ServiceError, CollectionStalledError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(result, indent=None if options["json"] else 2, ensure_ascii=False))
@@ -63,8 +64,12 @@ class Command(BaseCommand):
         started = time.monotonic()
         members = read_recipe_file(options["file"])
         draft = RecipeDraft.from_mapping(members)
-        if not 1 <= options["workers"] <= 64:
-            raise FieldError("workers", f"must be a whole number from 1 to 64, not {options['workers']}")
+        if not os.access(options["events"], os.R_OK) or options["events"].is_dir():
+            raise FieldError("events", f"{options['events']} is not a file that can be read")
+        # Before anything is started or published: calibration may find that the parameters cannot be met.
+        draft.mechanism()
+        WORKERS.check("workers", int, options["workers"])
+        PROCESSES.check("processes", int, options["processes"])
         with events_csv(options["events"], draft.parameters.steps) as workload:
             require_migrated_database()
             with running_services(workers=options["workers"]) as services:

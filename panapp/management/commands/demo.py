@@ -32,6 +32,8 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=PORT, help=f"port of the dashboard (default {PORT})")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not 1 <= options["port"] <= 65_535:
+            raise CommandError(f"port: must be 1 to 65535, not {options['port']}", returncode=2)
         require_migrated_database()
         try:
             self.run(serve=not options["no_serve"], port=options["port"])

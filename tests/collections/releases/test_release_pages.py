@@ -233,7 +233,7 @@ def test_json_holds_the_recipe_and_the_exact_values(client: Client) -> None:
     recipe = finished_recipe([[1]] * 6)
     document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
     assert document["recipe"] == recipe.published.document
-    assert document["values"] == recipe.release.values
+    assert document["estimate"] == recipe.release.values
     assert document["guarantees"] == recipe.release.guarantees
     assert "truth" not in document
 
