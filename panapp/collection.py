@@ -7,7 +7,6 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import transaction
 
 from aggregation.selectors import progress_of
 from devices_sim.fleet import FleetResult, run_fleet
@@ -15,7 +14,7 @@ from devices_sim.transport import HttpTransport
 from devices_sim.workloads import Workload
 from panapp.services import Services
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_draft_save, recipe_publish, verification_key
+from recipes.operations import recipe_close, recipe_publish_file, verification_key
 from releases.models import Release
 from releases.operations import truth_record
 from releases.selectors import interval_of
@@ -75,13 +74,6 @@ class CollectionResult:
         }
 
 
-def recipe_publish_simulation(*, members: Mapping[str, object], actor: AbstractBaseUser | None) -> Recipe:
-    """Publish a recipe for simulated devices. Raises FieldError; then nothing is published."""
-    with transaction.atomic():
-        draft = recipe_draft_save(members=members, actor=actor)
-        return recipe_publish(recipe=draft, actor=actor, simulation=True)
-
-
 def collection_run(
     *,
     members: Mapping[str, object],
@@ -111,7 +103,7 @@ def collection_run(
             or withheld as soon as workers run.
     """
     started = time.monotonic()
-    recipe = recipe_publish_simulation(members=members, actor=actor)
+    recipe = recipe_publish_file(members=members, actor=actor, simulation=True)
     try:
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
     except BaseException:

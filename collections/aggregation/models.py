@@ -28,11 +28,17 @@ class Chunk(models.Model):
 
 
 class SubAggregate(models.Model):
-    """The sum over the valid reports of one chunk. Deleted when the result is released or withheld."""
+    """The sum over the valid reports of a recipe so far. Deleted when the result is released or withheld.
 
-    chunk = models.UUIDField(primary_key=True)
-    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+")
-    reports = models.PositiveIntegerField(help_text="Number of reports in the sum.")
+    One row per recipe, to which every chunk is added: a sum over a few reports, as the last
+    chunk may be, never stands in the database by itself.
+    """
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, primary_key=True, related_name="+")
+    reports = models.PositiveBigIntegerField(default=0, help_text="Number of reports in the sum.")
+    decrypted = models.PositiveBigIntegerField(
+        default=0, help_text="Number of reports looked at, those found invalid included."
+    )
     total = models.JSONField(help_text="The sum of their contributions: a list of integers.")
 
     def __str__(self) -> str:

@@ -17,18 +17,20 @@ from django.db import transaction
 from django.utils import timezone
 
 from aggregation.models import Chunk, SubAggregate
+from aggregation.selectors import progress_of
 from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
 from panprivacy.mechanisms.interface import InvalidReportError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
+from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 from reports.operations import rejections_count
 
 logger = structlog.get_logger(__name__)
 
-MINIMUM_CHUNK = 500
-"""Reports that a sub-aggregate of an open recipe stands for, at least (or the cohort size, if smaller)."""
+MINIMUM_REPORTS = 500
+"""Reports of an open recipe that are taken in together, at least (or the cohort size, if smaller)."""
 
 LONGEST_WAIT = timedelta(minutes=10)
 """Between two attempts at a chunk that keeps failing."""
@@ -43,39 +45,54 @@ class _Sum:
     rejected: Counter[str]
 
 
-@transaction.atomic
 def chunks_plan(*, recipe: Recipe) -> list[uuid.UUID]:
     """Assign every stored report that waits to a chunk.
 
-    While the recipe is open, fewer than `MINIMUM_CHUNK` reports wait for more: a sum over
-    a handful of reports would stand in the database for no need.
+    While the recipe is open, fewer than `MINIMUM_REPORTS` wait for more. A closed recipe that
+    cannot reach its cohort size any more is not decrypted at all.
 
     Returns:
         The new chunks, whose tasks the caller sends after commit.
     """
-    # One planner at a time for a recipe; closing takes the same lock.
-    recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
-    waiting = list(
-        StoredReports.objects.filter(recipe=recipe, chunk=None).order_by("pk").values_list("pk", "count")
-    )
+    # Looked at without a lock first: at most ticks there is nothing to plan.
+    if not _worth_planning(recipe):
+        return []
+    with transaction.atomic():
+        # One planner at a time for a recipe. The lock lets reports come in; closing waits for it.
+        recipe = Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
+        waiting = StoredReports.objects.filter(recipe=recipe, chunk=None).order_by("pk")
+        groups = _groups(list(waiting.values_list("pk", "count")), reports_per_chunk(recipe.published))
+        if not groups:
+            return []
+        length = recipe.published.mechanism.contribution_length
+        SubAggregate.objects.get_or_create(recipe=recipe, defaults={"total": [0] * length})
+        stale_at = timezone.now() + timedelta(seconds=settings.CHUNK_STALE_SECONDS)
+        chunks = [Chunk(recipe=recipe, count=count, send_after=stale_at) for _, count in groups]
+        Chunk.objects.bulk_create(chunks)
+        for chunk, (assigned, _) in zip(chunks, groups, strict=True):
+            StoredReports.objects.filter(pk__in=assigned).update(chunk=chunk.pk)
+        return [chunk.pk for chunk in chunks]
+
+
+def _worth_planning(recipe: Recipe) -> bool:
+    progress = progress_of(recipe)
+    if recipe.status == Recipe.Status.CLOSED:
+        return progress.unplanned > 0 and progress.received >= recipe.cohort_size
+    return progress.unplanned >= min(MINIMUM_REPORTS, recipe.cohort_size)
+
+
+def _groups(rows: Sequence[tuple[int, int]], most: int) -> list[tuple[list[int], int]]:
+    """Rows (key, number of reports) in their order, put together up to `most` reports each."""
     groups: list[tuple[list[int], int]] = []
     members: list[int] = []
     size = 0
-    for pk, count in waiting:
-        members.append(pk)
-        size += count
-        if size >= settings.CHUNK_REPORTS:
+    for key, count in rows:
+        if members and size + count > most:
             groups.append((members, size))
             members, size = [], 0
-    least = 1 if recipe.status == Recipe.Status.CLOSED else min(MINIMUM_CHUNK, recipe.cohort_size)
-    if size >= least:
-        groups.append((members, size))
-    stale_at = timezone.now() + timedelta(seconds=settings.CHUNK_STALE_SECONDS)
-    chunks = [Chunk(recipe=recipe, count=count, send_after=stale_at) for _, count in groups]
-    Chunk.objects.bulk_create(chunks)
-    for chunk, (assigned, _) in zip(chunks, groups, strict=True):
-        StoredReports.objects.filter(pk__in=assigned).update(chunk=chunk.pk)
-    return [chunk.pk for chunk in chunks]
+        members.append(key)
+        size += count
+    return [*groups, (members, size)] if members else groups
 
 
 @transaction.atomic
@@ -93,7 +110,7 @@ def chunks_resend() -> list[uuid.UUID]:
 
 
 def chunk_process(*, chunk: uuid.UUID) -> None:
-    """Decrypt, validate and sum the reports of a chunk; delete them; keep the sum.
+    """Decrypt and validate the reports of a chunk; add them to the recipe's sum; delete them.
 
     Decryption runs outside the transaction: workers do not wait for each other. Only the
     first to finish a chunk finds its row; another's work is thrown away.
@@ -112,10 +129,11 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     with transaction.atomic():
         if Chunk.objects.select_for_update().filter(pk=chunk).first() is None:
             return
-        if result.reports:
-            SubAggregate.objects.create(
-                chunk=chunk, recipe=row.recipe, reports=result.reports, total=list(result.total)
-            )
+        so_far = SubAggregate.objects.select_for_update().get(recipe=row.recipe)
+        so_far.total = [before + more for before, more in zip(so_far.total, result.total, strict=True)]
+        so_far.reports += result.reports
+        so_far.decrypted += row.count
+        so_far.save()
         StoredReports.objects.filter(chunk=chunk).delete()
         Chunk.objects.filter(pk=chunk).delete()
         rejections_count(recipe=row.recipe, reasons=result.rejected)

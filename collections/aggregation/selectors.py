@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Max, Sum
+from django.db.models import Max
 
 from aggregation.models import Chunk, SubAggregate
 from recipes.models import Recipe
-from reports.selectors import pending_reports
+from reports.selectors import reports_stored
 
 
 @dataclass(frozen=True)
@@ -14,30 +14,37 @@ class Progress:
     """How many reports of a recipe stand where.
 
     Attributes:
-        summed: reports in sub-aggregates, found valid.
-        waiting: reports stored, not yet decrypted.
+        summed: reports in the sum, found valid.
+        decrypted: those and the ones found invalid.
+        planned: reports that a chunk will take in.
+        unplanned: reports that no chunk takes in yet.
         attempts: of the chunk that was tried most often; more than 3 means trouble.
     """
 
     summed: int
-    waiting: int
+    decrypted: int
+    planned: int
+    unplanned: int
     attempts: int
 
     @property
+    def waiting(self) -> int:
+        """Reports stored, not yet decrypted."""
+        return self.planned + self.unplanned
+
+    @property
     def received(self) -> int:
-        """All reports that count or may count."""
-        return self.summed + self.waiting
+        """All reports that were stored, whatever decrypting them said.
+
+        What is shown of an open recipe comes from here: a number that fell when a report is found
+        invalid would tell its sender about the plaintext.
+        """
+        return self.decrypted + self.waiting
 
 
 def progress_of(recipe: Recipe) -> Progress:
     """The exact progress; public pages show it in coarse steps only."""
-    summed = SubAggregate.objects.filter(recipe=recipe).aggregate(total=Sum("reports"))["total"]
+    so_far = SubAggregate.objects.filter(recipe=recipe).first() or SubAggregate(recipe=recipe)
     attempts = Chunk.objects.filter(recipe=recipe).aggregate(most=Max("attempts"))["most"]
-    return Progress(summed or 0, pending_reports(recipe), attempts or 0)
-
-
-def sum_of(recipe: Recipe) -> tuple[tuple[int, ...], int]:
-    """The sum over all sub-aggregates, and the number of reports in it."""
-    rows = list(SubAggregate.objects.filter(recipe=recipe).values_list("total", "reports"))
-    total = tuple(map(sum, zip(*(total for total, _ in rows), strict=True)))
-    return total, sum(reports for _, reports in rows)
+    stored, unplanned = reports_stored(recipe)
+    return Progress(so_far.reports, so_far.decrypted, stored - unplanned, unplanned, attempts or 0)

@@ -2,6 +2,8 @@
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from django.conf import settings
@@ -14,6 +16,7 @@ from audit.operations import entry_append
 from panprivacy.encryption import generate_private_key, load_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.encryption.sealing import seal, unseal
+from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft, format_time
 from recipes.models import Recipe, RecipeKey
 
@@ -61,42 +64,76 @@ def recipe_draft_delete(*, recipe: Recipe) -> None:
     _locked(recipe, Recipe.Status.DRAFT).delete()
 
 
-@transaction.atomic
 def recipe_publish(*, recipe: Recipe, actor: AbstractBaseUser | None, simulation: bool = False) -> Recipe:
     """Draft → published: make the key pair, fix the document, sign it.
 
     Raises:
         FieldError: the draft cannot be published as it stands (e.g. it would be closed already).
-        RecipeStateError: the recipe is not a draft.
+        RecipeStateError: the recipe is not a draft, or was changed while its key was made.
     """
-    recipe = _locked(recipe, Recipe.Status.DRAFT)
-    draft = RecipeDraft.from_mapping(recipe.draft)
+    _require(recipe, Recipe.Status.DRAFT)
+    content = recipe.draft
+    prepared = _prepare(RecipeDraft.from_mapping(content), simulation)
+    with transaction.atomic():
+        recipe = _locked(recipe, Recipe.Status.DRAFT)
+        if recipe.draft != content:
+            raise RecipeStateError("the draft was changed while it was being published; look at it once more")
+        return _publish(recipe, prepared, actor)
+
+
+def recipe_publish_file(
+    *, members: Mapping[str, object], actor: AbstractBaseUser | None, simulation: bool = False
+) -> Recipe:
+    """Publish the content of a recipe file at once.
+
+    Raises:
+        FieldError: nothing was stored.
+    """
+    prepared = _prepare(RecipeDraft.from_mapping(members), simulation)
+    with transaction.atomic():
+        return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What publishing needs and takes up to seconds to make: done before anything is locked."""
+
+    published: PublishedRecipe
+    published_at: datetime
+    sealed_key: bytes
+
+
+def _prepare(draft: RecipeDraft, simulation: bool) -> _Prepared:
     now = timezone.now()
+    # The cheap refusals first: a key takes longer to make.
+    draft.mechanism()
     private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
     published = draft.publish(private_key.public_key, now, simulation=simulation)
+    sealed = seal(
+        private_key.to_bytes(),
+        settings.KEY_ENCRYPTION_KEY,
+        associated_data=published.identifier.encode(),
+        random_source=secrets.SystemRandom(),
+    )
+    return _Prepared(published, now, sealed)
+
+
+def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None) -> Recipe:
+    published = prepared.published
     recipe.identifier = published.identifier
     recipe.document = published.canonical.decode()
     recipe.signature = published.sign(signing_key())
     recipe.opens_at, recipe.closes_at = published.opens_at, published.closes_at
-    recipe.simulation = simulation
+    recipe.simulation = published.simulation
     recipe.status = Recipe.Status.PUBLISHED
-    recipe.published_at = now
+    recipe.published_at = prepared.published_at
     recipe.save()
-    RecipeKey.objects.create(
-        recipe=recipe,
-        scheme=draft.encryption,
-        sealed=seal(
-            private_key.to_bytes(),
-            settings.KEY_ENCRYPTION_KEY,
-            associated_data=published.identifier.encode(),
-            random_source=secrets.SystemRandom(),
-        ),
-    )
+    RecipeKey.objects.create(recipe=recipe, scheme=published.public_key.scheme, sealed=prepared.sealed_key)
     entry_append(
         action=Action.RECIPE_PUBLISHED,
         subject=published.identifier,
         actor=actor,
-        details={"name": recipe.name, "statistic": recipe.statistic, "simulation": simulation},
+        details={"name": recipe.name, "statistic": recipe.statistic, "simulation": published.simulation},
     )
     return recipe
 
@@ -137,8 +174,12 @@ def _locked(recipe: Recipe, required: Recipe.Status) -> Recipe:
     locked = Recipe.objects.select_for_update().filter(pk=recipe.pk).first()
     if locked is None:
         raise RecipeStateError("the recipe does not exist any more")
-    if locked.status != required:
-        raise RecipeStateError(
-            f"the recipe is {locked.get_status_display().lower()}, not {required.label.lower()}"
-        )
+    _require(locked, required)
     return locked
+
+
+def _require(recipe: Recipe, required: Recipe.Status) -> None:
+    if recipe.status != required:
+        raise RecipeStateError(
+            f"the recipe is {recipe.get_status_display().lower()}, not {required.label.lower()}"
+        )

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from aggregation.models import Chunk, SubAggregate
 from aggregation.operations import chunks_plan, chunks_resend
-from aggregation.selectors import sum_of
+from aggregation.selectors import Progress, progress_of
 from aggregation.tasks import process_chunk
 from audit.models import Action
 from audit.operations import entry_append
@@ -20,7 +20,7 @@ from recipes.operations import RecipeStateError, recipe_close
 from releases.models import Release, SimulatedTruth
 from releases.progress import coarse_rejections, progress_text
 from reports.models import ReportNonce, StoredReports
-from reports.selectors import rejections_by_reason
+from reports.selectors import public_rejections
 
 logger = structlog.get_logger(__name__)
 
@@ -46,57 +46,71 @@ def collections_advance() -> None:
     _send(chunks_resend())
 
 
-@transaction.atomic
 def result_release(*, recipe: Recipe) -> Release | None:
     """Release the result of a closed recipe, or withhold it below the cohort size.
 
-    Either way this is the end: reports, nonces, sub-aggregates and the private key are
-    deleted in the same transaction.
+    Either way this is the end: reports, nonces, the sum and the private key are deleted in
+    the same transaction.
 
     Returns:
         None while the recipe is open or reports of it wait to be summed.
     """
-    recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
-    if recipe.status != Recipe.Status.CLOSED or Release.objects.filter(recipe=recipe).exists():
+    if recipe.status != Recipe.Status.CLOSED:
         return None
-    if Chunk.objects.filter(recipe=recipe).exists() or StoredReports.objects.filter(recipe=recipe).exists():
-        return None
-    total, reports = sum_of(recipe)
+    with transaction.atomic():
+        recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
+        progress = progress_of(recipe)
+        # A closed recipe that cannot reach its cohort size has reports that are never planned.
+        to_plan = progress.unplanned > 0 and progress.received >= recipe.cohort_size
+        finished = Release.objects.filter(recipe=recipe).exists()
+        if finished or to_plan or Chunk.objects.filter(recipe=recipe).exists():
+            return None
+        release = _outcome(recipe, progress)
+        release.save(force_insert=True)
+        for model in (StoredReports, ReportNonce, SubAggregate, RecipeKey):
+            model.objects.filter(recipe=recipe).delete()
+        released = release.outcome == Release.Outcome.RELEASED
+        entry_append(
+            action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
+            subject=str(recipe.identifier),
+            actor=None,
+            details={"reports": release.reports} if released else {"reason": release.reason},
+        )
+        return release
+
+
+def _outcome(recipe: Recipe, progress: Progress) -> Release:
+    """The release as it will stand, not yet stored."""
     mechanism = recipe.published.mechanism
+    cohort_size = recipe.cohort_size
     release = Release(
         recipe=recipe,
-        rejected=rejections_by_reason(recipe),
+        outcome=Release.Outcome.WITHHELD,
         guarantees=[guarantee.as_dict() for guarantee in mechanism.guarantees()],
         software=SOFTWARE,
         released_at=timezone.now(),
-    )
-    if reports < recipe.cohort_size:
-        release.outcome = Release.Outcome.WITHHELD
-        cohort = recipe.cohort_size
-        release.reason = (
-            f"fewer valid reports than the cohort size of {cohort:,} ({progress_text(reports, cohort)})"
-        )
         # Below the cohort size nothing is told exactly, not even how many reports were bad.
-        release.rejected = coarse_rejections(release.rejected, cohort)
-    else:
-        estimate = mechanism.estimate(total, reports)
-        release.outcome = Release.Outcome.RELEASED
-        release.reports = reports
-        release.values = list(estimate.values)
-        release.standard_errors = list(estimate.standard_errors)
-        release.standard_error_note = estimate.standard_error_note
-        release.projection = list(estimate.projection)
-    release.save(force_insert=True)
-    ReportNonce.objects.filter(recipe=recipe).delete()
-    SubAggregate.objects.filter(recipe=recipe).delete()
-    RecipeKey.objects.filter(recipe=recipe).delete()
-    released = release.outcome == Release.Outcome.RELEASED
-    entry_append(
-        action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
-        subject=str(recipe.identifier),
-        actor=None,
-        details={"reports": reports} if released else {"reason": release.reason},
+        rejected=coarse_rejections(public_rejections(recipe), cohort_size),
     )
+    if progress.summed < cohort_size:
+        so_far = progress_text(min(progress.received, cohort_size - 1), cohort_size)
+        release.reason = f"fewer valid reports than the cohort size of {cohort_size:,} ({so_far})"
+        return release
+    try:
+        total = SubAggregate.objects.get(recipe=recipe).total
+        estimate = mechanism.estimate(total, progress.summed)
+    except ArithmeticError:
+        # Parameters at the edge of what floating point can hold. Without this end the key would stay.
+        logger.exception("estimate_failed", recipe=recipe.identifier)
+        release.reason = "the estimate cannot be computed with these parameters"
+        return release
+    release.outcome = Release.Outcome.RELEASED
+    release.reports = progress.summed
+    release.rejected = public_rejections(recipe)
+    release.values = list(estimate.values)
+    release.standard_errors = list(estimate.standard_errors)
+    release.standard_error_note = estimate.standard_error_note
+    release.projection = list(estimate.projection)
     return release
 
 
@@ -108,10 +122,7 @@ def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampl
     """
     if not recipe.simulation:
         raise RecipeStateError("only a simulation has a known truth")
-    truth, _ = SimulatedTruth.objects.update_or_create(
-        recipe=recipe, defaults={"values": list(values), "devices": devices, "sampled": sampled}
-    )
-    return truth
+    return SimulatedTruth.objects.create(recipe=recipe, values=list(values), devices=devices, sampled=sampled)
 
 
 def _advance(recipe: Recipe) -> None:

@@ -13,7 +13,7 @@ from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
 
 from aggregation.selectors import progress_of
-from audit.access import PublishersOnly, may_publish
+from audit.access import PublishersOnly, may_publish, may_read_log
 from audit.listing import cursor_of, page_of, text_of
 from audit.selectors import entries_of_recipe
 from recipes.models import Recipe
@@ -26,7 +26,7 @@ from releases.exports import release_csv, release_document
 from releases.models import Release, SimulatedTruth
 from releases.presentation import Status, error_sentence, estimate_rows, headline, release_of, status_of
 from releases.progress import coarse, coarse_rejections, progress_text
-from reports.selectors import rejections_by_reason
+from reports.selectors import public_rejections, rejections_by_reason
 
 PAGE_SIZE = 20
 
@@ -93,6 +93,10 @@ class RecipeView(View):
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "release": release,
             **(_progress_context(recipe) if release is None else _release_context(recipe, release)),
+            # What decrypting found is for those who watch over the collection, and only after its end.
+            **(
+                {"rejections": rejections_by_reason(recipe)} if release and may_read_log(request.user) else {}
+            ),
         }
         return render(request, "releases/recipe.html", context)
 
@@ -182,7 +186,7 @@ def _progress_context(recipe: Recipe) -> dict[str, Any]:
     received = progress_of(recipe).received
     status = status_of(recipe, release_of(recipe), timezone.now())
     shown = coarse(received, recipe.cohort_size)
-    rejections = coarse_rejections(rejections_by_reason(recipe), recipe.cohort_size)
+    rejections = coarse_rejections(public_rejections(recipe), recipe.cohort_size)
     return {
         "recipe": recipe,
         "status": status,

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from recipes.models import Recipe
 from recipes.selectors import recipe_accepts_reports
+from reports.chunking import reports_per_chunk
 from reports.models import RejectionCount, StoredReports
 from reports.parsing import Decoder, ReportRejectedError, WellFormedReport, read_report
 
@@ -60,7 +61,11 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
         fresh = _claim_nonces(recipe, sorted(well_formed))
         if fresh:
             stored = [report.payload for nonce, (_, report) in well_formed.items() if nonce in fresh]
-            StoredReports.objects.create(recipe=recipe, count=len(stored), payload=b"".join(stored))
+            size = reports_per_chunk(recipe.published)
+            StoredReports.objects.bulk_create(
+                StoredReports(recipe=recipe, count=len(part), payload=b"".join(part))
+                for part in (stored[start : start + size] for start in range(0, len(stored), size))
+            )
         duplicate = _duplicate()
         rejections += [
             Rejection(index, duplicate.reason, str(duplicate))
@@ -94,9 +99,10 @@ def _hold_open(recipe: Recipe) -> None:
     rows = Recipe.objects.filter(pk=recipe.pk, status=Recipe.Status.PUBLISHED)
     sql, parameters = rows.values("pk").query.sql_with_params()
     if connection.features.has_select_for_update:
-        # Shared, so that batches do not wait for each other; closing takes the exclusive lock.
+        # Weak, so that batches wait neither for each other nor for the planner; only closing, which
+        # takes the strongest lock, waits for them and they for it.
         # SQLite needs none: this transaction holds the only write lock from its beginning.
-        sql += " FOR SHARE"
+        sql += " FOR KEY SHARE"
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         if cursor.fetchone() is None:

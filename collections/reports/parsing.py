@@ -17,6 +17,19 @@ BATCH_REPORTS = 1_000
 JSON_TYPE = "application/json"
 MESSAGEPACK_TYPE = "application/msgpack"
 
+ARRIVAL_REASONS = (
+    "malformed_report",
+    "wrong_nonce_size",
+    "wrong_ciphertext_count",
+    "invalid_ciphertext",
+    "duplicate_nonce",
+)
+"""Reasons found without decrypting. Only these are public.
+
+Whoever has a copy of a device's state can make reports from it that are valid or not depending
+on what is encrypted there: a public count of reports found invalid would read the state to them.
+"""
+
 Decoder = Callable[[object], bytes]
 """Turns one member of a report into bytes; ValueError if it cannot."""
 

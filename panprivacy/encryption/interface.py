@@ -57,6 +57,9 @@ class PublicKey(ABC):
     ciphertext_bytes: int
     """Length of one encoded ciphertext."""
 
+    decryption_seconds: ClassVar[float]
+    """About how long one decryption takes on one core; work is cut into chunks by it."""
+
     rerandomized_is_fresh: ClassVar[bool]
     """Whether Φ(c) is distributed exactly as a fresh encryption of the same plaintext.
 

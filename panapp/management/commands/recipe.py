@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
 
 from panapp.database import require_migrated_database
 from panapp.recipe_file import read_recipe_file
 from panprivacy.errors import FieldError
 from recipes.models import Recipe
-from recipes.operations import RecipeStateError, recipe_close, recipe_draft_save, recipe_publish
+from recipes.operations import RecipeStateError, recipe_close, recipe_publish_file
 
 INPUT_ERROR = 2
 
@@ -41,9 +40,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
 
     def publish(self, members: dict[str, Any], *, as_json: bool) -> None:
-        with transaction.atomic():
-            draft = recipe_draft_save(members=members, actor=None)
-            recipe = recipe_publish(recipe=draft, actor=None)
+        recipe = recipe_publish_file(members=members, actor=None)
         if not as_json:
             self.stdout.write(f"Published {recipe.name!r}: {recipe.identifier}")
             return

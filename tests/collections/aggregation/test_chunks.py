@@ -7,10 +7,11 @@ from django.utils import timezone
 
 from aggregation import operations
 from aggregation.models import Chunk, SubAggregate
-from aggregation.operations import MINIMUM_CHUNK, chunk_process, chunks_plan, chunks_resend
-from aggregation.selectors import progress_of, sum_of
+from aggregation.operations import MINIMUM_REPORTS, chunk_process, chunks_plan, chunks_resend
+from aggregation.selectors import progress_of
 from recipes.models import Recipe
 from recipes.operations import recipe_close
+from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 from reports.operations import reports_submit
 from reports.selectors import rejections_by_reason
@@ -27,32 +28,36 @@ def submit(recipe: Recipe, *values: int) -> None:
         )
 
 
+def sum_of(recipe: Recipe) -> tuple[list[int], int]:
+    row = SubAggregate.objects.get(recipe=recipe)
+    return row.total, row.reports
+
+
 def plan_all(recipe: Recipe) -> list[uuid.UUID]:
-    recipe_close(recipe=recipe, actor=None)
-    return chunks_plan(recipe=recipe)
+    return chunks_plan(recipe=recipe_close(recipe=recipe, actor=None))
 
 
 def test_process_sums_the_reports_and_deletes_them() -> None:
-    recipe = published_recipe()
+    recipe = published_recipe(cohort_size=2)
     submit(recipe, 1, 0, 1, 1)
     (chunk,) = plan_all(recipe)
     chunk_process(chunk=chunk)
-    assert sum_of(recipe) == ((3,), 4)
+    assert sum_of(recipe) == ([3], 4)
     assert not StoredReports.objects.exists()
     assert not Chunk.objects.exists()
 
 
 def test_process_of_a_chunk_that_is_delivered_twice_counts_once() -> None:
-    recipe = published_recipe()
+    recipe = published_recipe(cohort_size=2)
     submit(recipe, 1, 1)
     (chunk,) = plan_all(recipe)
     chunk_process(chunk=chunk)
     chunk_process(chunk=chunk)
-    assert sum_of(recipe) == ((2,), 2)
+    assert sum_of(recipe) == ([2], 2)
 
 
 def test_process_by_two_workers_at_once_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = published_recipe()
+    recipe = published_recipe(cohort_size=2)
     submit(recipe, 1, 1)
     (chunk,) = plan_all(recipe)
     decrypt = operations._decrypt
@@ -68,13 +73,13 @@ def test_process_by_two_workers_at_once_counts_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(operations, "_decrypt", overtaken_decrypt)
     chunk_process(chunk=chunk)
     assert overtaken
-    assert sum_of(recipe) == ((2,), 2)
+    assert sum_of(recipe) == ([2], 2)
 
 
 def test_process_that_dies_before_its_commit_leaves_everything_to_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    recipe = published_recipe()
+    recipe = published_recipe(cohort_size=2)
     submit(recipe, 1, 0, 1)
     (chunk,) = plan_all(recipe)
 
@@ -85,31 +90,33 @@ def test_process_that_dies_before_its_commit_leaves_everything_to_the_next(
         patched.setattr(operations, "rejections_count", die)  # the last statement of the transaction
         with pytest.raises(KeyboardInterrupt):
             chunk_process(chunk=chunk)
-    assert (SubAggregate.objects.count(), progress_of(recipe).waiting) == (0, 3)
+    assert (sum_of(recipe), progress_of(recipe).waiting) == (([0], 0), 3)
     chunk_process(chunk=chunk)
-    assert sum_of(recipe) == ((2,), 3)
+    assert sum_of(recipe) == ([2], 3)
 
 
 def test_process_rejects_values_that_no_honest_device_sends_with_their_reason() -> None:
-    recipe = published_recipe()
+    recipe = published_recipe(cohort_size=2)
     submit(recipe, 1, 2, -1, 10**9, 0)
     (chunk,) = plan_all(recipe)
+    received = progress_of(recipe).received
     chunk_process(chunk=chunk)
-    assert sum_of(recipe) == ((1,), 2)
+    assert sum_of(recipe) == ([1], 2)
+    assert progress_of(recipe).received == received, "a report found invalid must not show in the progress"
     assert rejections_by_reason(recipe) == {"value_out_of_range": 3}
 
 
 def test_process_of_a_chunk_without_any_valid_report_ends() -> None:
-    recipe = published_recipe()
-    submit(recipe, 5)
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, 5, 5)
     (chunk,) = plan_all(recipe)
     chunk_process(chunk=chunk)
-    assert (sum_of(recipe), progress_of(recipe).waiting) == (((), 0), 0)
+    assert (sum_of(recipe), progress_of(recipe).waiting) == (([0], 0), 0)
 
 
 def test_plan_gives_every_stored_report_to_exactly_one_chunk(settings: Any) -> None:
     settings.CHUNK_REPORTS = 3
-    recipe = published_recipe()
+    recipe = published_recipe(cohort_size=2)
     submit(recipe, *[1] * 8)
     chunks = plan_all(recipe)
     assert sorted(Chunk.objects.values_list("count", flat=True)) == [2, 3, 3]
@@ -118,16 +125,47 @@ def test_plan_gives_every_stored_report_to_exactly_one_chunk(settings: Any) -> N
 
 
 def test_plan_lets_a_handful_of_reports_of_an_open_recipe_wait_for_more() -> None:
-    recipe = published_recipe(cohort_size=MINIMUM_CHUNK * 10)
+    recipe = published_recipe(cohort_size=3)
     submit(recipe, 1, 1)
     assert chunks_plan(recipe=recipe) == []
-    recipe_close(recipe=recipe, actor=None)
+    submit(recipe, 1)
     assert len(chunks_plan(recipe=recipe)) == 1
+    large = published_recipe(cohort_size=MINIMUM_REPORTS * 10)
+    submit(large, 1, 1, 1)
+    assert chunks_plan(recipe=large) == []
+
+
+def test_plan_never_decrypts_a_closed_recipe_that_cannot_reach_its_cohort_size() -> None:
+    recipe = published_recipe(cohort_size=3)
+    submit(recipe, 1, 1)
+    assert plan_all(recipe) == []
+
+
+def test_chunks_and_rows_keep_to_what_one_task_can_decrypt_in_time() -> None:
+    cheap, dear = (
+        published_recipe(cohort_size=2).published,
+        published_recipe(cohort_size=2, statistic="histogram", k=1000, encryption="paillier-2048").published,
+    )
+    assert reports_per_chunk(cheap) == 2_000
+    seconds = reports_per_chunk(dear) * dear.mechanism.report_ciphertexts * dear.public_key.decryption_seconds
+    assert 1 <= reports_per_chunk(dear) <= 10
+    assert seconds < 15
+
+
+def test_a_batch_larger_than_a_chunk_is_stored_in_rows_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reports.operations.reports_per_chunk", lambda _: 2)
+    recipe = published_recipe(cohort_size=5)
+    reports = [report_of_values(recipe, [value]) for value in (1, 0, 1, 1, 0)]
+    assert reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw) == []
+    assert sorted(StoredReports.objects.values_list("count", flat=True)) == [1, 2, 2]
+    for chunk in plan_all(recipe):
+        chunk_process(chunk=chunk)
+    assert sum_of(recipe) == ([3], 5)
 
 
 def test_resend_finds_only_chunks_whose_task_is_overdue_and_waits_longer_each_time() -> None:
-    recipe = published_recipe()
-    submit(recipe, 1)
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, 1, 1)
     (chunk,) = plan_all(recipe)
     assert chunks_resend() == []
     waits = []

@@ -62,9 +62,30 @@ def test_reports_found_invalid_do_not_count_towards_the_cohort() -> None:
     release = result_release(recipe=collected(1, 1, 1, 1, 7, cohort_size=5))
     assert release is not None
     assert (release.outcome, release.rejected) == ("withheld", {})
-    release = result_release(recipe=collected(1, 1, 1, 1, 0, 7, cohort_size=5))
+
+
+def test_reasons_found_by_decrypting_are_told_for_simulations_only() -> None:
+    """With a copy of a device's state c, reports of 2c are valid or not according to what c encrypts."""
+    real = result_release(recipe=collected(1, 1, 1, 1, 0, 7, cohort_size=5))
+    simulated = result_release(recipe=collected(1, 1, 1, 1, 0, 7, cohort_size=5, simulation=True))
+    assert real is not None
+    assert simulated is not None
+    assert (real.reports, real.rejected) == (5, {})
+    assert simulated.rejected == {"value_out_of_range": 1}
+
+
+def test_release_of_an_estimate_that_cannot_be_computed_is_withheld_and_the_key_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe = collected(1, 1, 1, 1, 1)
+
+    def overflowing(*_: object) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr("panprivacy.mechanisms.count_nonzero.CountNonzero.estimate", overflowing)
+    release = result_release(recipe=recipe)
     assert release is not None
-    assert (release.reports, release.rejected) == (5, {"value_out_of_range": 1})
+    assert (release.outcome, RecipeKey.objects.count()) == ("withheld", 0)
 
 
 @pytest.mark.parametrize("values", [(1, 1), (1, 1, 1, 0, 0, 1), ()])
@@ -80,7 +101,7 @@ def test_release_waits_for_the_closing_and_for_every_report() -> None:
     recipe = collected(1, 1, 1, 1, 1, 1, close=False)
     assert result_release(recipe=recipe) is None
     reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=lambda raw: raw)
-    recipe_close(recipe=recipe, actor=None)
+    recipe = recipe_close(recipe=recipe, actor=None)
     assert result_release(recipe=recipe) is None
     for chunk in chunks_plan(recipe=recipe):
         assert result_release(recipe=recipe) is None
