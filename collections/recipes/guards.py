@@ -34,10 +34,14 @@ PUBLISHED = Guard(
     "recipes_recipe",
     "published",
     "a published recipe cannot be changed",
-    update_when="OLD.status <> 'draft' AND ("
+    key="id",
+    unique=("identifier",),
+    insert_when="NEW.status <> 'draft'",
+    update_when="(OLD.status = 'draft' AND NEW.status NOT IN ('draft', 'published'))"
+    " OR (OLD.status <> 'draft' AND ("
     + " OR ".join(_differs(column) for column in _COLUMNS if column not in _MAY_CHANGE)
     + " OR NOT (OLD.status = 'published' AND NEW.status = 'closed'"
-    " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL))",
+    " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL)))",
     delete_when="OLD.status <> 'draft'",
 )
 GUARDS = (PUBLISHED,)

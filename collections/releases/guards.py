@@ -2,5 +2,8 @@
 
 from audit.append_only import Guard
 
-RELEASES = Guard("releases_release", "final", "a release is final")
-GUARDS = (RELEASES,)
+RELEASES = Guard("releases_release", "final", "a release is final", key="id", unique=("recipe_id",))
+TRUTHS = Guard(
+    "releases_simulatedtruth", "final", "the truth of a simulation is final", key="id", unique=("recipe_id",)
+)
+GUARDS = (RELEASES, TRUTHS)

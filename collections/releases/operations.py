@@ -55,7 +55,8 @@ def result_release(*, recipe: Recipe) -> Release | None:
     Returns:
         None while the recipe is open or reports of it wait to be summed.
     """
-    if recipe.status != Recipe.Status.CLOSED:
+    # Looked at without a lock first: at most ticks there is nothing to do.
+    if recipe.status != Recipe.Status.CLOSED or Chunk.objects.filter(recipe=recipe).exists():
         return None
     with transaction.atomic():
         recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)

@@ -14,6 +14,13 @@ from recipes.problems import Problem, malformed_body
 
 NONCE_BYTES = 16
 BATCH_REPORTS = 1_000
+BODY_BYTES = 16 * 1024 * 1024
+CONTAINER_LENGTH = 1_001
+"""Most members of one list: reports of a batch, or ciphertexts of a report (a histogram with k = 1,000)."""
+
+JSON_CONTAINERS = 2 + 2 * BATCH_REPORTS
+"""An object with a list of reports, each an object with a list."""
+
 JSON_TYPE = "application/json"
 MESSAGEPACK_TYPE = "application/msgpack"
 
@@ -59,8 +66,18 @@ class WellFormedReport:
     payload: bytes
 
 
+def largest_body(recipe: Recipe, reports: int) -> int:
+    """Bytes that a body with so many reports of a recipe takes at most, in JSON with some spaces."""
+    ciphertexts = recipe.mechanism.report_ciphertexts
+    per_ciphertext = 2 * recipe.public_key.ciphertext_bytes + 16
+    return min(BODY_BYTES, 1_024 + reports * (256 + ciphertexts * per_ciphertext))
+
+
 def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> tuple[object, Decoder]:
     """The body as plain values, and how its byte strings are to be read.
+
+    Containers are bounded in number before they are built: an empty one takes a byte in the
+    body and a hundred in memory.
 
     Raises:
         Problem: an unsupported media type, or not a body of that type.
@@ -74,7 +91,10 @@ def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> t
         )
     try:
         if media_type == MESSAGEPACK_TYPE:
-            return msgpack.unpackb(body, raw=False, strict_map_key=True), _raw_bytes
+            limits = {"max_array_len": CONTAINER_LENGTH, "max_map_len": 2, "max_ext_len": 0}
+            return msgpack.unpackb(body, raw=False, strict_map_key=True, **limits), _raw_bytes
+        if body.count(b"[") + body.count(b"{") > JSON_CONTAINERS:
+            raise malformed_body("Not a batch of reports: too many objects and lists.")
         return json.loads(body), _base64_bytes
     # RecursionError: brackets nested deeper than the parser's stack.
     except (ValueError, RecursionError, msgpack.UnpackException) as error:

@@ -3,7 +3,9 @@
 import json
 from typing import Any
 
+import structlog
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.decorators import method_decorator
 from django.views import View
@@ -12,13 +14,24 @@ from django.views.decorators.csrf import csrf_exempt
 from recipes.models import Recipe
 from recipes.problems import Problem, malformed_body, method_not_allowed, not_found
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
-from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE, Decoder, decode_body, read_batch
+from reports.parsing import (
+    BATCH_REPORTS,
+    JSON_TYPE,
+    MESSAGEPACK_TYPE,
+    Decoder,
+    decode_body,
+    largest_body,
+    read_batch,
+)
+
+logger = structlog.get_logger(__name__)
 
 
 @method_decorator(csrf_exempt, name="dispatch")  # no session is read: there is nothing to forge
 class _ReportsView(View):
     http_method_names = ("post", "options")
     media_types: tuple[str, ...]
+    most_reports: int
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
@@ -30,18 +43,30 @@ class _ReportsView(View):
             if problem.status == 405:
                 response["Allow"] = "POST, OPTIONS"
             return response
+        except OperationalError:
+            # Nothing was stored: the transaction is whole or not at all. Sending again is safe.
+            logger.exception("database_unavailable")
+            detail = "The reports were not stored. Send them again."
+            response = Problem("unavailable", "The server is busy", 503, detail).response()
+            response["Retry-After"] = "5"
+            return response
 
     def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object, Decoder]:
         recipe = Recipe.objects.filter(identifier=identifier).first()
         if recipe is None:
             raise not_found("No recipe has this identifier.")
+        if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
+            raise Problem("length-required", "The body's length is missing", 411, "Send Content-Length.")
+        most = largest_body(recipe.published, self.most_reports)
         try:
+            # Looked at before anything is read. It is a number: the server has parsed it already.
+            if int(request.headers.get("Content-Length") or 0) > most:
+                raise RequestDataTooBig
             body = request.body
         except RequestDataTooBig:
-            raise Problem(
-                "body-too-large", "The body is too large", 413, "A body is at most 16 MiB."
-            ) from None
-        except OSError:
+            detail = f"A body for this recipe is at most {most:,} bytes."
+            raise Problem("body-too-large", "The body is too large", 413, detail) from None
+        except (OSError, ValueError):
             raise malformed_body("The body ended early.") from None
         content, decode = decode_body(body, request.content_type or "", accepted=self.media_types)
         return recipe, content, decode
@@ -62,6 +87,7 @@ class ReportView(_ReportsView):
     """POST one report."""
 
     media_types = (JSON_TYPE,)
+    most_reports = 1
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe, content, decode = self.read(request, identifier)
@@ -82,6 +108,7 @@ class ReportBatchView(_ReportsView):
     """POST up to 1,000 reports; a rejected one never takes the others down."""
 
     media_types = (JSON_TYPE, MESSAGEPACK_TYPE)
+    most_reports = BATCH_REPORTS
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe, content, decode = self.read(request, identifier)

@@ -4,14 +4,18 @@ from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from audit.guards import ENTRIES
+from audit.guards import ENTRIES, HEAD
 from audit.models import GENESIS
 
 
 def make_head(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
-    apps.get_model("audit", "Head").objects.create(index=0, entry_hash=GENESIS)
+    apps.get_model("audit", "Head").objects.create(pk=1, index=0, entry_hash=GENESIS)
 
 
 class Migration(migrations.Migration):
     dependencies = [("audit", "0001_initial")]
-    operations = [migrations.RunPython(make_head, migrations.RunPython.noop), ENTRIES.operation()]
+    operations = [
+        migrations.RunPython(make_head, migrations.RunPython.noop),
+        ENTRIES.operation(),
+        HEAD.operation(),
+    ]

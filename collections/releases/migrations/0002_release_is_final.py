@@ -1,10 +1,10 @@
-"""The triggers that keep a release as it was released."""
+"""The triggers that keep a release, and the truth of a simulation, as they were."""
 
 from django.db import migrations
 
-from releases.guards import RELEASES
+from releases.guards import RELEASES, TRUTHS
 
 
 class Migration(migrations.Migration):
     dependencies = [("releases", "0001_initial")]
-    operations = [RELEASES.operation()]
+    operations = [RELEASES.operation(), TRUTHS.operation()]

@@ -157,6 +157,9 @@ def test_a_recipe_accepts_nothing_before_it_opens_unless_it_is_a_simulation(clie
         (b"\x81", MESSAGEPACK, 400, "malformed-body"),
         (b"a=1", "application/x-www-form-urlencoded", 415, "unsupported-media-type"),
         (b"x", "", 415, "unsupported-media-type"),
+        (b"\x81\xa7reports\xdc\x03\xe8" + b"\x80" * 1000 + b"\x80" * 10, MESSAGEPACK, 400, "malformed-body"),
+        (b"\x81\xa7reports\xdd\x00\x06\x00\x00" + b"\x80" * 393_216, MESSAGEPACK, 400, "malformed-body"),
+        (b'{"reports": [' + b"[]," * 3_000 + b"[]]}", "application/json", 400, "malformed-body"),
         (b"x" * (16 * 1024 * 1024 + 1), MESSAGEPACK, 413, "body-too-large"),
     ],
 )

@@ -1,0 +1,115 @@
+"""The database refuses what the product never does, however it is asked."""
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from audit.models import Action
+from audit.operations import entry_append
+from recipes.models import Recipe
+from recipes.operations import recipe_close
+from releases.models import Release
+from tests.factories import draft_recipe, published_recipe
+from tests.scenes import finished_recipe, simulated_recipe
+
+pytestmark = pytest.mark.django_db
+
+TABLES = ("recipes_recipe", "releases_release", "releases_simulatedtruth", "audit_entry", "audit_head")
+
+
+def execute(statement: str) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def contents(table: str) -> list[tuple[object, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {table} ORDER BY 1")
+        return cursor.fetchall()
+
+
+@pytest.fixture
+def everything() -> None:
+    published_recipe()
+    recipe_close(recipe=published_recipe(), actor=None)
+    finished_recipe([[1]] * 6)
+    simulated_recipe({0: 3, 1: 3})
+    entry_append(action=Action.ACCESS_DENIED, subject="x", actor=None, details={})
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.usefixtures("everything")
+def test_every_guarded_table_refuses_deletion(table: str) -> None:
+    before = contents(table)
+    with pytest.raises(DatabaseError):
+        execute(f"DELETE FROM {table}")
+    assert contents(table) == before
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.usefixtures("everything")
+def test_every_guarded_table_refuses_truncation(table: str) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no TRUNCATE; its DELETE is tested above")
+    with pytest.raises(DatabaseError):
+        execute(f"TRUNCATE {table} CASCADE")
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.usefixtures("everything")
+def test_a_row_cannot_be_replaced_by_an_insertion(table: str) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("REPLACE is SQLite's; on PostgreSQL ON CONFLICT DO UPDATE is an update")
+    before = contents(table)
+    with pytest.raises(DatabaseError):
+        execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
+    assert contents(table) == before
+
+
+@pytest.mark.usefixtures("everything")
+def test_a_row_cannot_be_pushed_aside_by_an_update() -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("OR REPLACE is SQLite's")
+    draft = draft_recipe()
+    before = contents("recipes_recipe")
+    published = Recipe.objects.exclude(status="draft").first()
+    assert published is not None
+    for column, value in (("id", published.pk), ("identifier", f"'{published.identifier}'")):
+        with pytest.raises(DatabaseError):
+            execute(f"UPDATE OR REPLACE recipes_recipe SET {column} = {value} WHERE id = {draft.pk}")
+    assert contents("recipes_recipe") == before
+
+
+@pytest.mark.usefixtures("everything")
+def test_an_upsert_cannot_change_a_release() -> None:
+    release = Release.objects.first()
+    assert release is not None
+    columns = 'id, recipe_id, outcome, reason, rejected, "values", standard_errors, standard_error_note, '
+    columns += "projection, guarantees, software, released_at"
+    with pytest.raises(DatabaseError, match="final"):
+        execute(
+            f"INSERT INTO releases_release ({columns}) SELECT {columns} FROM releases_release "
+            f"WHERE id = {release.pk} ON CONFLICT (id) DO UPDATE SET outcome = 'withheld'"
+        )
+
+
+@pytest.mark.parametrize("status", ["closed", "published"])
+def test_a_recipe_cannot_be_inserted_past_publishing(status: str) -> None:
+    draft = draft_recipe()
+    draft.pk, draft.status = None, status
+    with pytest.raises(DatabaseError), transaction.atomic():
+        draft.save(force_insert=True)
+
+
+def test_a_draft_cannot_be_closed_without_publishing() -> None:
+    draft = draft_recipe()
+    with pytest.raises(DatabaseError):
+        execute(f"UPDATE recipes_recipe SET status = 'closed' WHERE id = {draft.pk}")
+
+
+@pytest.mark.usefixtures("everything")
+def test_the_head_of_the_log_only_advances() -> None:
+    for change in ('"index" = 0', '"index" = "index" + 2', "entry_hash = 'x'", "id = 2"):
+        with pytest.raises(DatabaseError, match="only advances"):
+            execute(f"UPDATE audit_head SET {change}")
+    with pytest.raises(DatabaseError):
+        execute("INSERT INTO audit_head (id, \"index\", entry_hash) VALUES (2, 0, 'x')")

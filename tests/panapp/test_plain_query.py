@@ -1,0 +1,17 @@
+import pytest
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/recipes/", "/api/schema/", "/admin/login/"])
+@pytest.mark.parametrize("query", ["version=%0A", "search=%00", "%00=1", "a=1&q=x%1b", "q=%E2%80%A8"])
+def test_control_characters_in_a_query_are_refused(client: Client, path: str, query: str) -> None:
+    answer = client.get(f"{path}?{query}")
+    assert answer.status_code == 400
+    if path.startswith("/api/"):
+        assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_a_query_in_any_script_passes(client: Client) -> None:
+    assert client.get("/", {"q": "Übergänge 東京 café"}).status_code == 200
