@@ -25,11 +25,13 @@ def entries_search(
         before: only entries with a smaller index (keyset paging).
     """
     entries = Entry.objects.all()
-    if text.isascii() and text.isdigit() and len(text) < 16:
-        entries = entries.filter(Q(index=int(text)) | Q(subject__startswith=text))
-    elif text:
-        matches = Q(subject__icontains=text) | Q(actor__icontains=text)
-        if len(text) >= 8:
+    is_number = text.isascii() and text.isdigit() and len(text) < 16
+    if text:
+        if is_number:
+            matches = Q(index=int(text)) | Q(subject__startswith=text)
+        else:
+            matches = Q(subject__icontains=text) | Q(actor__icontains=text)
+        if len(text) >= 8:  # the beginning of a hash may consist of digits only
             matches |= Q(entry_hash__startswith=text.lower())
         entries = entries.filter(matches)
     exact = {"action": action, "actor": actor, "subject": subject}

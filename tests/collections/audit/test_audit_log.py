@@ -78,6 +78,8 @@ def test_search_finds_by_index_hash_text_and_filters() -> None:
     assert list(entries_search(text=str(first.index))) == [first]
     assert list(entries_search(text=second.entry_hash[:12])) == [second]
     assert list(entries_search(text="ALPH")) == [first]
+    digits = next(e for e in (append(f"s{n}") for n in range(10_000)) if e.entry_hash[:8].isdigit())
+    assert list(entries_search(text=digits.entry_hash[:8])) == [digits]
     assert list(entries_search(action=Action.SIGN_IN_FAILED)) == [second]
     assert list(entries_search(before=second.index)) == [first]
 

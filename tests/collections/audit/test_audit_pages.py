@@ -77,7 +77,7 @@ def test_log_pages_by_key(reader: Client, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("query", ["q=%00", "actor=%00", "action=nonsense", f"q={'9' * 4000}", "q=%EF%BC%91"])
 def test_log_bears_any_search_text(reader: Client, query: str) -> None:
-    assert reader.get(f"/audit/?{query}").status_code == 200
+    assert reader.get(f"/audit/?{query}").status_code == (400 if "%00" in query else 200)
 
 
 @pytest.mark.parametrize("query", ["before=x", f"before={'9' * 30}"])
