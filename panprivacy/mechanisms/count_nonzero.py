@@ -39,9 +39,7 @@ class CountNonzero(Mechanism[Parameters]):
     ) -> State:
         self.require_step(step)
         (bit,) = state
-        if event:
-            return (public_key.encrypt(1, random_source, rerandomizations=step),)
-        return (public_key.rerandomize(bit, random_source),)
+        return (public_key.replace_or_rerandomize(event, 1, bit, random_source, rerandomizations=step),)
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         (bit,) = state

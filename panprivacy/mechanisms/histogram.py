@@ -76,10 +76,7 @@ class Histogram(Mechanism[HistogramParameters]):
         # From k downwards, so that no predecessor is overwritten before it is read.
         for i in range(self.parameters.k, 0, -1):
             new[i] = public_key.rerandomize(new[i - 1] if event else new[i], random_source)
-        if event:
-            new[0] = public_key.encrypt(first, random_source, rerandomizations=step)
-        else:
-            new[0] = public_key.rerandomize(new[0], random_source)
+        new[0] = public_key.replace_or_rerandomize(event, first, new[0], random_source, rerandomizations=step)
         return new
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:

@@ -97,7 +97,10 @@ class Mechanism(ABC, Generic[P]):
     def step(
         self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
     ) -> State:
-        """The state after time step `step` (1..T). Every ciphertext changes, event or not."""
+        """The state after time step `step` (1..T). Every ciphertext changes, event or not.
+
+        Operations and random bits drawn depend on `step`, not on `event`.
+        """
 
     @abstractmethod
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
