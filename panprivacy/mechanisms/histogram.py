@@ -8,7 +8,7 @@ import numpy as np
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, aggregator_not_computed, pan_privacy
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
@@ -174,15 +174,7 @@ class Histogram(Mechanism[HistogramParameters]):
                 source="Randomized response of a one-hot vector, of which two bits differ: twice ε.",
                 assumption=FOLLOWS_PROTOCOL,
             ),
-            Guarantee(
-                model=Model.AGGREGATOR,
-                relation=Relation.REPLACE,
-                epsilon=None,
-                delta=self.parameters.delta,
-                source="Not computed.",
-                assumption=f"at least {self.parameters.cohort_size} devices that follow the protocol, "
-                "and nobody reading single reports",
-            ),
+            *aggregator_not_computed(self.parameters.cohort_size),
             pan_privacy("LPP Theorem 11"),
         )
 

@@ -183,7 +183,7 @@ class Mechanism(ABC, Generic[P]):
 
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Every guarantee given, and those not computed with `epsilon` None."""
+        """Every guarantee given, and those not computed with `epsilon` and `delta` None."""
 
     @abstractmethod
     def expected_standard_error(self, population: int) -> float:

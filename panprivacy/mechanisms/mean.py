@@ -18,7 +18,12 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import discrete_gaussian
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.assumptions import (
+    FOLLOWS_PROTOCOL,
+    aggregator_not_computed,
+    honest_cohort,
+    pan_privacy,
+)
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
 from panprivacy.parameters import Parameters, described
 
@@ -275,7 +280,7 @@ class Mean(Mechanism[MeanParameters]):
             pan_privacy("LPP Theorem 13"),
         )
 
-    def _local(self) -> list[Guarantee]:
+    def _local(self) -> Sequence[Guarantee]:
         epsilon = self._epsilon(Model.LOCAL, 1)
         return [
             Guarantee(
@@ -289,26 +294,24 @@ class Mean(Mechanism[MeanParameters]):
             for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
         ]
 
-    def _aggregator(self) -> list[Guarantee]:
+    def _aggregator(self) -> Sequence[Guarantee]:
         cohort_size = self.parameters.cohort_size
-        epsilon: float | None = None
-        source = (
-            "Not computed: releases also contain a standard error from the sum of squares, and the exact "
-            "number covers the sum alone. The local guarantee covers both."
-        )
-        if not self._sums_squares:
-            epsilon = self._epsilon(Model.AGGREGATOR, cohort_size)
-            scale = self.parameters.required_noise_scale
-            source = f"Exact, for the sum of {cohort_size} discrete Gaussians of scale {scale:g}."
+        if self._sums_squares:
+            return aggregator_not_computed(
+                cohort_size,
+                "releases also contain a standard error from the sum of squares, and the exact "
+                "number covers the sum alone. The local guarantee covers both.",
+            )
+        epsilon = self._epsilon(Model.AGGREGATOR, cohort_size)
+        scale = self.parameters.required_noise_scale
         return [
             Guarantee(
                 model=Model.AGGREGATOR,
                 relation=relation,
                 epsilon=epsilon,
                 delta=self.parameters.delta,
-                source=source,
-                assumption=f"at least {cohort_size} devices that follow the protocol, "
-                "and nobody reading single reports",
+                source=f"Exact, for the sum of {cohort_size:,} discrete Gaussians of scale {scale:g}.",
+                assumption=honest_cohort(cohort_size),
             )
             for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
         ]

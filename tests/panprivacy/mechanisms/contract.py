@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from panprivacy.accounting.guarantees import Model
+from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.mechanisms import MECHANISMS, mechanism_class
 from panprivacy.mechanisms.interface import InvalidReportError, Mechanism, State
@@ -177,16 +177,18 @@ class MechanismContract:
 
     def test_guarantees_cover_every_model_and_say_what_they_rely_on(self, mechanism):
         guarantees = mechanism.guarantees()
-        assert {guarantee.model for guarantee in guarantees} == set(Model)
-        keys = [(guarantee.model, guarantee.relation) for guarantee in guarantees]
-        assert len(set(keys)) == len(keys)
+        keys = Counter((guarantee.model, guarantee.relation) for guarantee in guarantees)
+        both = {(model, relation) for model in (Model.LOCAL, Model.AGGREGATOR) for relation in Relation}
+        assert keys == Counter({*both, (Model.PAN, Relation.REPLACE)})
         for guarantee in guarantees:
             assert guarantee.assumption
             assert guarantee.source
             if guarantee.epsilon is None:
+                assert guarantee.delta is None
                 assert "ot computed" in guarantee.source
             else:
                 assert guarantee.epsilon >= 0
+                assert 0 <= guarantee.delta < 1
             if guarantee.model == Model.PAN:
                 assert (guarantee.epsilon, guarantee.delta) == (0.0, 0.0)
                 assert "semantic security" in guarantee.assumption
