@@ -88,6 +88,10 @@ def described(**members: Any) -> Any:
     return dataclasses.field(default=default, metadata={"description": Description(**members)})
 
 
+K: Mapping[str, Any] = {"label": "k", "minimum": 1, "maximum": 1_000}
+"""Label and bounds of the largest count told apart; each statistic says what becomes of larger ones."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
     """The public parameters that every statistic has. Values outside their range raise FieldError."""

@@ -18,12 +18,12 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, load_public_key
+from panprivacy.encryption import DEFAULT_SCHEME, load_public_key, require_scheme
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.parameters import Description, Parameters
+from panprivacy.parameters import Description, K, Parameters
 
 FORMAT = "panapp-recipe-1"
 """Version of the document's format; a parser refuses any other."""
@@ -42,8 +42,6 @@ QUESTION_LENGTH = 500
 STEP_SECONDS = Description(
     label="Seconds per step", help="Length of one time step in seconds.", minimum=1, maximum=31 * 86_400
 )
-
-K = Description(label="k", help="Number of the last bucket.", minimum=1, maximum=1_000)
 
 DRAFT_FIELDS = ("name", "question", "statistic", "encryption", "step_seconds", "opens_at", "closes_at")
 """Fields of a recipe file beside the statistic's own parameters."""
@@ -81,7 +79,7 @@ class RecipeDraft:
         parameter_members = {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
         if "k" in parameter_members and "k" not in statistic.parameters_class.names():
             # One recipe file can be tried with every statistic: those that do not bucket have no use for k.
-            K.check("k", int, parameter_members.pop("k"))
+            Description(help="Number of the last bucket.", **K).check("k", int, parameter_members.pop("k"))
         derived = [name for name in statistic.parameters_class.derived_names() if name in parameter_members]
         if derived:
             raise FieldError(derived[0], "is computed when the recipe is published; leave it out")
@@ -91,15 +89,12 @@ class RecipeDraft:
                 raise FieldError(
                     name, f"is not a field of a {statistic.statistic} recipe; it has {', '.join(known)}"
                 )
-        encryption = members.get("encryption", DEFAULT_SCHEME)
-        if not isinstance(encryption, str) or encryption not in SCHEMES:
-            raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {encryption!r}")
         draft = cls(
             name=_text("name", members["name"], NAME_LENGTH),
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
             parameters=statistic.parameters_class.from_mapping(parameter_members),
-            encryption=encryption,
+            encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
             step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400)),
             opens_at=_optional_time("opens_at", members.get("opens_at")),
             closes_at=_optional_time("closes_at", members.get("closes_at")),

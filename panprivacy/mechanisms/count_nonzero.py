@@ -25,6 +25,7 @@ class CountNonzero(Mechanism[Parameters]):
     title = "Devices with at least one event"
     description = "Estimates on how many devices the event happened at least once."
     unit = "devices"
+    counts_devices = True
     parameters_class = Parameters
 
     def __init__(self, parameters: Parameters) -> None:

@@ -15,7 +15,7 @@ from panprivacy.mechanisms.randomized_response import (
     bits_standard_error,
     bits_standard_error_note,
 )
-from panprivacy.parameters import Parameters, described
+from panprivacy.parameters import K, Parameters, described
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +23,7 @@ class HistogramParameters(Parameters):
     """Those of every statistic, and the last bucket's start k."""
 
     k: int = described(
-        label="k",
-        help="Start of the last bucket, in events: devices with k or more events share it.",
-        minimum=1,
-        maximum=1000,
+        help="Start of the last bucket, in events: devices with k or more events share it.", **K
     )
 
 
@@ -44,6 +41,7 @@ class Histogram(Mechanism[HistogramParameters]):
     unit = "devices"
     parameters_class = HistogramParameters
     scalar = False
+    counts_devices = True
 
     def __init__(self, parameters: HistogramParameters) -> None:
         super().__init__(parameters)

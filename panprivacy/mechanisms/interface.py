@@ -67,6 +67,9 @@ class Mechanism(ABC, Generic[P]):
     unit: ClassVar[str]
     """What one unit of the estimate is: `devices` or `events per device`."""
 
+    counts_devices: ClassVar[bool]
+    """Whether the estimates are numbers of devices, so that each is a share of the population."""
+
     parameters_class: ClassVar[type[Parameters]]
 
     scalar: ClassVar[bool] = True

@@ -25,7 +25,7 @@ from panprivacy.mechanisms.assumptions import (
     pan_privacy,
 )
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
-from panprivacy.parameters import Parameters, described
+from panprivacy.parameters import K, Parameters, described
 
 LARGEST_RANGE = 2**20
 """Number of values up to which a decryption can search."""
@@ -40,12 +40,7 @@ _REFUSED_SHARE = Fraction(1, 2**20)
 class MeanParameters(Parameters):
     """Those of every statistic, the largest count, the promised guarantee, and the noise derived from it."""
 
-    k: int = described(
-        label="k",
-        help="Largest count, in events per device: higher counts are taken as k.",
-        minimum=1,
-        maximum=1000,
-    )
+    k: int = described(help="Largest count, in events per device: higher counts are taken as k.", **K)
     guarantee: str = described(
         label="Guarantee",
         help="Against whom ε and δ are promised: readers of a report (local) or of the sum (aggregator).",
@@ -137,6 +132,7 @@ class Mean(Mechanism[MeanParameters]):
     title = "Mean number of events per device"
     description = "Estimates the mean number of events per device; counts above k are taken as k."
     unit = "events per device"
+    counts_devices = False
     parameters_class = MeanParameters
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:

@@ -169,6 +169,10 @@ class MechanismContract:
         assert all(error > 0 for error in estimate.standard_errors)
         assert estimate.standard_error_note
 
+    def test_truth_of_a_statistic_that_counts_devices_grows_with_their_number(self, mechanism):
+        truths = [sum(mechanism.truth({4: devices})) for devices in (1, 10)]
+        assert truths[1] == truths[0] * (10 if mechanism.counts_devices else 1)
+
     def test_estimate_without_reports_or_of_another_length_is_refused(self, mechanism):
         with pytest.raises(ValueError, match="total"):
             mechanism.estimate([0] * mechanism.contribution_length, 0)
