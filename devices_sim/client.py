@@ -77,6 +77,7 @@ class Device:
 
         Raises:
             RecipeVerificationError: identifier or signature does not hold.
+            FieldError: the recipe is the server's, but its noise does not keep the guarantee it names.
             RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
             AlreadyJoinedError: `path` exists.
             StateFileBusyError: another process has it open.

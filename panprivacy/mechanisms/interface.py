@@ -184,6 +184,14 @@ class Mechanism(ABC, Generic[P]):
         if population < 1:
             raise ValueError(f"population must be at least 1, not {population}")
 
+    def require_promise(self) -> None:
+        """FieldError where derived parameters do not keep the promise that the others make.
+
+        Devices call it before they take part, as nobody else can hold a server to it. Where the
+        parameters are the promise themselves, there is nothing to check.
+        """
+        return
+
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:
         """Every guarantee given, and those not computed with `epsilon` and `delta` None."""

@@ -30,6 +30,9 @@ from panprivacy.parameters import K, Parameters, described
 LARGEST_RANGE = 2**20
 """Number of values up to which a decryption can search."""
 
+SMALLEST_SCALE = 0.04
+"""Far below every scale that any ε ≤ 20 asks for; probabilities of a still smaller one underflow."""
+
 _SCALE_UNIT = 1_000_000  # derived scales are multiples of 1/_SCALE_UNIT
 
 _REFUSED_SHARE = Fraction(1, 2**20)
@@ -49,8 +52,7 @@ class MeanParameters(Parameters):
     noise_scale: float | None = described(
         label="Noise scale",
         help="Scale s of the discrete Gaussian that each device adds, in events.",
-        minimum=0,
-        minimum_excluded=True,
+        minimum=SMALLEST_SCALE,
         maximum=LARGEST_RANGE,
         derived=True,
         default=None,
@@ -90,6 +92,11 @@ class MeanParameters(Parameters):
         return max(0, math.ceil(scale * math.sqrt(2 * (math.log(2) - log_probability))) - 1)
 
     @property
+    def usable_delta(self) -> float:
+        """The part of δ that the noise may use; see `largest_noise`."""
+        return self.delta * float(1 - _REFUSED_SHARE)
+
+    @property
     def required_noise_scale(self) -> float:
         """`noise_scale`, or FieldError while it has not been derived."""
         if self.noise_scale is None:
@@ -107,7 +114,7 @@ class MeanParameters(Parameters):
             raise FieldError(
                 "epsilon", f"must be at least {SMALLEST_EPSILON:g} for a mean, not {self.epsilon!r}"
             )
-        usable_delta = self.delta * float(1 - _REFUSED_SHARE)
+        usable_delta = self.usable_delta
         smallest = smallest_scale(self.noise_terms, self.k, self.epsilon, usable_delta)
         units = math.ceil(Fraction(smallest) * _SCALE_UNIT)
         while delta_of(self.noise_terms, units / _SCALE_UNIT, self.k, self.epsilon) > usable_delta:
@@ -258,6 +265,18 @@ class Mean(Mechanism[MeanParameters]):
         total = sum(min(count, self.parameters.k) * devices for count, devices in devices_by_count.items())
         return (total / population,)
 
+    def require_promise(self) -> None:
+        """FieldError where the noise scale is missing or too small for ε, δ and the named guarantee."""
+        parameters = self.parameters
+        scale = parameters.required_noise_scale
+        found = delta_of(parameters.noise_terms, scale, parameters.k, parameters.epsilon)
+        if found > parameters.usable_delta:
+            raise FieldError(
+                "noise_scale",
+                f"{scale:g} is too small for the {parameters.guarantee} guarantee that the recipe promises, "
+                f"with ε = {parameters.epsilon:g} and δ = {parameters.delta:g}",
+            )
+
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The promised guarantee first, then what the same noise gives in the other model.
 
@@ -314,13 +333,9 @@ class Mean(Mechanism[MeanParameters]):
 
     def _epsilon(self, model: Model, noise_terms: int) -> float:
         scale, k = self.parameters.required_noise_scale, self.parameters.k
-        usable_delta = self.parameters.delta * float(1 - _REFUSED_SHARE)
         if self.parameters.guarantee != model:
-            return epsilon_of(noise_terms, scale, k, usable_delta)
-        if delta_of(noise_terms, scale, k, self.parameters.epsilon) > usable_delta:
-            raise FieldError(
-                "noise_scale", f"{scale:g} is too small for ε = {self.parameters.epsilon:g}; derive it again"
-            )
+            return epsilon_of(noise_terms, scale, k, self.parameters.usable_delta)
+        self.require_promise()
         return self.parameters.epsilon
 
     def expected_standard_error(self, population: int) -> float:

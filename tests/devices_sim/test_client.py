@@ -5,6 +5,7 @@ import random
 import secrets
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from devices_sim.transport import (
     Transport,
     TransportError,
 )
+from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
 
@@ -53,6 +55,17 @@ def test_device_whole_life_delivers_one_report(path, make_server):
         assert device.send(server.transport()) is Delivery.ACCEPTED
     # At ε = 20 a coin lies with probability 2·10⁻⁹.
     assert server.decrypted() == [(1,)]
+
+
+def test_join_signed_recipe_whose_noise_breaks_its_promise_is_refused_and_leaves_no_state(path, make_server):
+    honest = make_server(statistic="mean", k=3, guarantee="local")
+    assert honest.recipe.parameters.noise_scale > 6
+    parameters = replace(honest.recipe.parameters, noise_scale=0.05)
+    server = MemoryServer(replace(honest.recipe, parameters=parameters), honest.private_key)
+    with pytest.raises(FieldError, match="too small for the local guarantee"):
+        join(path, server)
+    assert not path.exists()
+    join(path, honest).close()
 
 
 def test_device_reopened_between_all_operations_delivers_the_same(path, make_server):
