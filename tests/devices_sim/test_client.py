@@ -1,5 +1,6 @@
 import copy
 import errno
+import fcntl
 import os
 import random
 import secrets
@@ -20,6 +21,8 @@ from devices_sim.storage import StateFileBusyError
 from devices_sim.transport import (
     Answer,
     Delivery,
+    RecipeClosedError,
+    RecipeNotOpenError,
     ReportRejectedError,
     ServedRecipe,
     Transport,
@@ -161,8 +164,9 @@ def test_step_out_of_turn_is_refused_and_changes_nothing(path, server):
     with join(path, server) as device:
         device.step(False)
         before = path.read_bytes()
-        for number in (0, 1, 3):
-            with pytest.raises(WrongStepError, match="next step is 2"):
+        refusals = {0: "no step 0", 1: "the next is 2", 3: "the next is 2", 5: "no step 5"}
+        for number, message in refusals.items():
+            with pytest.raises(WrongStepError, match=message):
                 device.step(True, number=number)
         for step in (0, 5):
             with pytest.raises(WrongStepError, match="catch up"):
@@ -313,9 +317,12 @@ def test_send_refused_report_stays_and_the_error_says_why(path, server):
     with join(path, server) as device:
         device.catch_up(4)
         server.closed = True
-        with pytest.raises(TransportError) as caught:
+        with pytest.raises(RecipeClosedError) as caught:
             device.send(server.transport())
         assert caught.value.problem["type"] == "/problems/recipe-not-open"
+        server.closed, server.takes_reports = False, False
+        with pytest.raises(RecipeNotOpenError, match="takes no reports yet"):
+            device.send(server.transport())
         assert device.phase is Phase.REPORTED
 
 
@@ -344,6 +351,31 @@ def test_send_delivered_leaves_a_file_that_says_only_done(path, server):
         Device.open(path)
     with pytest.raises(AlreadyJoinedError):
         join(path, server)
+
+
+def test_join_that_fails_to_write_leaves_no_lock_behind(path, server, monkeypatch):
+    monkeypatch.setattr(storage, "os", FailingSystem(1, no_space, after=False))
+    with pytest.raises(OSError, match="No space"):
+        join(path, server)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_open_takes_no_lock_that_its_holder_has_removed(path, server, monkeypatch):
+    """Between opening the lock file and locking it, another process removes it, as after a failed join."""
+    join(path, server).close()
+    lock = path.with_name("state.lock")
+    flock, removed = fcntl.flock, []
+
+    def removed_before(file, operation):
+        if not removed:
+            removed.append(lock.unlink())
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", removed_before)
+    with Device.open(path):
+        assert removed
+        with pytest.raises(StateFileBusyError):
+            Device.open(path)
 
 
 class Crash(BaseException):
