@@ -1,7 +1,8 @@
 """One device on the command line: `python -m devices_sim join | step | send`.
 
 Exit codes: 0 done, 1 the server refused or could not be reached (try again), 2 bad input or
-a state that does not allow the command.
+a state that does not allow the command, 3 the report will never be taken (do not try again): the
+recipe is closed, or the server rejected the report itself.
 """
 
 import argparse
@@ -14,12 +15,13 @@ from pathlib import Path
 from devices_sim.algorithm import DeviceError, Phase
 from devices_sim.client import Device
 from devices_sim.storage import StateFileError
-from devices_sim.transport import HttpTransport, TransportError
+from devices_sim.transport import HttpTransport, RecipeClosedError, ReportRejectedError, TransportError
 from panprivacy.recipe import IDENTIFIER_PATTERN
 
 VERIFICATION_KEY_BYTES = 32
 BAD_INPUT = 2
 NOT_DELIVERED = 1
+UNDELIVERABLE = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
+    except (RecipeClosedError, ReportRejectedError) as error:
+        return _fail(error, UNDELIVERABLE)
     except TransportError as error:
         return _fail(error, NOT_DELIVERED)
     except (DeviceError, StateFileError, ValueError, OSError) as error:
@@ -87,6 +91,7 @@ def _join(options: argparse.Namespace) -> None:
 def _step(options: argparse.Namespace) -> None:
     with Device.open(options.state) as device:
         if options.number is not None:
+            device.require_ahead(options.number)
             device.catch_up(options.number - 1)
         device.step(options.event, number=options.number)
         _say(f"step {device.steps_taken} of {device.recipe.parameters.steps} taken")

@@ -8,6 +8,7 @@ step sees only ciphertexts that all change each time.
 import random
 import secrets
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
@@ -22,7 +23,8 @@ from devices_sim.algorithm import (
 )
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
-from devices_sim.transport import Delivery, ServedRecipe, Transport
+from devices_sim.transport import Delivery, RecipeNotOpenError, ServedRecipe, Transport
+from panprivacy.recipe import format_time
 
 
 class AlreadyJoinedError(DeviceError):
@@ -77,9 +79,11 @@ class Device:
 
         Raises:
             RecipeVerificationError: identifier or signature does not hold.
+            FieldError: the recipe is the server's, but its noise does not keep the guarantee it names.
             RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
             AlreadyJoinedError: `path` exists.
             StateFileBusyError: another process has it open.
+            StateFileError: its directory does not exist or cannot be written.
         """
         enrolment = Enrolment(served, verification_key, server)
         recipe = served.verified(verification_key)
@@ -114,12 +118,14 @@ class Device:
 
         def resume(content: bytes | None, file: AtomicFile) -> "Device":
             if content is None:
-                raise NotJoinedError(f"{path} does not exist: this device has not joined")
+                raise _not_joined(path)
             live = decode(content)
             if isinstance(live, DoneState):
                 raise ParticipationOverError(f"this device is done with recipe {live.identifier}")
             return cls(file, live, source)
 
+        if not path.exists():  # Then there is nothing to lock either.
+            raise _not_joined(path)
         return _with_file(path, resume)
 
     @property
@@ -137,6 +143,15 @@ class Device:
         """The server's address, as given to `join`."""
         return self._enrolment.server
 
+    def require_ahead(self, number: int) -> None:
+        """WrongStepError unless step `number` (1..T) is still to be taken."""
+        steps, taken = self.recipe.parameters.steps, self._state.step
+        if not 1 <= number <= steps:
+            raise WrongStepError(f"there is no step {number}: the steps are 1 to {steps}")
+        if number <= taken:
+            following = f"the next is {taken + 1}" if taken < steps else f"all {steps} are"
+            raise WrongStepError(f"step {number} is taken already; {following}")
+
     def step(self, event: bool, *, number: int | None = None) -> None:
         """Take the next time step.
 
@@ -148,9 +163,11 @@ class Device:
             WrongStepError: it is not step `number`'s turn, or all steps have been taken.
         """
         self._require_usable()
-        following = self._state.step + 1
-        if number is not None and number != following:
-            raise WrongStepError(f"step {number} is out of turn: the next step is {following}")
+        if number is not None:
+            self.require_ahead(number)
+            following = self._state.step + 1
+            if number != following:
+                raise WrongStepError(f"step {number} is out of turn: the next is {following}")
         self._become(self._algorithm.step(self._state, event, self._random_source))
 
     def catch_up(self, step: int) -> None:
@@ -182,21 +199,36 @@ class Device:
         if self._state.phase is not Phase.REPORTED:
             self._become(self._algorithm.finish(self._state, self._random_source))
 
-    def send(self, transport: Transport) -> Delivery | None:
+    def send(self, transport: Transport, *, now: datetime | None = None) -> Delivery | None:
         """Send the report, which is made first if need be; repeat until it returns.
+
+        Args:
+            transport: to the recipe's server.
+            now: the time, by default the clock's. It is looked at only where the server takes no
+                reports, to say whether it no longer does or does not yet.
 
         Returns:
             how it was delivered; None for a device that was not sampled. The file then says only
             that the device is done.
 
         Raises:
+            RecipeClosedError: the recipe is closed; no further attempt can succeed.
+            ReportRejectedError: the server rejected the report, as it will again.
             TransportError: not delivered; the same report stays for another attempt.
             WrongStepError: before step T.
         """
         self.finish()
         if self._state.phase is Phase.DONE:
             return None
-        delivery = transport.submit(self.recipe.identifier, wire_report(self._state))
+        try:
+            delivery = transport.submit(self.recipe.identifier, wire_report(self._state))
+        except RecipeNotOpenError as error:
+            # The server's answer is the same for both; a clock alone may be wrong, or the closing early.
+            moment = datetime.now(UTC) if now is None else now
+            over = moment >= self.recipe.closes_at and not self.recipe.simulation
+            if over or transport.recipe(self.recipe.identifier).status == "closed":
+                raise error.closed() from error
+            raise error.until(format_time(self.recipe.opens_at)) from error
         self._become(DeviceState(phase=Phase.DONE, step=self._state.step))
         return delivery
 
@@ -221,6 +253,10 @@ class Device:
         self._file.replace(encode(self._enrolment, state))
         self._state = state
         self._usable = True
+
+
+def _not_joined(path: Path) -> NotJoinedError:
+    return NotJoinedError(f"{path} does not exist: this device has not joined")
 
 
 def _with_file(path: Path, use: Callable[[bytes | None, AtomicFile], Device]) -> Device:

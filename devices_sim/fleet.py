@@ -145,7 +145,7 @@ def run_fleet(
     Raises:
         RecipeVerificationError: identifier or signature does not hold.
         RecipeRefusedError: not a recipe for simulations.
-        FieldError: `processes`, or the workload's steps.
+        FieldError: `processes`, the workload's steps, or a recipe that does not keep its promise.
         FleetError: the server refused a batch or could not be reached, or a process failed. The
             other processes have been stopped; what was accepted stays accepted.
     """

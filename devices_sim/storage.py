@@ -19,17 +19,25 @@ class AtomicFile:
     """A file, its replacement in the making (`.new`) and its lock (`.lock`, empty), in one directory.
 
     The lock keeps two processes from taking the same step twice; the operating system lets go of it
-    when the process ends, however it ends.
+    when the process ends, however it ends. Closing removes it where there is no file to lock.
 
     Raises:
         StateFileBusyError: the file is open elsewhere.
-        OSError: the directory cannot be written.
+        StateFileError: the directory does not exist or cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._replacement = path.with_name(path.name + ".new")
-        self._lock: IO[bytes] | None = _locked(path.with_name(path.name + ".lock"))
+        self._lock_path = path.with_name(path.name + ".lock")
+        try:
+            self._lock: IO[bytes] | None = _locked(self._lock_path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise StateFileError(f"{path} cannot be used: its directory does not exist") from None
+        except BlockingIOError:
+            raise StateFileBusyError(f"{path} is locked: another process uses this state") from None
+        except OSError as error:
+            raise StateFileError(f"{path} cannot be locked: {error.strerror}") from error
         try:
             # Left by a process that was killed while writing; never the current state.
             self._replacement.unlink(missing_ok=True)
@@ -65,6 +73,10 @@ class AtomicFile:
 
     def close(self) -> None:
         if self._lock is not None:
+            # Only the lock's holder may remove it; see `_locked` for who waits with it open.
+            if not self.path.exists():
+                with contextlib.suppress(OSError):  # an empty file is left over; nothing depends on it
+                    self._lock_path.unlink()
             self._lock.close()
             self._lock = None
 
@@ -76,11 +88,19 @@ class AtomicFile:
 
 
 def _locked(path: Path) -> IO[bytes]:
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(path.open("ab"))
-        try:
+    """The lock file, created if need be, held by this process; BlockingIOError where another holds it."""
+    while True:
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(path.open("ab"))
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StateFileBusyError(f"{path} is locked: another process uses this state") from None
-        stack.pop_all()
-    return file
+            # Whoever held it may have removed it since it was opened: a lock that nobody else would find.
+            if _is_at(file, path):
+                stack.pop_all()
+                return file
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

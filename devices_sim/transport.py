@@ -33,6 +33,7 @@ LONGEST_PAUSE_SECONDS = 10.0
 ANSWER_BYTES = 64 * 1024 * 1024
 
 DUPLICATE = "duplicate_nonce"
+NOT_OPEN = "/problems/recipe-not-open"
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 
 
@@ -59,6 +60,28 @@ class TransportError(Exception):
 
 class ReportRejectedError(TransportError):
     """The server rejected a single report; `problem["reason"]` says why."""
+
+
+class RecipeNotOpenError(TransportError):
+    """The server takes no reports of this recipe now: not yet, or no longer."""
+
+    def closed(self) -> "RecipeClosedError":
+        """The same answer, known to be for good."""
+        return RecipeClosedError(
+            "the recipe is closed: it takes no more reports, and this one stays undelivered",
+            status=self.status,
+            problem=self.problem,
+        )
+
+    def until(self, opening: str) -> "RecipeNotOpenError":
+        """The same answer, known to be for now."""
+        return RecipeNotOpenError(
+            f"the recipe takes no reports yet: it opens {opening}", status=self.status, problem=self.problem
+        )
+
+
+class RecipeClosedError(TransportError):
+    """The recipe is closed and takes no report any more."""
 
 
 def _transport_error(
@@ -198,7 +221,8 @@ class Transport(ABC):
 
         Raises:
             ReportRejectedError: with the server's reason.
-            TransportError: not delivered for another reason, e.g. the recipe is closed.
+            RecipeNotOpenError: the recipe is not open yet, or is closed.
+            TransportError: not delivered for another reason.
         """
         body = json.dumps(
             {
@@ -216,6 +240,8 @@ class Transport(ABC):
             return Delivery.DUPLICATE
         if reason is not None:
             raise ReportRejectedError(str(error), status=error.status, problem=error.problem)
+        if error.problem.get("type") == NOT_OPEN:
+            raise RecipeNotOpenError(str(error), status=error.status, problem=error.problem)
         raise error
 
     def submit_batch(self, identifier: str, reports: Sequence[WireReport]) -> BatchAnswer:

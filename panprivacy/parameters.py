@@ -53,16 +53,19 @@ class Description:
             if not isinstance(value, str) or value not in self.choices:
                 raise refusal
             return value
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise refusal
-        if kind is int and value != int(value):
+        if isinstance(value, float) and (not math.isfinite(value) or (kind is int and value != int(value))):
             raise refusal
         too_low = self.minimum is not None and (
             value < self.minimum or (self.minimum_excluded and value == self.minimum)
         )
         if too_low or (self.maximum is not None and value > self.maximum):
             raise refusal
-        return kind(value)
+        try:
+            return kind(value)
+        except OverflowError:  # an integer that no float can hold, where there is no upper bound
+            raise refusal from None
 
 
 def _plain(bound: float) -> str:
@@ -71,6 +74,10 @@ def _plain(bound: float) -> str:
 
 def _as_typed(value: object) -> str:
     """As it stands in a recipe file, shortened."""
+    if isinstance(value, int) and abs(value) >= 10**60:
+        return (
+            "a number of more than 60 digits"  # writing out thousands of them is slow, and refused from 4,300
+        )
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -79,6 +86,10 @@ def described(**members: Any) -> Any:
     """A dataclass field that carries its `Description`."""
     default = members.pop("default", dataclasses.MISSING)
     return dataclasses.field(default=default, metadata={"description": Description(**members)})
+
+
+K: Mapping[str, Any] = {"label": "k", "minimum": 1, "maximum": 1_000}
+"""Label and bounds of the largest count told apart; each statistic says what becomes of larger ones."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,12 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, load_public_key
+from panprivacy.encryption import DEFAULT_SCHEME, load_public_key, require_scheme
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.parameters import Description, Parameters
+from panprivacy.parameters import Description, K, Parameters
 
 FORMAT = "panapp-recipe-1"
 """Version of the document's format; a parser refuses any other."""
@@ -42,8 +42,6 @@ QUESTION_LENGTH = 500
 STEP_SECONDS = Description(
     label="Seconds per step", help="Length of one time step in seconds.", minimum=1, maximum=31 * 86_400
 )
-
-K = Description(label="k", help="Number of the last bucket.", minimum=1, maximum=1_000)
 
 DRAFT_FIELDS = ("name", "question", "statistic", "encryption", "step_seconds", "opens_at", "closes_at")
 """Fields of a recipe file beside the statistic's own parameters."""
@@ -81,7 +79,7 @@ class RecipeDraft:
         parameter_members = {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
         if "k" in parameter_members and "k" not in statistic.parameters_class.names():
             # One recipe file can be tried with every statistic: those that do not bucket have no use for k.
-            K.check("k", int, parameter_members.pop("k"))
+            Description(help="Number of the last bucket.", **K).check("k", int, parameter_members.pop("k"))
         derived = [name for name in statistic.parameters_class.derived_names() if name in parameter_members]
         if derived:
             raise FieldError(derived[0], "is computed when the recipe is published; leave it out")
@@ -91,15 +89,12 @@ class RecipeDraft:
                 raise FieldError(
                     name, f"is not a field of a {statistic.statistic} recipe; it has {', '.join(known)}"
                 )
-        encryption = members.get("encryption", DEFAULT_SCHEME)
-        if not isinstance(encryption, str) or encryption not in SCHEMES:
-            raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {encryption!r}")
         draft = cls(
             name=_text("name", members["name"], NAME_LENGTH),
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
             parameters=statistic.parameters_class.from_mapping(parameter_members),
-            encryption=encryption,
+            encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
             step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400)),
             opens_at=_optional_time("opens_at", members.get("opens_at")),
             closes_at=_optional_time("closes_at", members.get("closes_at")),
@@ -118,7 +113,7 @@ class RecipeDraft:
         except OverflowError:
             raise FieldError("step_seconds", "times the steps must end before the year 9999") from None
         if self.opens_at and self.closes_at and closes_at <= opens_at:
-            raise FieldError("closes_at", "must be later than opens_at")
+            raise _closes_too_early()
         return opens_at, closes_at
 
     def mechanism(self) -> Mechanism[Any]:
@@ -211,17 +206,24 @@ class Recipe:
         if members["encryption"] != public_key.scheme:
             raise FieldError("encryption", "must be the scheme of public_key")
         statistic = mechanism_class(members["statistic"])
+        parameter_members = {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
+        for name in statistic.parameters_class.names():
+            # Defaults and derivations are a draft's; here they would change what was signed.
+            if parameter_members.get(name) is None:
+                raise FieldError(name, "is missing")
+        opens_at = parse_time("opens_at", members["opens_at"])
+        closes_at = parse_time("closes_at", members["closes_at"])
+        if closes_at <= opens_at:
+            raise _closes_too_early()
         return cls(
             name=_text("name", members["name"], NAME_LENGTH),
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
-            parameters=statistic.parameters_class.from_mapping(
-                {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
-            ),
+            parameters=statistic.parameters_class.from_mapping(parameter_members),
             public_key_members=public_key.to_json(),
             step_seconds=STEP_SECONDS.check("step_seconds", int, members["step_seconds"]),
-            opens_at=parse_time("opens_at", members["opens_at"]),
-            closes_at=parse_time("closes_at", members["closes_at"]),
+            opens_at=opens_at,
+            closes_at=closes_at,
             simulation=simulation,
         )
 
@@ -233,11 +235,14 @@ class Recipe:
         signature: bytes,
         verification_key: Ed25519PublicKey,
     ) -> Self:
-        """Read a document as a device must: identifier and signature checked.
+        """Read a document as a device must: identifier, signature and promise checked.
 
         Raises:
             RecipeVerificationError: the identifier is not the document's hash, or the
                 signature is not the server's.
+            FieldError: as of `from_document`; or the document is the server's, but what it derived
+                does not keep the guarantee that it names (`Mechanism.require_promise`).
+            InvalidKeyError: as of `from_document`.
         """
         try:
             canonical = rfc8785.dumps(dict(document))  # type: ignore[arg-type]  # any JSON value
@@ -249,7 +254,9 @@ class Recipe:
             verification_key.verify(signature, SIGNATURE_CONTEXT + canonical)
         except InvalidSignature:
             raise RecipeVerificationError("the signature is not the server's") from None
-        return cls.from_document(document)
+        recipe = cls.from_document(document)
+        recipe.mechanism.require_promise()
+        return recipe
 
     @property
     def document(self) -> dict[str, Any]:
@@ -310,6 +317,10 @@ def parse_time(field: str, value: object) -> datetime:
     if time.tzinfo is None or not 1970 <= time.year < 9999:
         raise FieldError(field, f"must be {example}, not {value!r}")
     return time.astimezone(UTC).replace(microsecond=0)
+
+
+def _closes_too_early() -> FieldError:
+    return FieldError("closes_at", "must be later than opens_at")
 
 
 def _optional_time(field: str, value: object) -> datetime | None:

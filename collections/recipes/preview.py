@@ -83,7 +83,7 @@ def preview_of(mechanism: Mechanism[Any], population: int) -> Preview:
     error = mechanism.expected_standard_error(population)
     parameters = mechanism.parameters
     reporting = round(population * parameters.sampling_rate)
-    counts_devices = mechanism.unit == "devices"
+    counts_devices = mechanism.counts_devices
     return Preview(
         unit=mechanism.unit,
         standard_error=significant(error),

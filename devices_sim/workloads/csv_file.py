@@ -110,8 +110,11 @@ def _rows(file: BinaryIO, steps: int) -> Iterator[tuple[str, int]]:
     known_events = {"1": True, "0": False}
     try:
         header = next(reader, None)
-        if header is None or [name.strip().lower() for name in header] != HEADER:
-            raise FieldError("device", f"line 1 must be the header {','.join(HEADER)}, not {_short(header)}")
+        if header is None:
+            raise FieldError("file", f"is empty; line 1 must be the header {','.join(HEADER)}")
+        if [name.strip().lower() for name in header] != HEADER:
+            found = _short(",".join(header)) if header else "empty"
+            raise FieldError("device", f"line 1 must be the header {','.join(HEADER)}, not {found}")
         for row in reader:
             if len(row) != len(HEADER):
                 if not row:

@@ -20,7 +20,8 @@ real and negative by Jacobi's triple product), and so is the n-fold sum S. There
 
 Every δ that is returned is an upper bound: the computed number plus a bound on its
 rounding, truncation and aliasing errors. For ε ≥ 0.01 and n ≤ 10⁶ it exceeds the true one
-by a factor of at most 1 + 10⁻⁶.
+by a factor of at most 1 + 10⁻⁶. A δ below 10⁻³⁰⁰ is returned as 10⁻³⁰⁰, so that nobody searches
+the far tail for it.
 """
 
 import math
@@ -38,6 +39,7 @@ SMALLEST_EPSILON = 1e-9
 """Below this ε, `smallest_scale` refuses: rounding would dominate the result."""
 
 _UNIT = 2.0**-53
+_NOTHING = 1e-300  # the smallest δ that is told from 0
 _NEGLIGIBLE = 60.0  # a term below e^-60 of the largest is left out, and bounded
 _WIDE = 2.0  # from this scale on, a sum of N_Z(0, s²) is N_Z(0, n·s²) to within `_merging_error`
 _SMOOTH = 20.0  # from this standard deviation of the sum on, δ decreases in s (see `smallest_scale`)
@@ -220,6 +222,10 @@ class _Point:
     log_tail: float
     relative_error: float
 
+    def below(self, probability: float) -> bool:
+        """Whether Pr[S ≥ a] is certainly below `probability`."""
+        return self.log_tail + math.log1p(self.relative_error) < math.log(probability)
+
 
 class _Narrow:
     """S for s < 2, by numerical inversion of the characteristic function after exponential tilting.
@@ -243,6 +249,8 @@ class _Narrow:
 
     def delta(self, shift: int, epsilon: float) -> float:
         a = self._first_beyond(shift, epsilon)
+        if a is None:
+            return _NOTHING
         shifted = self._point(a + shift)
         if a >= 1:
             point = self._point(a)
@@ -263,16 +271,24 @@ class _Narrow:
         """log P(a) − log P(a + shift)."""
         return self._point(abs(a)).log_probability - self._point(abs(a + shift)).log_probability
 
-    def _first_beyond(self, shift: int, epsilon: float) -> int:
-        """The smallest a with loss above ε. The loss grows with a, and is at most 0 at a = −shift/2."""
+    def _first_beyond(self, shift: int, epsilon: float) -> int | None:
+        """The smallest a with loss above ε; None where T(a), and so δ, is below `_NOTHING` there.
+
+        The loss grows with a, and is at most 0 at a = −shift/2. Where it grows slowly (ε large, the
+        noise wide) a may lie a million standard deviations out, where every point is costly.
+        """
         low, loss_low = -((shift + 1) // 2), min(0.0, self._loss(-((shift + 1) // 2), shift))
         deviation = math.sqrt(self._variance)
         stride = max(1, math.ceil(deviation / 4))
-        high = max(low + 1, math.ceil(min(epsilon * self._variance / shift - shift / 2, 1e15)))
+        # S is sub-Gaussian with variance proxy n·s², however small its variance: T(end) ≤ _NOTHING.
+        end = math.ceil(self._scale * math.sqrt(-2 * self._n * math.log(_NOTHING)))
+        high = max(low + 1, math.ceil(min(epsilon * self._variance / shift - shift / 2, end)))
         loss_high = self._loss(high, shift)
         while loss_high <= epsilon:
+            if high >= end or (high > 0 and self._point(high).below(_NOTHING)):
+                return None
             low, loss_low = high, loss_high
-            high, stride = high + stride, 2 * stride
+            high, stride = min(high + stride, end), 2 * stride
             loss_high = self._loss(high, shift)
         interpolate = True
         while high - low > 1:

@@ -42,10 +42,15 @@ SCHEMES: Mapping[str, type[PrivateKey]] = _Schemes()
 """Registered name → private key class; its `public_key_class` is the other half."""
 
 
-def _scheme(name: object) -> type[PrivateKey]:
+def require_scheme(name: object) -> str:
+    """`name` where a scheme is registered under it, else FieldError. Loads no library."""
     if not isinstance(name, str) or name not in SCHEMES:
         raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {name!r}")
-    return SCHEMES[name]
+    return name
+
+
+def _scheme(name: object) -> type[PrivateKey]:
+    return SCHEMES[require_scheme(name)]
 
 
 def generate_private_key(scheme: str, random_source: random.Random) -> PrivateKey:

@@ -270,6 +270,19 @@ class ElGamalPublicKey(PublicKey):
             if first is not None and second is not None:
                 return ElGamalCiphertext(first, second)
 
+    def replace_or_rerandomize(
+        self,
+        replace: bool,
+        message: int,
+        ciphertext: Ciphertext,
+        random_source: random.Random,
+        *,
+        rerandomizations: int,
+    ) -> ElGamalCiphertext:
+        require_rerandomizations(rerandomizations)
+        fresh, kept = self._source(message), _own(ciphertext)
+        return self.rerandomize(fresh if replace else kept, random_source)
+
     def add(self, ciphertexts: Sequence[Ciphertext]) -> ElGamalCiphertext:
         """See `PublicKey.add`.
 

@@ -84,6 +84,29 @@ class PublicKey(ABC):
         """Φ(ciphertext): same plaintext, unlinkable to the argument without the private key."""
 
     @abstractmethod
+    def replace_or_rerandomize(
+        self,
+        replace: bool,
+        message: int,
+        ciphertext: Ciphertext,
+        random_source: random.Random,
+        *,
+        rerandomizations: int,
+    ) -> Ciphertext:
+        """Φ^t(Enc(message)) if `replace`, else Φ(ciphertext): the one operation that a secret bit decides.
+
+        Both take the same path: the same random bits are drawn and the same powers or multiples
+        computed, so that neither time nor the random source's position tells which it was.
+        Whoever calls `encrypt` or `rerandomize` depending on a secret gives the secret to a clock.
+
+        Args:
+            replace: the secret.
+            message, random_source: as of `encrypt`.
+            ciphertext: rerandomized t − 1 times before.
+            rerandomizations: t ≥ 1.
+        """
+
+    @abstractmethod
     def add(self, ciphertexts: Sequence[Ciphertext]) -> Ciphertext:
         """An encryption of the sum of the plaintexts (one or more). Not rerandomized."""
 

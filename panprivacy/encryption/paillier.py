@@ -7,12 +7,15 @@ not meet in one collection: h_s has Jacobi symbol +1 and phe's random r^n has �
 time, in public. So the randomizer is part of the serialized key.
 
 r is shorter than the group's order, so rerandomizing adds exponents over the integers and
-is not distributed as a fresh encryption: `rerandomizations=t` adds t + 1 of them.
+is not distributed as a fresh encryption: `rerandomizations=t` adds t + 1 of them. Replacing a
+ciphertext and rerandomizing it draw as many, and raise h_s to exponents of one length.
 """
 
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 try:
     import gmpy2
@@ -45,6 +48,9 @@ MAX_RERANDOMIZATIONS = 2**20
 _WINDOW_BITS = 8
 # (1 + t)·(2^k − 1) for t ≤ 2^20 needs 21 more bits than one exponent.
 _SUM_BITS = 21
+
+_WORD_BITS = 32
+_DRAWN_TOGETHER = 4096  # exponents that are in memory at once, less than 1 MB
 
 # Multiplied up once; a modulus that shares a factor with it is no product of two large primes.
 _SMALL_PRIMES = gmpy2.primorial(10_000)
@@ -121,26 +127,42 @@ class PaillierPublicKey(PublicKey):
         self._n_squared = self._n * self._n
         self._hs = gmpy2.mpz(hs)
         self._exponent_bits = self.modulus_bits // 2
-        self._table = (
-            _FixedBaseTable(self._hs, self._n_squared, self._exponent_bits + _SUM_BITS) if tables else None
-        )
+        sum_bits = self._exponent_bits + _SUM_BITS
+        self._table = _FixedBaseTable(self._hs, self._n_squared, sum_bits) if tables else None
+        # mpn_sec_powm takes longer for longer exponents, and none of 0; padded, all have one length.
+        self._padding = gmpy2.mpz(1) << sum_bits
+        self._padding_inverse = None if tables else gmpy2.powmod(self._hs, -self._padding, self._n_squared)
         # Prepared for the messages that indicators take, so that replacing costs what rerandomizing does.
         self._sources = {message: self._make_source(message) for message in (0, 1)}
 
-    def _power(self, exponents: int, random_source: random.Random) -> _Integer:
-        """h_s^(sum of this many independent uniform exponents)."""
-        exponent = sum(random_source.getrandbits(self._exponent_bits) for _ in range(exponents))
+    def _draw_exponents(self, number: int, random_source: random.Random) -> tuple[int, int]:
+        """The first of `number` independent uniform exponents, and the sum of all."""
+        first = random_source.getrandbits(self._exponent_bits)
+        words = self._exponent_bits // _WORD_BITS
+        sums = np.zeros(words, dtype=np.uint64)  # of at most 2^20 words each, so below 2^52
+        for drawn in range(1, number, _DRAWN_TOGETHER):
+            shape = (min(_DRAWN_TOGETHER, number - drawn), words)
+            drawn_bytes = random_source.randbytes(shape[0] * self._exponent_bits // 8)
+            sums += np.frombuffer(drawn_bytes, dtype="<u4").reshape(shape).sum(axis=0, dtype=np.uint64)
+        return first, first + sum(int(word) << _WORD_BITS * i for i, word in enumerate(sums))
+
+    def _power(self, exponent: int) -> _Integer:
+        """h_s^exponent."""
         if self._table is not None:
             return self._table.power(exponent)
-        # mpn_sec_powm takes no exponent 0, which has probability 2^-1024 at most.
-        return gmpy2.powmod_sec(self._hs, exponent, self._n_squared) if exponent else gmpy2.mpz(1)
+        padded = gmpy2.powmod_sec(self._hs, self._padding + exponent, self._n_squared)
+        return padded * self._padding_inverse % self._n_squared
 
     def _make_source(self, message: int) -> _Integer:
         """(1 + n)^message · h_s mod n²: a public encryption with exponent 1."""
         return (1 + message % self._n * self._n) * self._hs % self._n_squared
 
-    def _masked(self, value: _Integer, exponents: int, random_source: random.Random) -> PaillierCiphertext:
-        return self._ciphertext(value * self._power(exponents, random_source) % self._n_squared)
+    def _source(self, message: int) -> _Integer:
+        source = self._sources.get(message)
+        return self._make_source(message) if source is None else source
+
+    def _masked(self, value: _Integer, exponent: int) -> PaillierCiphertext:
+        return self._ciphertext(value * self._power(exponent) % self._n_squared)
 
     def _ciphertext(self, value: _Integer) -> PaillierCiphertext:
         return PaillierCiphertext(value, self.ciphertext_bytes)
@@ -150,13 +172,27 @@ class PaillierPublicKey(PublicKey):
     ) -> PaillierCiphertext:
         """See `PublicKey.encrypt`. ValueError for more than 2**20 rerandomizations."""
         require_rerandomizations(rerandomizations, MAX_RERANDOMIZATIONS)
-        source = self._sources.get(message)
-        if source is None:
-            source = self._make_source(message)
-        return self._masked(source, rerandomizations + 1, random_source)
+        _, exponent = self._draw_exponents(rerandomizations + 1, random_source)
+        return self._masked(self._source(message), exponent)
 
     def rerandomize(self, ciphertext: Ciphertext, random_source: random.Random) -> PaillierCiphertext:
-        return self._masked(_own(ciphertext).value, 1, random_source)
+        exponent, _ = self._draw_exponents(1, random_source)
+        return self._masked(_own(ciphertext).value, exponent)
+
+    def replace_or_rerandomize(
+        self,
+        replace: bool,
+        message: int,
+        ciphertext: Ciphertext,
+        random_source: random.Random,
+        *,
+        rerandomizations: int,
+    ) -> PaillierCiphertext:
+        """See `PublicKey.replace_or_rerandomize`. ValueError for more than 2**20 rerandomizations."""
+        require_rerandomizations(rerandomizations, MAX_RERANDOMIZATIONS)
+        fresh, kept = self._source(message), _own(ciphertext).value
+        one, total = self._draw_exponents(rerandomizations + 1, random_source)
+        return self._masked(fresh if replace else kept, total if replace else one)
 
     def add(self, ciphertexts: Sequence[Ciphertext]) -> PaillierCiphertext:
         if not ciphertexts:

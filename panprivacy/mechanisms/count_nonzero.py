@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, aggregator_not_computed, pan_privacy
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
@@ -25,6 +25,7 @@ class CountNonzero(Mechanism[Parameters]):
     title = "Devices with at least one event"
     description = "Estimates on how many devices the event happened at least once."
     unit = "devices"
+    counts_devices = True
     parameters_class = Parameters
 
     def __init__(self, parameters: Parameters) -> None:
@@ -39,9 +40,7 @@ class CountNonzero(Mechanism[Parameters]):
     ) -> State:
         self.require_step(step)
         (bit,) = state
-        if event:
-            return (public_key.encrypt(1, random_source, rerandomizations=step),)
-        return (public_key.rerandomize(bit, random_source),)
+        return (public_key.replace_or_rerandomize(event, 1, bit, random_source, rerandomizations=step),)
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         (bit,) = state
@@ -104,16 +103,11 @@ class CountNonzero(Mechanism[Parameters]):
             )
             for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
         ]
-        aggregator = Guarantee(
-            model=Model.AGGREGATOR,
-            relation=Relation.REPLACE,
-            epsilon=None,
-            delta=self.parameters.delta,
-            source="Not computed.",
-            assumption=f"at least {self.parameters.cohort_size} devices that follow the protocol, "
-            "and nobody reading single reports",
+        return (
+            *local,
+            *aggregator_not_computed(self.parameters.cohort_size),
+            pan_privacy("LPP Theorem 10"),
         )
-        return (*local, aggregator, pan_privacy("LPP Theorem 10"))
 
     def expected_standard_error(self, population: int) -> float:
         """The worst case over the truth: every device had an event."""

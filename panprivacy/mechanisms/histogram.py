@@ -8,14 +8,14 @@ import numpy as np
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, aggregator_not_computed, pan_privacy
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
     bits_standard_error,
     bits_standard_error_note,
 )
-from panprivacy.parameters import Parameters, described
+from panprivacy.parameters import K, Parameters, described
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +23,7 @@ class HistogramParameters(Parameters):
     """Those of every statistic, and the last bucket's start k."""
 
     k: int = described(
-        label="k",
-        help="Start of the last bucket, in events: devices with k or more events share it.",
-        minimum=1,
-        maximum=1000,
+        help="Start of the last bucket, in events: devices with k or more events share it.", **K
     )
 
 
@@ -44,6 +41,7 @@ class Histogram(Mechanism[HistogramParameters]):
     unit = "devices"
     parameters_class = HistogramParameters
     scalar = False
+    counts_devices = True
 
     def __init__(self, parameters: HistogramParameters) -> None:
         super().__init__(parameters)
@@ -76,10 +74,7 @@ class Histogram(Mechanism[HistogramParameters]):
         # From k downwards, so that no predecessor is overwritten before it is read.
         for i in range(self.parameters.k, 0, -1):
             new[i] = public_key.rerandomize(new[i - 1] if event else new[i], random_source)
-        if event:
-            new[0] = public_key.encrypt(first, random_source, rerandomizations=step)
-        else:
-            new[0] = public_key.rerandomize(new[0], random_source)
+        new[0] = public_key.replace_or_rerandomize(event, first, new[0], random_source, rerandomizations=step)
         return new
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
@@ -177,15 +172,7 @@ class Histogram(Mechanism[HistogramParameters]):
                 source="Randomized response of a one-hot vector, of which two bits differ: twice ε.",
                 assumption=FOLLOWS_PROTOCOL,
             ),
-            Guarantee(
-                model=Model.AGGREGATOR,
-                relation=Relation.REPLACE,
-                epsilon=None,
-                delta=self.parameters.delta,
-                source="Not computed.",
-                assumption=f"at least {self.parameters.cohort_size} devices that follow the protocol, "
-                "and nobody reading single reports",
-            ),
+            *aggregator_not_computed(self.parameters.cohort_size),
             pan_privacy("LPP Theorem 11"),
         )
 

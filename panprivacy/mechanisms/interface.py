@@ -67,6 +67,9 @@ class Mechanism(ABC, Generic[P]):
     unit: ClassVar[str]
     """What one unit of the estimate is: `devices` or `events per device`."""
 
+    counts_devices: ClassVar[bool]
+    """Whether the estimates are numbers of devices, so that each is a share of the population."""
+
     parameters_class: ClassVar[type[Parameters]]
 
     scalar: ClassVar[bool] = True
@@ -97,7 +100,10 @@ class Mechanism(ABC, Generic[P]):
     def step(
         self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
     ) -> State:
-        """The state after time step `step` (1..T). Every ciphertext changes, event or not."""
+        """The state after time step `step` (1..T). Every ciphertext changes, event or not.
+
+        Operations and random bits drawn depend on `step`, not on `event`.
+        """
 
     @abstractmethod
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
@@ -178,9 +184,17 @@ class Mechanism(ABC, Generic[P]):
         if population < 1:
             raise ValueError(f"population must be at least 1, not {population}")
 
+    def require_promise(self) -> None:
+        """FieldError where derived parameters do not keep the promise that the others make.
+
+        Devices call it before they take part, as nobody else can hold a server to it. Where the
+        parameters are the promise themselves, there is nothing to check.
+        """
+        return
+
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Every guarantee given, and those not computed with `epsilon` None."""
+        """Every guarantee given, and those not computed with `epsilon` and `delta` None."""
 
     @abstractmethod
     def expected_standard_error(self, population: int) -> float:

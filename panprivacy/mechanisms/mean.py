@@ -18,12 +18,20 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import discrete_gaussian
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.assumptions import (
+    FOLLOWS_PROTOCOL,
+    aggregator_not_computed,
+    honest_cohort,
+    pan_privacy,
+)
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
-from panprivacy.parameters import Parameters, described
+from panprivacy.parameters import K, Parameters, described
 
 LARGEST_RANGE = 2**20
 """Number of values up to which a decryption can search."""
+
+SMALLEST_SCALE = 0.04
+"""Far below every scale that any ε ≤ 20 asks for; probabilities of a still smaller one underflow."""
 
 _SCALE_UNIT = 1_000_000  # derived scales are multiples of 1/_SCALE_UNIT
 
@@ -35,12 +43,7 @@ _REFUSED_SHARE = Fraction(1, 2**20)
 class MeanParameters(Parameters):
     """Those of every statistic, the largest count, the promised guarantee, and the noise derived from it."""
 
-    k: int = described(
-        label="k",
-        help="Largest count, in events per device: higher counts are taken as k.",
-        minimum=1,
-        maximum=1000,
-    )
+    k: int = described(help="Largest count, in events per device: higher counts are taken as k.", **K)
     guarantee: str = described(
         label="Guarantee",
         help="Against whom ε and δ are promised: readers of a report (local) or of the sum (aggregator).",
@@ -49,8 +52,7 @@ class MeanParameters(Parameters):
     noise_scale: float | None = described(
         label="Noise scale",
         help="Scale s of the discrete Gaussian that each device adds, in events.",
-        minimum=0,
-        minimum_excluded=True,
+        minimum=SMALLEST_SCALE,
         maximum=LARGEST_RANGE,
         derived=True,
         default=None,
@@ -90,6 +92,11 @@ class MeanParameters(Parameters):
         return max(0, math.ceil(scale * math.sqrt(2 * (math.log(2) - log_probability))) - 1)
 
     @property
+    def usable_delta(self) -> float:
+        """The part of δ that the noise may use; see `largest_noise`."""
+        return self.delta * float(1 - _REFUSED_SHARE)
+
+    @property
     def required_noise_scale(self) -> float:
         """`noise_scale`, or FieldError while it has not been derived."""
         if self.noise_scale is None:
@@ -107,7 +114,7 @@ class MeanParameters(Parameters):
             raise FieldError(
                 "epsilon", f"must be at least {SMALLEST_EPSILON:g} for a mean, not {self.epsilon!r}"
             )
-        usable_delta = self.delta * float(1 - _REFUSED_SHARE)
+        usable_delta = self.usable_delta
         smallest = smallest_scale(self.noise_terms, self.k, self.epsilon, usable_delta)
         units = math.ceil(Fraction(smallest) * _SCALE_UNIT)
         while delta_of(self.noise_terms, units / _SCALE_UNIT, self.k, self.epsilon) > usable_delta:
@@ -132,6 +139,7 @@ class Mean(Mechanism[MeanParameters]):
     title = "Mean number of events per device"
     description = "Estimates the mean number of events per device; counts above k are taken as k."
     unit = "events per device"
+    counts_devices = False
     parameters_class = MeanParameters
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
@@ -147,10 +155,7 @@ class Mean(Mechanism[MeanParameters]):
         # From d_k downwards, so that no predecessor is overwritten before it is read.
         for i in range(self.parameters.k - 1, 0, -1):
             new[i] = public_key.rerandomize(new[i - 1] if event else new[i], random_source)
-        if event:
-            new[0] = public_key.encrypt(1, random_source, rerandomizations=step)
-        else:
-            new[0] = public_key.rerandomize(new[0], random_source)
+        new[0] = public_key.replace_or_rerandomize(event, 1, new[0], random_source, rerandomizations=step)
         return tuple(new)
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
@@ -260,6 +265,18 @@ class Mean(Mechanism[MeanParameters]):
         total = sum(min(count, self.parameters.k) * devices for count, devices in devices_by_count.items())
         return (total / population,)
 
+    def require_promise(self) -> None:
+        """FieldError where the noise scale is missing or too small for ε, δ and the named guarantee."""
+        parameters = self.parameters
+        scale = parameters.required_noise_scale
+        found = delta_of(parameters.noise_terms, scale, parameters.k, parameters.epsilon)
+        if found > parameters.usable_delta:
+            raise FieldError(
+                "noise_scale",
+                f"{scale:g} is too small for the {parameters.guarantee} guarantee that the recipe promises, "
+                f"with ε = {parameters.epsilon:g} and δ = {parameters.delta:g}",
+            )
+
     def guarantees(self) -> tuple[Guarantee, ...]:
         """The promised guarantee first, then what the same noise gives in the other model.
 
@@ -278,7 +295,7 @@ class Mean(Mechanism[MeanParameters]):
             pan_privacy("LPP Theorem 13"),
         )
 
-    def _local(self) -> list[Guarantee]:
+    def _local(self) -> Sequence[Guarantee]:
         epsilon = self._epsilon(Model.LOCAL, 1)
         return [
             Guarantee(
@@ -292,39 +309,33 @@ class Mean(Mechanism[MeanParameters]):
             for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
         ]
 
-    def _aggregator(self) -> list[Guarantee]:
+    def _aggregator(self) -> Sequence[Guarantee]:
         cohort_size = self.parameters.cohort_size
-        epsilon: float | None = None
-        source = (
-            "Not computed: releases also contain a standard error from the sum of squares, and the exact "
-            "number covers the sum alone. The local guarantee covers both."
-        )
-        if not self._sums_squares:
-            epsilon = self._epsilon(Model.AGGREGATOR, cohort_size)
-            scale = self.parameters.required_noise_scale
-            source = f"Exact, for the sum of {cohort_size} discrete Gaussians of scale {scale:g}."
+        if self._sums_squares:
+            return aggregator_not_computed(
+                cohort_size,
+                "releases also contain a standard error from the sum of squares, and the exact "
+                "number covers the sum alone. The local guarantee covers both.",
+            )
+        epsilon = self._epsilon(Model.AGGREGATOR, cohort_size)
+        scale = self.parameters.required_noise_scale
         return [
             Guarantee(
                 model=Model.AGGREGATOR,
                 relation=relation,
                 epsilon=epsilon,
                 delta=self.parameters.delta,
-                source=source,
-                assumption=f"at least {cohort_size} devices that follow the protocol, "
-                "and nobody reading single reports",
+                source=f"Exact, for the sum of {cohort_size:,} discrete Gaussians of scale {scale:g}.",
+                assumption=honest_cohort(cohort_size),
             )
             for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
         ]
 
     def _epsilon(self, model: Model, noise_terms: int) -> float:
         scale, k = self.parameters.required_noise_scale, self.parameters.k
-        usable_delta = self.parameters.delta * float(1 - _REFUSED_SHARE)
         if self.parameters.guarantee != model:
-            return epsilon_of(noise_terms, scale, k, usable_delta)
-        if delta_of(noise_terms, scale, k, self.parameters.epsilon) > usable_delta:
-            raise FieldError(
-                "noise_scale", f"{scale:g} is too small for ε = {self.parameters.epsilon:g}; derive it again"
-            )
+            return epsilon_of(noise_terms, scale, k, self.parameters.usable_delta)
+        self.require_promise()
         return self.parameters.epsilon
 
     def expected_standard_error(self, population: int) -> float:

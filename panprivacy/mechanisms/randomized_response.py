@@ -63,9 +63,9 @@ class RandomizedResponse:
             rerandomizations: T + 1, how often the response has been rerandomized on either branch.
         """
         keep, fair_bit = self._toss(random_source)
-        if keep:
-            return public_key.rerandomize(bit, random_source)
-        return public_key.encrypt(fair_bit, random_source, rerandomizations=rerandomizations)
+        return public_key.replace_or_rerandomize(
+            not keep, fair_bit, bit, random_source, rerandomizations=rerandomizations
+        )
 
     def debiased(self, total: int, reports: int) -> float:
         """The unbiased estimate of Σ bits from the sum of `reports` responses (LPP Theorem 6)."""

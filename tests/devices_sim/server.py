@@ -29,6 +29,7 @@ class MemoryServer:
         self.reports: dict[bytes, tuple[bytes, ...]] = {}
         self.batches: list[int] = []
         self.closed = False
+        self.takes_reports = True
         self._lock = threading.Lock()
 
     @property
@@ -78,8 +79,8 @@ class MemoryServer:
             }
         if method != "POST" or path not in (f"{recipe_path}/reports/", f"{recipe_path}/reports/batch/"):
             return 404, _problem("not-found", 404, "There is no such page.")
-        if self.closed:
-            return 409, _problem("recipe-not-open", 409, "The recipe is closed.")
+        if self.closed or not self.takes_reports:
+            return 409, _problem("recipe-not-open", 409, "It has not opened yet, or is closed.")
         if path.endswith("/batch/"):
             if environ["CONTENT_TYPE"] != "application/msgpack":
                 return 415, _problem("unsupported-media-type", 415, "Send MessagePack.")

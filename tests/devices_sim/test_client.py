@@ -1,10 +1,12 @@
 import copy
 import errno
+import fcntl
 import os
 import random
 import secrets
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,14 @@ from devices_sim.storage import StateFileBusyError
 from devices_sim.transport import (
     Answer,
     Delivery,
+    RecipeClosedError,
+    RecipeNotOpenError,
     ReportRejectedError,
     ServedRecipe,
     Transport,
     TransportError,
 )
+from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
 
@@ -53,6 +58,17 @@ def test_device_whole_life_delivers_one_report(path, make_server):
         assert device.send(server.transport()) is Delivery.ACCEPTED
     # At ε = 20 a coin lies with probability 2·10⁻⁹.
     assert server.decrypted() == [(1,)]
+
+
+def test_join_signed_recipe_whose_noise_breaks_its_promise_is_refused_and_leaves_no_state(path, make_server):
+    honest = make_server(statistic="mean", k=3, guarantee="local")
+    assert honest.recipe.parameters.noise_scale > 6
+    parameters = replace(honest.recipe.parameters, noise_scale=0.05)
+    server = MemoryServer(replace(honest.recipe, parameters=parameters), honest.private_key)
+    with pytest.raises(FieldError, match="too small for the local guarantee"):
+        join(path, server)
+    assert not path.exists()
+    join(path, honest).close()
 
 
 def test_device_reopened_between_all_operations_delivers_the_same(path, make_server):
@@ -148,8 +164,9 @@ def test_step_out_of_turn_is_refused_and_changes_nothing(path, server):
     with join(path, server) as device:
         device.step(False)
         before = path.read_bytes()
-        for number in (0, 1, 3):
-            with pytest.raises(WrongStepError, match="next step is 2"):
+        refusals = {0: "no step 0", 1: "the next is 2", 3: "the next is 2", 5: "no step 5"}
+        for number, message in refusals.items():
+            with pytest.raises(WrongStepError, match=message):
                 device.step(True, number=number)
         for step in (0, 5):
             with pytest.raises(WrongStepError, match="catch up"):
@@ -300,9 +317,12 @@ def test_send_refused_report_stays_and_the_error_says_why(path, server):
     with join(path, server) as device:
         device.catch_up(4)
         server.closed = True
-        with pytest.raises(TransportError) as caught:
+        with pytest.raises(RecipeClosedError) as caught:
             device.send(server.transport())
         assert caught.value.problem["type"] == "/problems/recipe-not-open"
+        server.closed, server.takes_reports = False, False
+        with pytest.raises(RecipeNotOpenError, match="takes no reports yet"):
+            device.send(server.transport())
         assert device.phase is Phase.REPORTED
 
 
@@ -331,6 +351,31 @@ def test_send_delivered_leaves_a_file_that_says_only_done(path, server):
         Device.open(path)
     with pytest.raises(AlreadyJoinedError):
         join(path, server)
+
+
+def test_join_that_fails_to_write_leaves_no_lock_behind(path, server, monkeypatch):
+    monkeypatch.setattr(storage, "os", FailingSystem(1, no_space, after=False))
+    with pytest.raises(OSError, match="No space"):
+        join(path, server)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_open_takes_no_lock_that_its_holder_has_removed(path, server, monkeypatch):
+    """Between opening the lock file and locking it, another process removes it, as after a failed join."""
+    join(path, server).close()
+    lock = path.with_name("state.lock")
+    flock, removed = fcntl.flock, []
+
+    def removed_before(file, operation):
+        if not removed:
+            removed.append(lock.unlink())
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", removed_before)
+    with Device.open(path):
+        assert removed
+        with pytest.raises(StateFileBusyError):
+            Device.open(path)
 
 
 class Crash(BaseException):

@@ -1,9 +1,13 @@
 import base64
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from devices_sim.__main__ import main
-from tests.devices_sim.server import VERIFICATION_KEY, listening
+from devices_sim.client import Device
+from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 
 KEY = base64.b64encode(VERIFICATION_KEY).decode()
 
@@ -65,23 +69,97 @@ def test_main_join_bad_input_is_one_line_and_exit_code_2(server, state, capsys, 
 
 
 def test_main_state_in_a_directory_that_does_not_exist_is_bad_input(tmp_path, capsys):
-    assert main(["step", "--state", str(tmp_path / "nowhere" / "state")]) == 2
-    assert "No such file or directory" in capsys.readouterr().err
+    path = tmp_path / "nowhere" / "state"
+    assert main(["step", "--state", str(path)]) == 2
+    assert capsys.readouterr().err == f"error: {path} does not exist: this device has not joined\n"
+
+
+def test_main_join_into_a_directory_that_does_not_exist_names_the_state_file(server, tmp_path, capsys):
+    path = tmp_path / "nowhere" / "state"
+    with listening(server) as url:
+        arguments = ["join", url, server.recipe.identifier, "--state", str(path), "--verification-key", KEY]
+        assert main([*arguments, "--simulation"]) == 2
+    assert capsys.readouterr().err == f"error: {path} cannot be used: its directory does not exist\n"
+
+
+@pytest.mark.parametrize(
+    ("taken", "number", "message"),
+    [
+        (2, 2, "step 2 is taken already; the next is 3"),
+        (4, 2, "step 2 is taken already; all 4 are"),
+        (0, 99, "there is no step 99: the steps are 1 to 4"),
+        (1, 0, "there is no step 0: the steps are 1 to 4"),
+        (1, -3, "there is no step -3: the steps are 1 to 4"),
+    ],
+)
+def test_main_step_with_a_number_that_cannot_be_next_says_which_can(
+    server, state, capsys, taken, number, message
+):
+    joined = Device.join(Path(state), server.served, verification_key=VERIFICATION_KEY, simulation=True)
+    with joined as device:
+        device.catch_up(taken)
+    assert main(["step", "--state", state, "--number", str(number)]) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+    with Device.open(Path(state)) as device:
+        assert device.steps_taken == taken
 
 
 @pytest.mark.parametrize("command", ["step", "send"])
 def test_main_without_a_state_is_bad_input(state, capsys, command):
     assert main([command, "--state", state]) == 2
     assert capsys.readouterr().err == f"error: {state} does not exist: this device has not joined\n"
+    assert list(Path(state).parent.iterdir()) == []
 
 
 def test_main_server_that_refuses_is_exit_code_1(make_server, state, capsys):
     server = make_server(simulation=False, steps=1)
     with listening(server) as url:
         assert main(["join", url, "f" * 64, "--state", state, "--verification-key", KEY]) == 1
-        assert "404" in capsys.readouterr().err
+    assert "404" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("closed", "window", "code", "message"),
+    [
+        (True, {}, 3, "the recipe is closed: it takes no more reports, and this one stays undelivered"),
+        (
+            False,
+            {"closes_at": "2000-01-01T00:00:00Z"},
+            3,
+            "the recipe is closed: it takes no more reports, and this one stays undelivered",
+        ),
+        (
+            False,
+            {"opens_at": "2998-01-01T00:00:00Z", "closes_at": "2999-01-01T00:00:00Z"},
+            1,
+            "the recipe takes no reports yet: it opens 2998-01-01T00:00:00Z",
+        ),
+    ],
+)
+def test_main_send_to_a_recipe_that_takes_no_reports_says_whether_to_try_again(
+    make_server, state, capsys, closed, window, code, message
+):
+    made = make_server(
+        simulation=False, steps=1, opens_at="1999-01-01T00:00:00Z", closes_at="2999-01-01T00:00:00Z"
+    )
+    times = {name: datetime.fromisoformat(text) for name, text in window.items()}
+    server = MemoryServer(replace(made.recipe, **times), made.private_key)
+    with listening(server) as url:
         main(["join", url, server.recipe.identifier, "--state", state, "--verification-key", KEY])
         main(["step", "--state", state])
-        server.closed = True
-        assert main(["send", "--state", state]) == 1
-        assert capsys.readouterr().err.startswith("error: the server answered 409")
+        server.closed, server.takes_reports = closed, False
+        capsys.readouterr()
+        assert main(["send", "--state", state]) == code
+    assert capsys.readouterr().err == f"error: {message}\n"
+
+
+def test_main_send_of_a_report_that_the_server_rejects_is_exit_code_3(
+    make_server, state, capsys, monkeypatch
+):
+    server = make_server(simulation=False, steps=1)
+    with listening(server) as url:
+        main(["join", url, server.recipe.identifier, "--state", state, "--verification-key", KEY])
+        main(["step", "--state", state])
+        monkeypatch.setattr(server, "_store", lambda *_: "invalid_ciphertext")
+        assert main(["send", "--state", state]) == 3
+    assert "422" in capsys.readouterr().err

@@ -3,7 +3,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -47,6 +47,15 @@ def test_run_fleet_every_device_reports_once_in_full_batches(server, workload):
     assert result.devices_by_count == Counter(len(happened) for _, happened in workload)
     assert server.batches == [1_000, 1_000, 300]
     assert len(server.reports) == 2_300
+
+
+def test_run_fleet_recipe_whose_noise_breaks_its_promise_is_refused(make_server, workload):
+    honest = make_server(statistic="mean", k=3, guarantee="local")
+    parameters = replace(honest.recipe.parameters, noise_scale=0.05)
+    server = MemoryServer(replace(honest.recipe, parameters=parameters), honest.private_key)
+    with pytest.raises(FieldError, match="too small for the local guarantee"):
+        run(server, workload)
+    assert server.reports == {}
 
 
 def test_run_fleet_seconds_are_those_spent(server, workload):

@@ -191,7 +191,9 @@ def test_play_device_whose_file_grows_with_events_is_caught(make_server):
         changed = bench.recipe.mechanism.step(bench.key, ciphertexts[:1], event, number, source)
         return (*changed, *changed) if event else changed
 
-    assert bench.advantages(bench.device(grow), games=100)[ByteStatistics].low > 0.5
+    # The intruder is right unless none of its 100 lessons showed the level of bytes, one of 8 with
+    # probability 0.06 or more: wrong in 15 % of the games needs several such levels, below 1e-9 together.
+    assert bench.advantages(bench.device(grow), games=400)[ByteStatistics].low > 0.5
 
 
 def test_observed_device_snapshots_are_the_state_before_and_after_every_step(make_server):

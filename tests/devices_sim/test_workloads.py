@@ -68,8 +68,9 @@ def test_events_csv_any_rows_give_every_device_once_whatever_the_buckets(
 @pytest.mark.parametrize(
     ("content", "field", "part"),
     [
-        ("", "device", "line 1 must be the header device,step,events"),
-        ("a,1,1\n", "device", "line 1 must be the header"),
+        ("", "file", "is empty; line 1 must be the header device,step,events"),
+        ("\n", "device", "line 1 must be the header device,step,events, not empty"),
+        ("a,1,1\n", "device", "line 1 must be the header device,step,events, not 'a,1,1'"),
         ("device,step,events\n", "device", "at least one device"),
         (
             "device,step,events\na,0,1\n",

@@ -9,7 +9,13 @@ from mpmath import mp
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from panprivacy.accounting.discrete_gaussian_sum import delta_of, epsilon_of, smallest_scale, variance
+from panprivacy.accounting.discrete_gaussian_sum import (
+    _Narrow,
+    delta_of,
+    epsilon_of,
+    smallest_scale,
+    variance,
+)
 
 
 @cache
@@ -85,6 +91,17 @@ def test_delta_of_tail_thirty_orders_down_keeps_its_relative_accuracy():
                 assert exact <= found
                 assert found <= exact * (1 + mp.mpf("1e-6"))
         assert exact < mp.mpf("1e-28")
+
+
+def test_delta_of_a_threshold_too_far_out_to_search_is_an_upper_bound_and_costs_little(monkeypatch):
+    inverted = []
+    invert = _Narrow._invert
+    monkeypatch.setattr(_Narrow, "_invert", lambda noise, a: inverted.append(a) or invert(noise, a))
+    # The loss passes ε some 10,000 standard deviations out.
+    assert delta_of(10**6, 0.5, 1, 20.0) == 1e-300
+    assert len(inverted) < 20
+    # S is sub-Gaussian: Pr[S ≥ a] ≤ exp(−a²/(2ns²)), and a is εns² or more by the variance that S has.
+    assert max(inverted) ** 2 / (2 * 10**6 * 0.5**2) < 1000 < (20 * 0.24 * 10**6) ** 2 / (2 * 10**6 * 0.5**2)
 
 
 def convolved_in_integers(n, scale, reach, bits=260):

@@ -18,6 +18,7 @@ from panprivacy.encryption.interface import (
     PublicKey,
     ValueOutOfRangeError,
 )
+from tests.panprivacy.mechanisms.contract import CountingRandom
 
 RANGE = range(-500, 501)
 values = st.integers(-100, 100)
@@ -118,6 +119,42 @@ class EncryptionContract:
     def test_encrypt_with_rerandomizations_keeps_the_plaintext(self, private_key, tables, steps):
         ciphertext = tables.encrypt(1, random.Random(8), rerandomizations=steps)
         assert private_key.decrypt(ciphertext, range(2)) == 1
+
+    @pytest.mark.parametrize("steps", [1, 2, 5000])
+    @pytest.mark.parametrize("message", [0, 1, 7])
+    def test_replace_or_rerandomize_gives_what_encrypt_and_rerandomize_give_from_the_same_draws(
+        self, private_key, tables, message, steps
+    ):
+        before = tables.encrypt(3, random.Random(30))
+        drawn = []
+        for replace in (False, True):
+            counting = CountingRandom(31)
+            found = tables.replace_or_rerandomize(replace, message, before, counting, rerandomizations=steps)
+            if replace:
+                expected = tables.encrypt(message, random.Random(31), rerandomizations=steps)
+            else:
+                expected = tables.rerandomize(before, random.Random(31))
+            assert found == expected
+            assert private_key.decrypt(found, RANGE) == (message if replace else 3)
+            drawn.append(counting.calls)
+        assert drawn[0] == drawn[1]
+
+    def test_replace_or_rerandomize_with_tables_equals_that_without(self, private_key, tables):
+        before = tables.encrypt(3, random.Random(32))
+        for replace in (False, True):
+            assert (
+                len(
+                    {
+                        bytes(
+                            key.replace_or_rerandomize(
+                                replace, 1, before, random.Random(33), rerandomizations=3
+                            )
+                        )
+                        for key in (tables, private_key.public_key)
+                    }
+                )
+                == 1
+            )
 
     # Refusals -------------------------------------------------------------------
 

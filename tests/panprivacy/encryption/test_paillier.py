@@ -95,6 +95,19 @@ class PaillierContract(EncryptionContract):
         hs = int(members["hs"], 16)
         assert tables._table.power(largest) == gmpy2.powmod(hs, largest, int(members["n"], 16) ** 2)
 
+    def test_powers_on_a_device_have_exponents_of_one_length(self, monkeypatch, private_key):
+        lengths = []
+        power = gmpy2.powmod_sec
+        monkeypatch.setattr(
+            gmpy2, "powmod_sec", lambda x, e, m: lengths.append(e.bit_length()) or power(x, e, m)
+        )
+        public_key = private_key.public_key
+        before = public_key.encrypt(0, random.Random(11))
+        for replace, steps in [(False, 1), (True, 1), (True, 100)]:
+            public_key.replace_or_rerandomize(replace, 1, before, random.Random(12), rerandomizations=steps)
+        assert len(lengths) == 4
+        assert len(set(lengths)) == 1
+
     def test_encrypt_with_too_many_rerandomizations_raises(self, tables):
         with pytest.raises(ValueError, match="at most"):
             tables.encrypt(1, random.Random(6), rerandomizations=MAX_RERANDOMIZATIONS + 1)

@@ -51,7 +51,17 @@ def test_guarantees_state_one_local_epsilon_for_both_relations_and_none_for_the_
     found = {(g.model, g.relation): (g.epsilon, g.delta) for g in CountNonzero(parameters()).guarantees()}
     assert found[Model.LOCAL, Relation.REPLACE] == (1.0, 0.0)
     assert found[Model.LOCAL, Relation.ADD_REMOVE] == (1.0, 0.0)
-    assert found[Model.AGGREGATOR, Relation.REPLACE] == (None, 1e-6)
+    assert found[Model.AGGREGATOR, Relation.REPLACE] == (None, None)
+    assert found[Model.AGGREGATOR, Relation.ADD_REMOVE] == (None, None)
+
+
+def test_guarantees_write_the_cohort_with_thousands_separators():
+    (assumption,) = {
+        g.assumption
+        for g in CountNonzero(parameters(cohort_size=3000)).guarantees()
+        if g.model == Model.AGGREGATOR
+    }
+    assert assumption.startswith("at least 3,000 devices")
 
 
 def test_expected_standard_error_is_that_of_an_event_on_every_device():

@@ -1,11 +1,21 @@
+import itertools
 import math
 import random
+from collections import Counter
 from fractions import Fraction
 
 import pytest
 from mpmath import mp
 
-from panprivacy.accounting.discrete_gaussian_sum import delta_of, epsilon_of, variance
+from panprivacy.accounting.discrete_gaussian_sum import (
+    SMALLEST_EPSILON,
+    _Narrow,
+    _Wide,
+    delta_of,
+    epsilon_of,
+    smallest_scale,
+    variance,
+)
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import discrete_gaussian
@@ -138,6 +148,49 @@ def test_parameters_whose_reports_no_decryption_could_search_are_refused():
         with pytest.raises(FieldError) as refused:
             call()
         assert refused.value.field == "epsilon"
+
+
+@pytest.mark.parametrize("cohort_size", [2, 1000, 10**6, 10**9])
+@pytest.mark.parametrize("guarantee", ["local", "aggregator"])
+def test_calibration_at_every_corner_of_the_allowed_parameters_takes_bounded_work(
+    monkeypatch, guarantee, cohort_size
+):
+    work = Counter()
+    characteristic, wide_delta = _Narrow._characteristic, _Wide.delta
+
+    def counted_characteristic(noise, x, weights, length):
+        found = characteristic(noise, x, weights, length)
+        work.update(inversions=1, frequencies=found[2].size)
+        return found
+
+    def counted_delta(noise, shift, epsilon):
+        work.update(wide=1)
+        return wide_delta(noise, shift, epsilon)
+
+    monkeypatch.setattr(_Narrow, "_characteristic", counted_characteristic)
+    monkeypatch.setattr(_Wide, "delta", counted_delta)
+    smallest_scale.cache_clear()
+    epsilon_of.cache_clear()
+    calibrated, refused = 0, set()
+    for k, epsilon, delta in itertools.product(
+        (1, 10, 1000), (SMALLEST_EPSILON, 1e-3, 1.0, 20.0), (1e-30, 1e-6, 0.1)
+    ):
+        work.clear()
+        try:
+            found = parameters(
+                k=k, epsilon=epsilon, delta=delta, cohort_size=cohort_size, guarantee=guarantee
+            ).calibrated()
+        except FieldError as error:
+            refused.add(error.field)
+        else:
+            assert Mean(found).guarantees()[0].epsilon == epsilon
+            assert Mean(found).expected_standard_error(1000) > 0
+            calibrated += 1
+        # 1,000 of each take some 0.15 seconds.
+        assert work["inversions"] + work["wide"] <= 3_000
+        assert work["frequencies"] <= 150_000
+    assert calibrated >= 12
+    assert refused <= {"epsilon"}
 
 
 def test_parameters_without_a_guarantee_or_with_another_are_refused():

@@ -60,6 +60,25 @@ class TransparentPublicKey(PublicKey):
         history = (0, ()) if self.rerandomized_is_fresh else (count + 1, summands)
         return TransparentCiphertext(ciphertext.plaintext, random_source.getrandbits(64), history)
 
+    def replace_or_rerandomize(
+        self,
+        replace: bool,
+        message: int,
+        ciphertext: Ciphertext,
+        random_source: random.Random,
+        *,
+        rerandomizations: int,
+    ) -> TransparentCiphertext:
+        assert isinstance(ciphertext, TransparentCiphertext)
+        self.operations["replace_or_rerandomize"] += 1
+        count, summands = (rerandomizations, ()) if replace else ciphertext.history
+        if self.rerandomized_is_fresh:
+            count, summands = 0, ()
+        elif not replace:
+            count += 1
+        plaintext = message if replace else ciphertext.plaintext
+        return TransparentCiphertext(plaintext, random_source.getrandbits(64), (count, summands))
+
     def add(self, ciphertexts: Sequence[Ciphertext]) -> TransparentCiphertext:
         self.operations["add"] += 1
         summands = [c for c in ciphertexts if isinstance(c, TransparentCiphertext)]

@@ -1,0 +1,97 @@
+"""Published documents as devices and servers read them."""
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
+from panprivacy.errors import FieldError
+from panprivacy.recipe import Recipe, RecipeDraft
+
+SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+
+
+def published(**changes: object) -> Recipe:
+    """A change to None leaves the member out."""
+    draft = {
+        "name": "Crashes",
+        "question": "How many crashes does a device have?",
+        "statistic": "mean",
+        "guarantee": "local",
+        "k": 2,
+        "steps": 4,
+        "epsilon": 2.0,
+        "delta": 1e-6,
+        "cohort_size": 5,
+    } | changes
+    members = {name: value for name, value in draft.items() if value is not None}
+    key = generate_private_key(DEFAULT_SCHEME, random.Random(1)).public_key
+    return RecipeDraft.from_mapping(members).publish(key, datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def verified(recipe: Recipe) -> Recipe:
+    """As a device reads it: every signature here is the server's own."""
+    return Recipe.verified(
+        recipe.document, recipe.identifier, recipe.sign(SIGNING_KEY), SIGNING_KEY.public_key()
+    )
+
+
+def with_noise(recipe: Recipe, scale: float) -> Recipe:
+    return replace(recipe, parameters=replace(recipe.parameters, noise_scale=scale))
+
+
+@pytest.mark.parametrize("guarantee", ["local", "aggregator"])
+def test_verified_honest_document_comes_back_equal(guarantee):
+    recipe = published(guarantee=guarantee)
+    assert verified(recipe) == recipe
+
+
+@pytest.mark.parametrize("guarantee", ["local", "aggregator"])
+@pytest.mark.parametrize("share", [0.001, 0.1, 0.9, 0.999])
+def test_verified_document_whose_noise_breaks_its_promise_is_refused_though_signed(guarantee, share):
+    honest = published(guarantee=guarantee)
+    scale = max(0.04, honest.parameters.noise_scale * share)
+    with pytest.raises(FieldError, match=f"too small for the {guarantee} guarantee") as refused:
+        verified(with_noise(honest, scale))
+    assert refused.value.field == "noise_scale"
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 0.039])
+def test_from_document_with_noise_too_small_to_compute_with_is_refused(scale):
+    members = published().document | {"noise_scale": scale}
+    with pytest.raises(FieldError, match=r"at least 0\.04") as refused:
+        Recipe.from_document(members)
+    assert refused.value.field == "noise_scale"
+
+
+def test_verified_document_with_more_noise_than_promised_is_accepted():
+    recipe = published()
+    louder = with_noise(recipe, recipe.parameters.noise_scale * 2)
+    assert verified(louder) == louder
+
+
+@pytest.mark.parametrize("name", ["noise_scale", "sampling_rate", "guarantee", "k", "steps"])
+def test_from_document_without_a_parameter_is_refused_derived_and_defaulted_ones_included(name):
+    document = published().document
+    without = {member: value for member, value in document.items() if member != name}
+    for members in (without, document | {name: None}):
+        with pytest.raises(FieldError) as refused:
+            Recipe.from_document(members)
+        assert refused.value.field == name
+
+
+@pytest.mark.parametrize("difference", [timedelta(0), timedelta(seconds=-1), timedelta(days=-400)])
+def test_from_document_that_closes_no_later_than_it_opens_is_refused(difference):
+    recipe = published()
+    with pytest.raises(FieldError, match="later than opens_at") as refused:
+        Recipe.from_document(replace(recipe, closes_at=recipe.opens_at + difference).document)
+    assert refused.value.field == "closes_at"
+
+
+@pytest.mark.parametrize("statistic", ["count_nonzero", "histogram"])
+def test_verified_statistic_whose_parameters_are_its_promise_is_accepted(statistic):
+    recipe = published(statistic=statistic, guarantee=None)
+    assert verified(recipe) == recipe
