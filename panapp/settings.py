@@ -135,6 +135,8 @@ AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
 AXES_ENABLE_ADMIN = False
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
+# Whoever knows a name could else keep it locked for good by knocking on.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
 AXES_RESET_ON_SUCCESS = True

@@ -236,11 +236,11 @@ def test_change_whose_entry_fails_is_not_made(
         raise OSError("the log cannot be written")
 
     try:
-        monkeypatch.setattr(accounts, "entry_append", fail)
-        with pytest.raises(OSError, match="cannot be written"):
-            change()
+        with monkeypatch.context() as broken:
+            broken.setattr(accounts, "entry_append", fail)
+            with pytest.raises(OSError, match="cannot be written"):
+                change()
         assert state() == before
-        monkeypatch.undo()
         assert len(told(change)) == 1
         assert state() != before
     finally:
