@@ -1,6 +1,7 @@
 """Reading the log."""
 
 from collections.abc import Iterable
+from contextlib import closing
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -53,7 +54,9 @@ def log_verify() -> None:
         # The end first: entries appended meanwhile lie beyond it.
         head = Head.objects.get()
         entries = Entry.objects.filter(index__lte=head.index).order_by("index")
-        last, last_hash = chain_verify(entries.iterator())
+        # PostgreSQL reads through a cursor, which must not outlive the transaction if an entry is wrong.
+        with closing(entries.iterator()) as oldest_first:
+            last, last_hash = chain_verify(oldest_first)
     if (last, last_hash) != (head.index, head.entry_hash):
         raise BrokenChainError(f"the log should end with entry {head.index}, not {last}")
 
