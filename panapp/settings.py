@@ -29,7 +29,7 @@ if LOCAL:
     ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 else:
     _secrets = {
-        "secret_key": environment.text("PANAPP_SECRET_KEY"),
+        "secret_key": environment.long_text("PANAPP_SECRET_KEY", minimum=50),
         "signing_key": environment.text("PANAPP_SIGNING_KEY"),
         "key_encryption_key": environment.text("PANAPP_KEY_ENCRYPTION_KEY"),
     }
@@ -47,7 +47,6 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "django.contrib.humanize",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -255,7 +254,6 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
     "POSTPROCESSING_HOOKS": ["reports.openapi.add_report_paths", "recipes.openapi.add_problem_responses"],
 }
 # A local installation has one web process, so that its counts of failures need not be shared.
