@@ -7,11 +7,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from audit.access import PublishersOnly
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS, mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.recipe import RecipeDraft
+from recipes.access import PublishersOnly
 from recipes.forms import RecipeForm, recipe_form_class
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
