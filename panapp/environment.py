@@ -20,6 +20,14 @@ def text(name: str, default: str | None = None) -> str:
     return value
 
 
+def long_text(name: str, minimum: int) -> str:
+    """A value of at least `minimum` characters; it must be set."""
+    value = text(name)
+    if len(value) < minimum:
+        raise ImproperlyConfigured(f"{name} must have at least {minimum} characters")
+    return value
+
+
 def flag(name: str, *, default: bool) -> bool:
     """`1`/`true` or `0`/`false`."""
     value = os.environ.get(name, "").lower()
@@ -30,7 +38,7 @@ def flag(name: str, *, default: bool) -> bool:
 
 def whole_number(name: str, default: int, minimum: int) -> int:
     """A whole number of at least `minimum`."""
-    value = os.environ.get(name, str(default))
+    value = os.environ.get(name) or str(default)
     try:
         number = int(value)
     except ValueError:
@@ -67,10 +75,7 @@ def fresh_secrets() -> dict[str, str]:
 
 def token(name: str) -> str | None:
     """A bearer token of 32 characters or more; None where the variable is unset or empty."""
-    value = os.environ.get(name) or None
-    if value is not None and len(value) < 32:
-        raise ImproperlyConfigured(f"{name} must have at least 32 characters")
-    return value
+    return long_text(name, minimum=32) if os.environ.get(name) else None
 
 
 def local_secrets(path: Path) -> dict[str, str]:

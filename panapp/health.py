@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -69,7 +69,7 @@ def _broker() -> None:
 def _outcome(name: str, check: Callable[[], None]) -> str:
     try:
         check()
-    except (_NotReadyError, DatabaseError, OperationalError, OSError) as error:
+    except (_NotReadyError, Error, OperationalError, OSError) as error:
         # The type only: messages of drivers hold addresses and sometimes passwords.
         logger.warning("not_ready", check=name, error=type(error).__name__)
         return "failed"

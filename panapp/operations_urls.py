@@ -1,16 +1,24 @@
-"""What serves operators and developers of clients: health, metrics, the API's description."""
+"""What serves operators, client developers and browsers: health, metrics, the API's description, an icon."""
 
+from django.templatetags.static import static
 from django.urls import path
+from django.utils.functional import lazy
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
 from panapp.api_docs import ApiDocsView
 from panapp.health import live, ready
 from panapp.metrics import metrics
 
+# Looked up at each request: in production its name has a hash that `collectstatic` makes.
+_ICON = lazy(static, str)("icon.svg")
+
 urlpatterns = [
     path("health/live", live, name="health-live"),
     path("health/ready", ready, name="health-ready"),
     path("metrics", metrics, name="metrics"),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    # Browsers ask for it on pages that name no icon, such as the admin's and JSON.
+    path("favicon.ico", RedirectView.as_view(url=_ICON), name="favicon"),
     path("api/docs/", ApiDocsView.as_view(), name="api-docs"),
 ]

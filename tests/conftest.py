@@ -1,21 +1,88 @@
 """Fixtures that the whole suite shares."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
+import django
+import kombu
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
 from django.test import TransactionTestCase
+
+SERVICES = "PANAPP_TEST_SERVICES"
+"""`required`: what a machine of CI must have fails where it is missing, and skips nothing."""
 
 KEPT_APPS = {"contenttypes", "auth"}
 """Hold what migrations put there: permissions and groups. Accounts are removed on their own."""
 
 
+DATA_DIR = pytest.StashKey[Path]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    # Tests make their own installation: never the developer's database or secrets.
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
+    """Give the run an installation of its own: never the developer's settings, database or secrets.
+
+    pytest-django would read them before any conftest, if pyproject.toml or the environment named
+    them. Workers of xdist inherit the environment that is prepared here.
+    """
+    if hasattr(config, "workerinput"):
+        return
+    if os.environ.get("DJANGO_SETTINGS_MODULE"):
+        raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the tests have settings of their own")
+    for name in [name for name in os.environ if name.startswith("PANAPP_") and name != SERVICES]:
+        del os.environ[name]
+    config.stash[DATA_DIR] = Path(tempfile.mkdtemp(prefix="panapp-tests-"))
+    os.environ["PANAPP_DATA_DIR"] = str(config.stash[DATA_DIR])
+    os.environ["DJANGO_SETTINGS_MODULE"] = "panapp.settings"
+    django.setup()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if DATA_DIR in config.stash:
+        shutil.rmtree(config.stash[DATA_DIR])
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Where services are required, say at once which one does not answer."""
+    if os.environ.get(SERVICES) != "required" or hasattr(session.config, "workerinput"):
+        return
+    for name, check in (("DATABASE_URL", _ask_database), ("CELERY_BROKER_URL", _ask_broker)):
+        if os.environ.get(name):
+            try:
+                check()
+            except Exception as error:  # whatever a driver raises
+                pytest.exit(f"{SERVICES} is required, but {name} does not answer: {error}", returncode=4)
+
+
+def _ask_database() -> None:
+    values = connection.settings_dict
+    if connection.vendor == "postgresql":
+        import psycopg
+
+        # The database itself need not exist: tests make one beside it.
+        named = {"dbname": "postgres", "host": values["HOST"], "port": values["PORT"]}
+        account = {"user": values["USER"], "password": values["PASSWORD"]}
+        psycopg.connect(**named, **account, connect_timeout=5).close()
+
+
+def _ask_broker() -> None:
+    options = {"socket_connect_timeout": 5}
+    with kombu.Connection(os.environ["CELERY_BROKER_URL"], transport_options=options) as broker:
+        broker.ensure_connection(max_retries=1, timeout=5)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
+    """A file where SQLite's tests would be in memory: other processes open it too, one per xdist worker."""
+    if connection.vendor == "sqlite":
+        connection.settings_dict["TEST"]["NAME"] = str(settings.DATA_DIR / "test.sqlite3")
+    request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
 
 
 def _guards() -> list:

@@ -1,5 +1,6 @@
 """Who may see and do what: checked on the server, and refusals of signed-in people are recorded."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
@@ -11,20 +12,19 @@ from django.views import View
 from audit.models import Action
 from audit.operations import entry_append
 
-PUBLISH = "recipes.publish_recipe"
 READ_LOG = "audit.view_entry"
 
 
-def may_publish(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether the account may draft, publish and close recipes."""
-    return isinstance(user, PermissionsMixin | AnonymousUser) and user.has_perm(PUBLISH)
-
-
 def may_read_log(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether the account may read the whole log: analysts, auditors and staff."""
+    """Whether the account may read the whole log: staff, and who has the permission, as both groups have."""
     if not isinstance(user, PermissionsMixin | AnonymousUser):
         return False
-    return bool(getattr(user, "is_staff", False)) or user.has_perm(READ_LOG) or may_publish(user)
+    return bool(getattr(user, "is_staff", False)) or user.has_perm(READ_LOG)
+
+
+def log_access(request: HttpRequest) -> dict[str, Callable[[], bool]]:
+    """Context processor: `may_read_log`, which asks for the account's permissions only where it is used."""
+    return {"may_read_log": lambda: may_read_log(getattr(request, "user", AnonymousUser()))}
 
 
 class AccessCheckedView(View):
@@ -54,15 +54,6 @@ class AccessCheckedView(View):
             )
             raise PermissionDenied(self.refusal)
         return super().dispatch(request, *args, **kwargs)
-
-
-class PublishersOnly(AccessCheckedView):
-    """A page for those who may publish."""
-
-    refusal = "Only analysts may draft, publish and close recipes."
-
-    def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
-        return may_publish(user)
 
 
 class LogReadersOnly(AccessCheckedView):

@@ -6,4 +6,4 @@ class AuditConfig(AppConfig):
     verbose_name = "Audit"
 
     def ready(self) -> None:
-        from audit import sign_in  # noqa: F401  # connects the signal receivers
+        from audit import accounts, sign_in  # noqa: F401  # connects the signal receivers

@@ -16,6 +16,7 @@ class Action(models.TextChoices):
     SIGN_IN_FAILED = "sign_in_failed", "Sign-in failed"
     SIGN_IN_LOCKED = "sign_in_locked", "Sign-in locked after repeated failures"
     PERMISSION_CHANGED = "permission_changed", "Permission changed"
+    ACCOUNT_CHANGED = "account_changed", "Account created, changed or deleted"
     ACCESS_DENIED = "access_denied", "Access denied"
 
 
@@ -40,7 +41,9 @@ class Entry(models.Model):
     at = models.DateTimeField()
     actor = models.CharField(max_length=150, blank=True, help_text="Username; empty for the system itself.")
     action = models.CharField(max_length=40, choices=Action)
-    subject = models.CharField(max_length=200, help_text="Identifier of a recipe, or a username.")
+    subject = models.CharField(
+        max_length=200, help_text="Identifier of a recipe, a username, or “group” and its name."
+    )
     details = models.JSONField(default=dict)
     previous_hash = models.CharField(max_length=64)
     entry_hash = models.CharField(max_length=64, unique=True)

@@ -39,7 +39,7 @@ def entry_append(
 
     Args:
         action: what happened.
-        subject: identifier of the recipe, or name of the account concerned.
+        subject: identifier of the recipe, or name of the account or group concerned.
         actor: who did it; None for the system itself.
         details: JSON values; never anything about a device.
     """

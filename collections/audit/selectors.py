@@ -1,6 +1,7 @@
 """Reading the log."""
 
 from collections.abc import Iterable
+from contextlib import closing
 
 from django.db.models import Q, QuerySet
 
@@ -52,7 +53,10 @@ def log_verify() -> None:
     """
     # The end first, and no transaction, which would hold up writers: later entries lie beyond it.
     head = Head.objects.get()
-    last, last_hash = chain_verify(Entry.objects.filter(index__lte=head.index).order_by("index").iterator())
+    entries = Entry.objects.filter(index__lte=head.index).order_by("index")
+    # PostgreSQL reads through a cursor, which must not stay open if an entry is wrong.
+    with closing(entries.iterator()) as oldest_first:
+        last, last_hash = chain_verify(oldest_first)
     if (last, last_hash) != (head.index, head.entry_hash):
         raise BrokenChainError(f"the log should end with entry {head.index}, not {last}")
 

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.cache import patch_vary_headers
 
 from audit.access import LogReadersOnly
-from audit.listing import cursor_of, page_of, text_of
 from audit.models import Action, Entry
+from audit.paging import cursor_of, page_of, text_of
 from audit.selectors import BrokenChainError, entries_search, log_verify
 
 PAGE_SIZE = 50

@@ -7,11 +7,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from audit.access import PublishersOnly
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS, mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.recipe import RecipeDraft
+from recipes.access import PublishersOnly
 from recipes.forms import RecipeForm, recipe_form_class
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
@@ -45,15 +45,21 @@ class DraftEditView(PublishersOnly):
         recipe = get_object_or_404(Recipe, pk=pk)
         if recipe.status != Recipe.Status.DRAFT:
             return redirect("recipe", identifier=recipe.identifier)
-        form_class = recipe_form_class(mechanism_class(recipe.statistic))
-        initial = form_class.initial_of(recipe.draft)
+        try:
+            form_class = recipe_form_class(mechanism_class(recipe.statistic))
+            initial = form_class.initial_of(recipe.draft)
+        except FieldError:
+            # Drafted with another version. The review says what is wrong with it, and can delete it.
+            return redirect("recipe-draft", pk=pk)
         return _form_page(request, form_class(initial=initial), _initial_preview(form_class, initial), recipe)
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = get_object_or_404(Recipe, pk=pk)
-        return _form_answer(
-            request, recipe_form_class(mechanism_class(recipe.statistic))(request.POST), recipe
-        )
+        try:
+            form_class = recipe_form_class(mechanism_class(recipe.statistic))
+        except FieldError:
+            return redirect("recipe-draft", pk=pk)
+        return _form_answer(request, form_class(request.POST), recipe)
 
 
 class PreviewView(PublishersOnly):
@@ -176,9 +182,10 @@ def _initial_preview(form_class: type[RecipeForm], initial: dict[str, Any]) -> P
 
 
 def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status: int = 200) -> HttpResponse:
-    draft = RecipeDraft.from_mapping(recipe.draft)
-    context: dict[str, Any] = {"recipe": recipe, "draft": draft, "problem": problem}
+    context: dict[str, Any] = {"recipe": recipe, "problem": problem}
     try:
+        # Another version may have accepted what this one does not.
+        context["draft"] = draft = RecipeDraft.from_mapping(recipe.draft)
         parameters = draft.parameters.calibrated()
         mechanism = mechanism_class(draft.statistic)(parameters)
         opens_at, closes_at = draft.window(timezone.now())

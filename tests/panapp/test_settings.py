@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.management import CommandError, call_command
 
 from panapp.generate_secrets import lines
 
@@ -76,6 +77,7 @@ def test_production_without_a_required_variable_stops_and_names_it(
         ("PANAPP_SIGNING_KEY", "c2hvcnQ="),
         ("PANAPP_KEY_ENCRYPTION_KEY", "not base64"),
         ("PANAPP_METRICS_TOKEN", "short"),
+        ("PANAPP_SECRET_KEY", "x" * 49),
         ("PANAPP_CHUNK_REPORTS", "0"),
         ("PANAPP_ADVANCE_SECONDS", "2.5"),
     ],
@@ -86,6 +88,24 @@ def test_a_value_that_is_not_understood_stops_and_names_its_variable(
     loaded = load({**production, name: value})
     assert loaded.returncode != 0
     assert name in loaded.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "name", ["PANAPP_CHUNK_REPORTS", "PANAPP_HTTPS", "PANAPP_METRICS_TOKEN", "PANAPP_DATA_DIR"]
+)
+def test_an_empty_value_is_as_good_as_none(production: dict[str, str], name: str) -> None:
+    loaded = load({**production, name: ""})
+    assert loaded.returncode == 0, loaded.stderr
+
+
+@pytest.mark.parametrize("command", [["demo", "--no-serve"], ["collect", "no.json", "--events", "no.csv"]])
+def test_simulating_commands_are_refused_in_production_before_anything(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without a database: a command that looked at it first would fail otherwise.
+    monkeypatch.setattr(settings, "LOCAL", False)
+    with pytest.raises(CommandError, match="where PANAPP_MODE is local only"):
+        call_command(*command)
 
 
 def test_generated_secrets_are_fresh_each_time() -> None:

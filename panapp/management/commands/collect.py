@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from devices_sim.fleet import PROCESSES, FleetError
@@ -50,6 +51,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.LOCAL:
+            raise CommandError("collect simulates devices: it runs where PANAPP_MODE is local only")
         try:
             result = self.run(options)
         except FieldError as error:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
@@ -32,6 +33,8 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=PORT, help=f"port of the dashboard (default {PORT})")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.LOCAL:
+            raise CommandError("demo makes accounts and simulations: it runs where PANAPP_MODE is local only")
         if not 1 <= options["port"] <= 65_535:
             raise CommandError(f"port: must be 1 to 65535, not {options['port']}", returncode=2)
         require_migrated_database()

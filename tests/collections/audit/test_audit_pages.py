@@ -1,8 +1,12 @@
 import csv
 import io
 import json
+import time
 
 import pytest
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -13,6 +17,8 @@ from tests.factories import published_recipe
 from tests.scenes import PASSWORD, account, analyst, auditor
 
 pytestmark = pytest.mark.django_db
+
+OPERATIONS = (settings.BASE_DIR / "docs" / "operations.md").read_text()
 
 
 @pytest.fixture
@@ -142,14 +148,52 @@ def test_sign_in_with_the_right_password_leads_to_where_one_wanted_to_go(client:
     assert client.post(reverse("sign-in"), elsewhere)["Location"] == "/"
 
 
-def test_sign_in_is_locked_after_repeated_failures(client: Client, settings: object) -> None:
+def sign_in(client: Client, password: str) -> int:
+    return client.post(reverse("sign-in"), {"username": "ana", "password": password}).status_code
+
+
+@pytest.fixture
+def locked(client: Client) -> Client:
+    """A visitor who failed to sign in as Ana eight times."""
     analyst()
-    for _ in range(8):
-        last = client.post(reverse("sign-in"), {"username": "ana", "password": "wrong"})
-    assert last.status_code == 429
-    assert "locked for a while" in last.content.decode()
-    right = client.post(reverse("sign-in"), {"username": "ana", "password": PASSWORD})
-    assert right.status_code == 429
+    assert [sign_in(client, "wrong") for _ in range(8)] == [200] * 7 + [429]
+    return client
+
+
+def test_sign_in_is_locked_after_repeated_failures(locked: Client) -> None:
+    page = locked.post(reverse("sign-in"), {"username": "ana", "password": PASSWORD})
+    assert page.status_code == 429
+    assert "locked for a while" in page.content.decode()
+    # From elsewhere, and under other names, everybody signs in as ever.
+    account("anne")
+    anne = {"username": "anne", "password": PASSWORD}
+    assert locked.post(reverse("sign-in"), anne).status_code == 302
+    assert sign_in(Client(REMOTE_ADDR="192.0.2.1"), PASSWORD) == 302
+
+
+def test_lock_ends_after_a_quarter_of_an_hour_however_often_one_knocks(
+    locked: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time
+    for minutes, status in ((5, 429), (14, 429), (16, 302)):
+        with monkeypatch.context() as later:
+            later.setattr(time, "time", lambda passed=60 * minutes: now() + passed)
+            assert sign_in(locked, PASSWORD) == status
+
+
+def test_documented_command_unlocks_where_the_cache_is_shared(locked: Client) -> None:
+    # The test's cache is shared in that the command runs in the server's own process.
+    assert "`python manage.py axes_reset_ip_username ADDRESS NAME`" in OPERATIONS
+    answer = io.StringIO()
+    call_command("axes_reset_ip_username", "127.0.0.1", "anne", stdout=answer)
+    assert sign_in(locked, PASSWORD) == 429
+    call_command("axes_reset_ip_username", "127.0.0.1", "ana", stdout=answer)
+    assert answer.getvalue().splitlines() == ["No attempts found.", "1 attempts removed."]
+    assert sign_in(locked, PASSWORD) == 302
+
+
+def test_failed_sign_ins_fill_no_table(locked: Client) -> None:
+    assert {model.objects.count() for model in apps.get_app_config("axes").get_models()} == {0}
 
 
 def test_sign_out_needs_a_form(client: Client) -> None:

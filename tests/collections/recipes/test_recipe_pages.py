@@ -176,6 +176,23 @@ def test_publish_twice_changes_nothing_the_second_time(signed_in: Client) -> Non
     assert Entry.objects.filter(action=Action.RECIPE_PUBLISHED).count() == 1
 
 
+@pytest.mark.parametrize("members", [{"statistic": "median"}, {"bandwidth": 3}, {"steps": 0}])
+def test_draft_that_another_version_accepted_is_refused_with_the_reason_and_can_be_deleted(
+    signed_in: Client, members: dict[str, object]
+) -> None:
+    recipe = draft_recipe()
+    recipe.draft |= members
+    recipe.statistic = recipe.draft["statistic"]
+    recipe.save()
+    for method, name in (("get", "recipe-draft"), ("get", "recipe-draft-edit"), ("post", "recipe-publish")):
+        answer = getattr(signed_in, method)(reverse(name, args=[recipe.pk]), follow=True)
+        assert answer.status_code < 500
+    page = signed_in.get(reverse("recipe-draft", args=[recipe.pk])).content.decode()
+    assert f"It cannot be published as it stands: {next(iter(members))}" in page
+    signed_in.post(reverse("recipe-draft-delete", args=[recipe.pk]))
+    assert not Recipe.objects.exists()
+
+
 def test_delete_removes_a_draft_but_never_a_published_recipe(signed_in: Client) -> None:
     draft, published = draft_recipe(), published_recipe()
     signed_in.post(reverse("recipe-draft-delete", args=[draft.pk]))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.staticfiles import finders
 from django.template import loader
 from django.test import Client
 from django.urls import reverse
@@ -315,7 +316,32 @@ def test_admin_shows_recipes_releases_and_entries_but_changes_none(client: Clien
         assert client.get(f"/admin/{model}/add/").status_code == 403
 
 
+def test_admin_shows_no_draft(client: Client) -> None:
+    draft, published = draft_recipe(name="Not public yet"), open_recipe(name="Public already")
+    client.force_login(User.objects.create_superuser("root", password="x"))
+    page = client.get("/admin/recipes/recipe/").content.decode()
+    assert "Public already" in page
+    assert "Not public yet" not in page
+    assert client.get(f"/admin/recipes/recipe/{draft.pk}/change/").status_code == 302
+    page = client.get(f"/admin/recipes/recipe/{published.pk}/change/").content.decode()
+    assert "admin.css" in page
+    assert "Draft:" not in page
+
+
 # The frame
+
+
+def test_icon_that_browsers_ask_for_unasked_is_there(client: Client) -> None:
+    answer = client.get("/favicon.ico")
+    assert answer.status_code == 302
+    assert finders.find(answer["Location"].removeprefix("/static/"))
+
+
+def test_link_to_the_log_is_shown_to_those_who_may_read_it(client: Client) -> None:
+    for user, shown in ((None, False), (account("passerby"), False), (auditor(), True), (analyst(), True)):
+        if user is not None:
+            client.force_login(user)
+        assert ('href="/audit/"' in client.get("/").content.decode()) is shown
 
 
 def test_pages_load_nothing_from_elsewhere(client: Client) -> None:

@@ -1,4 +1,8 @@
-"""Reading a list page's query string, and cutting a list into pages by key."""
+"""Reading a list page's query string, and cutting a list into pages by key.
+
+Nothing in it is about the log. It is here because the log's pages need it as those of the
+releases do, and no app lies below this one.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

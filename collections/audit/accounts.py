@@ -1,0 +1,187 @@
+"""Entries for changes of accounts, groups and permissions, made from Django's own signals.
+
+What was there is read before a change, the entry is appended after it: the log's lock is
+taken last, and both stand or fall in one transaction. Django opens one for relations and
+deletions, the admin for its forms; `User.save` and `Group.save` get one here.
+
+Changes that send no signal leave no entry: SQL, `QuerySet.update`, `bulk_create`, fixtures.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, Group, Permission, User
+from django.db import transaction
+from django.db.models import Model
+from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
+from django.dispatch import receiver
+
+from audit.actor import current_actor
+from audit.models import Action
+from audit.operations import entry_append
+
+FLAGS = ("is_active", "is_staff", "is_superuser")
+WATCHED = {User: ("username", "password", *FLAGS), Group: ("name",)}
+"""Fields whose changes are recorded; of a password only that it changed."""
+
+HOLDINGS = {
+    User.groups.through: ("user", "group"),
+    User.user_permissions.through: ("user", "permission"),
+    Group.permissions.through: ("group", "permission"),
+}
+"""Who holds what, by the table that says so."""
+
+# Django saves a single row without a transaction, and sends post_save when it is committed.
+User.save = transaction.atomic(User.save)  # type: ignore[method-assign]
+Group.save = transaction.atomic(Group.save)  # type: ignore[method-assign]
+
+
+@receiver(pre_save, sender=User)
+@receiver(pre_save, sender=Group)
+def read_before_save(
+    sender: type[Model], instance: User | Group, raw: bool, update_fields: Iterable[str] | None, **_: object
+) -> None:
+    """Remember the row as it stands; a save that touches nothing watched (each sign-in) reads nothing."""
+    watched = WATCHED[sender]
+    before = None
+    if instance.pk and not raw and (update_fields is None or not set(watched).isdisjoint(update_fields)):
+        # Not FOR UPDATE: that would wait for whoever is adding the account to a group.
+        before = sender.objects.select_for_update(no_key=True).filter(pk=instance.pk).values(*watched).first()
+    _remember(instance, sender, before)
+
+
+@receiver(post_save, sender=User)
+def record_account_change(
+    sender: type[Model],
+    instance: User,
+    created: bool,
+    raw: bool,
+    update_fields: Iterable[str] | None,
+    **_: object,
+) -> None:
+    """One entry for a new account; for one that stands, one each for its name, password and flags."""
+    before = _remembered(instance, sender)
+    name = instance.get_username()
+    if created and not raw:
+        flags = {flag: getattr(instance, flag) for flag in FLAGS}
+        _append(Action.ACCOUNT_CHANGED, name, {"change": "created", "flags": flags})
+    if before is None:
+        return
+    written = set(WATCHED[User]) if update_fields is None else set(WATCHED[User]).intersection(update_fields)
+    changed = {field for field in written if before[field] != getattr(instance, field)}
+    if "username" in changed:
+        _append(Action.ACCOUNT_CHANGED, name, {"change": "renamed", "from": before["username"], "to": name})
+    if "password" in changed and not _is_upgraded_hash(instance, update_fields):
+        _append(Action.ACCOUNT_CHANGED, name, {"change": "password"})
+    flags = {flag: [before[flag], getattr(instance, flag)] for flag in FLAGS if flag in changed}
+    if flags:
+        _append(Action.PERMISSION_CHANGED, name, {"change": "flags", "flags": flags})
+
+
+@receiver(post_save, sender=Group)
+def record_group_rename(sender: type[Model], instance: Group, **_: object) -> None:
+    """One entry when a group gets another name: earlier entries know it by the old one."""
+    before = _remembered(instance, sender)
+    if before is not None and before["name"] != instance.name:
+        details = {"change": "group renamed", "from": before["name"], "to": instance.name}
+        _append(Action.PERMISSION_CHANGED, _subject(instance), details)
+
+
+@receiver(m2m_changed, sender=User.groups.through)
+@receiver(m2m_changed, sender=User.user_permissions.through)
+@receiver(m2m_changed, sender=Group.permissions.through)
+def record_holding_change(
+    sender: type[Model], instance: Model, action: str, reverse: bool, pk_set: set[int] | None, **_: object
+) -> None:
+    """One entry per account or group that gets or loses permissions, or joins or leaves groups.
+
+    Only what really changes is told: giving what is held, and taking what is not, are no changes.
+    """
+    if action in {"post_add", "pre_remove", "pre_clear"}:
+        holder, held = HOLDINGS[sender]
+        own, other = (held, holder) if reverse else (holder, held)
+        rows = sender.objects.filter(**{own: instance})  # type: ignore[attr-defined]  # any model has it
+        if pk_set is not None:
+            rows = rows.filter(**{f"{other}__in": pk_set})
+        _remember(instance, sender, list(rows.select_related(holder, held)))
+    if action in {"post_add", "post_remove", "post_clear"}:
+        _append_holdings(sender, _remembered(instance, sender) or [], given=action == "post_add")
+
+
+@receiver(pre_delete, sender=User)
+@receiver(pre_delete, sender=Group)
+def read_before_deletion(sender: type[Model], instance: User | Group, **_: object) -> None:
+    """Remember what goes with it: cascades send no signal of their own relations."""
+    if isinstance(instance, Group):
+        members = User.groups.through.objects.filter(group=instance).select_related("user", "group")
+        holds = {"permissions": _names(instance.permissions.select_related("content_type"))}
+        _remember(instance, sender, (list(members), holds))
+    else:
+        holds = {
+            "flags": {flag: getattr(instance, flag) for flag in FLAGS},
+            "groups": _names(instance.groups.all()),
+            "permissions": _names(instance.user_permissions.select_related("content_type")),
+        }
+        _remember(instance, sender, ([], holds))
+
+
+@receiver(post_delete, sender=User)
+@receiver(post_delete, sender=Group)
+def record_deletion(sender: type[Model], instance: User | Group, **_: object) -> None:
+    """One entry for what was deleted, with what it held; of a group, one for every member too."""
+    memberships, holds = _remembered(instance, sender)
+    _append_holdings(User.groups.through, memberships, given=False)
+    if isinstance(instance, Group):
+        _append(Action.PERMISSION_CHANGED, _subject(instance), {"change": "group deleted", **holds})
+    else:
+        _append(Action.ACCOUNT_CHANGED, _subject(instance), {"change": "deleted", **holds})
+
+
+def _append_holdings(through: type[Model], rows: Iterable[Model], *, given: bool) -> None:
+    holder, held = HOLDINGS[through]
+    by_holder: dict[str, list[Model]] = {}
+    for row in rows:
+        by_holder.setdefault(_subject(getattr(row, holder)), []).append(getattr(row, held))
+    verb = {"group": ("left", "joined"), "permission": ("taken", "given")}[held][given]
+    for subject, things in sorted(by_holder.items()):
+        _append(Action.PERMISSION_CHANGED, subject, {"change": verb, f"{held}s": _names(things)})
+
+
+def _append(action: Action, subject: str, details: Mapping[str, Any]) -> None:
+    entry_append(action=action, subject=subject, actor=_acting(), details=details)
+
+
+def _acting() -> AbstractBaseUser | None:
+    actor = current_actor()
+    return actor if actor is not None and actor.is_authenticated else None  # type: ignore[return-value]  # signed in
+
+
+def _subject(holder: User | Group) -> str:
+    # A username holds no space: no account can be taken for a group.
+    return f"group {holder.name}" if isinstance(holder, Group) else holder.get_username()
+
+
+def _names(things: Iterable[Group | Permission]) -> list[str]:
+    return sorted(
+        f"{thing.content_type.app_label}.{thing.codename}" if isinstance(thing, Permission) else thing.name
+        for thing in things
+    )
+
+
+def _is_upgraded_hash(account: User, update_fields: Iterable[str] | None) -> bool:
+    """Whether Django hashed the same password anew at a sign-in: then alone `_password` is None."""
+    return (
+        update_fields is not None
+        and set(update_fields) == {"password"}
+        and account._password is None
+        and account.has_usable_password()
+    )
+
+
+def _remember(instance: Model, sender: type[Model], found: Any) -> None:
+    # On the instance: it is the one thing that the signals before and after a change share.
+    instance.__dict__.setdefault("_audit_before", {})[sender] = found
+
+
+def _remembered(instance: Model, sender: type[Model]) -> Any:
+    return instance.__dict__["_audit_before"].pop(sender)
