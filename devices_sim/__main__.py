@@ -126,7 +126,9 @@ def _say(line: str) -> None:
 
 def _fail(error: Exception, code: int) -> int:
     first_line = (str(error) or type(error).__name__).splitlines()[0]
-    sys.stderr.write(f"error: {first_line}\n")
+    # What a server said goes to a terminal: no escape sequences.
+    printable = "".join(character if character.isprintable() else "?" for character in first_line)
+    sys.stderr.write(f"error: {printable}\n")
     return code
 
 

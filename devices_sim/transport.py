@@ -30,7 +30,8 @@ TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
-ANSWER_BYTES = 64 * 1024 * 1024
+ANSWER_BYTES = 1024 * 1024
+"""More than any answer of the API has: a recipe, a page of summaries, the rejections of a batch."""
 
 DUPLICATE = "duplicate_nonce"
 NOT_OPEN = "/problems/recipe-not-open"
@@ -436,7 +437,7 @@ def _refusal(answer: Answer, target: str) -> TransportError:
     if "json" in answer.headers.get("content-type", ""):
         try:
             problem = json.loads(answer.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             problem = None  # An error page that only claims to be JSON: the status has to do.
     if not isinstance(problem, dict):
         location = answer.headers.get("location")
@@ -451,7 +452,7 @@ def _refusal(answer: Answer, target: str) -> TransportError:
 def _json_object(answer: Answer) -> dict[str, Any]:
     try:
         members = json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise TransportError("the server's answer is not JSON", status=answer.status) from None
     if not isinstance(members, dict):
         raise TransportError("the server's answer is not a JSON object", status=answer.status)

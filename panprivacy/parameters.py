@@ -22,7 +22,6 @@ class Description:
         label: the field's standard name.
         help: one sentence: what it means, with its unit.
         minimum, maximum: the allowed range; None is unbounded.
-        minimum_excluded: whether `minimum` itself is refused.
         choices: the allowed values, for a choice.
         derived: computed by `Parameters.calibrated`, never typed in.
     """
@@ -31,7 +30,6 @@ class Description:
     help: str
     minimum: float | None = None
     maximum: float | None = None
-    minimum_excluded: bool = False
     choices: tuple[str, ...] = ()
     derived: bool = False
 
@@ -42,7 +40,7 @@ class Description:
         noun = "a whole number" if kind is int else "a number"
         low = ""
         if self.minimum is not None:
-            low = f" {'above' if self.minimum_excluded else 'of at least'} {_plain(self.minimum)}"
+            low = f" of at least {_plain(self.minimum)}"
         high = "" if self.maximum is None else f"{' and' if low else ' of'} at most {_plain(self.maximum)}"
         return noun + low + high
 
@@ -57,10 +55,9 @@ class Description:
             raise refusal
         if isinstance(value, float) and (not math.isfinite(value) or (kind is int and value != int(value))):
             raise refusal
-        too_low = self.minimum is not None and (
-            value < self.minimum or (self.minimum_excluded and value == self.minimum)
-        )
-        if too_low or (self.maximum is not None and value > self.maximum):
+        if (self.minimum is not None and value < self.minimum) or (
+            self.maximum is not None and value > self.maximum
+        ):
             raise refusal
         try:
             return kind(value)
@@ -105,8 +102,7 @@ class Parameters:
     epsilon: float = described(
         label="ε",
         help="Strength of protection: a smaller ε protects a device more, and makes the result less precise.",
-        minimum=0,
-        minimum_excluded=True,
+        minimum=1e-6,  # below it, estimates leave what floating point can tell apart
         maximum=20,
     )
     delta: float = described(
@@ -124,8 +120,7 @@ class Parameters:
     sampling_rate: float = described(
         label="Sampling rate",
         help="Probability q with which a device takes part.",
-        minimum=0,
-        minimum_excluded=True,
+        minimum=1e-6,  # as for ε: 1/q² must stay a number
         maximum=1,
         default=1.0,
     )

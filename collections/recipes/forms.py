@@ -183,7 +183,7 @@ def _range_text(description: Description) -> str:
     low, high = description.minimum, description.maximum
     if low is None or high is None:
         return ""
-    return f"{'Above' if description.minimum_excluded else 'From'} {number(low)}, up to {number(high)}."
+    return f"From {number(low)}, up to {number(high)}."
 
 
 def _number_field(description: Description, kind: type, *, required: bool) -> forms.Field:

@@ -35,6 +35,7 @@ def pan_privacy(theorem: str) -> Guarantee:
         source=f"{theorem}; computational: up to an advantage that is negligible in the key's length.",
         assumption=(
             "the semantic security of the recipe's encryption scheme, on the intruder not holding the "
-            "server's private key, and on nobody watching the device during a step"
+            "server's private key, on nobody watching the device during a step, and on the intruder not "
+            "also sending copies of what is on the device as many reports of this recipe"
         ),
     )

@@ -128,7 +128,7 @@ def test_join_closed_recipe_is_refused(path, server):
 
 
 def test_join_again_never_tosses_the_coin_again(path, make_server):
-    server = make_server(sampling_rate=1e-9)
+    server = make_server(sampling_rate=1e-6)
     join(path, server).close()
     before = path.read_bytes()
     with pytest.raises(AlreadyJoinedError):
@@ -137,7 +137,7 @@ def test_join_again_never_tosses_the_coin_again(path, make_server):
 
 
 def test_device_not_sampled_keeps_no_ciphertext_and_sends_nothing(path, make_server):
-    server = make_server(sampling_rate=1e-9)
+    server = make_server(sampling_rate=1e-6)
     with join(path, server) as device:
         assert device.phase is Phase.NOT_SAMPLED
         for event in (True, False, True, False):

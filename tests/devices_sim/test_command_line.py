@@ -36,7 +36,7 @@ def test_main_join_steps_and_send_deliver_a_report(make_server, state, capsys):
 
 
 def test_main_not_sampled_device_says_so_and_sends_nothing(make_server, state, capsys):
-    server = make_server(sampling_rate=1e-9, steps=1)
+    server = make_server(sampling_rate=1e-6, steps=1)
     with listening(server) as url:
         arguments = ["join", url, server.recipe.identifier, "--state", state, "--verification-key", KEY]
         assert main([*arguments, "--simulation"]) == 0

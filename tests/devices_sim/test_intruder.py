@@ -205,7 +205,7 @@ def test_observed_device_snapshots_are_the_state_before_and_after_every_step(mak
 
 
 def test_observed_device_recipe_that_samples_is_refused(make_server):
-    server = make_server(sampling_rate=1e-9)
+    server = make_server(sampling_rate=1e-6)
     device = observed_device(Enrolment(server.served, VERIFICATION_KEY, ""))
     with pytest.raises(ValueError, match="sampling rate 1"):
         device(STREAMS[0], secrets.SystemRandom())

@@ -143,7 +143,7 @@ def test_parameters_whose_reports_no_decryption_could_search_are_refused():
         lambda: parameters(noise_scale=60_000.0),
         parameters(guarantee="local", k=1000, epsilon=0.01).calibrated,
         parameters(guarantee="local", k=1000, epsilon=1e-6).calibrated,
-        parameters(epsilon=1e-12).calibrated,
+        lambda: parameters(epsilon=1e-12),
     ):
         with pytest.raises(FieldError) as refused:
             call()
