@@ -51,7 +51,11 @@ class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
 class VerificationKeyView(APIView):
     """The key that signs every recipe of this server."""
 
-    @extend_schema(responses=VerificationKeySerializer, operation_id="verification_key")
+    @extend_schema(
+        summary="Fetch the verification key",
+        responses=VerificationKeySerializer,
+        operation_id="verification_key",
+    )
     def get(self, request: Request) -> Response:
         raw = verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
         return Response({"algorithm": "ed25519", "public_key": base64.b64encode(raw).decode()})
@@ -61,6 +65,7 @@ class RecipeListView(APIView):
     """Published recipes, newest first, closed ones included."""
 
     @extend_schema(
+        summary="List recipes",
         responses=RecipeListSerializer,
         operation_id="recipes_list",
         parameters=[
@@ -95,7 +100,7 @@ class RecipeListView(APIView):
 class RecipeView(APIView):
     """One recipe as published: the document, its identifier and its signature."""
 
-    @extend_schema(responses=RecipeSerializer, operation_id="recipe")
+    @extend_schema(summary="Fetch one recipe", responses=RecipeSerializer, operation_id="recipe")
     def get(self, request: Request, identifier: str) -> Response:
         recipe = Recipe.objects.filter(identifier=identifier).first()
         if recipe is None:

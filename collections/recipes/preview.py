@@ -7,7 +7,7 @@ from typing import Any
 
 from panprivacy.mechanisms.interface import Mechanism
 from recipes.presentation import Z_95, margin, significant
-from recipes.sentences import GuaranteeText, guarantee_texts, sampling_sentence
+from recipes.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
 
 DOTS = 50
 """Dots of the quantile plot: each stands for one in fifty results."""
@@ -61,6 +61,7 @@ class Preview:
             that count devices; else empty.
         reporting: number of devices expected to report.
         releases_nothing: whether fewer are expected than the cohort size.
+        warning: what must be said plainly of the guarantees, or empty.
     """
 
     unit: str
@@ -74,6 +75,7 @@ class Preview:
     cohort_size: int
     releases_nothing: bool
     guarantees: list[GuaranteeText]
+    warning: str
     sampling: str
     plot: QuantilePlot
 
@@ -96,6 +98,7 @@ def preview_of(mechanism: Mechanism[Any], population: int) -> Preview:
         cohort_size=parameters.cohort_size,
         releases_nothing=reporting < parameters.cohort_size,
         guarantees=guarantee_texts(mechanism.guarantees()),
+        warning=protection_warning(mechanism.guarantees()),
         sampling=sampling_sentence(parameters.sampling_rate),
         plot=quantile_plot(error),
     )

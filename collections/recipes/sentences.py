@@ -13,6 +13,10 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from recipes.presentation import number, significant
 
 NOT_COMPUTED = "not computed"
+COMPUTATIONAL = "not stated in ε: computational"
+
+HIDES_NOTHING = math.log(999)
+"""From this ε on a guess becomes 99.9 % sure: for practical purposes nothing is hidden."""
 
 OBSERVERS = {
     Model.LOCAL: "Someone who reads one device's decrypted report",
@@ -37,7 +41,8 @@ class GuaranteeText:
         observer: who is kept from learning.
         sentence: what that observer can and cannot do.
         relation_names, relations: the neighbouring relations, named; named and explained.
-        epsilon, delta: the numbers, or "not computed".
+        epsilon, delta: the numbers, or "not computed"; where encryption protects, ε is said to be
+            no measure, and δ is empty.
         source, assumption: as the guarantee states them.
     """
 
@@ -67,13 +72,25 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
             ),
             relation_names=tuple(RELATION_NAMES[relation] for relation in relations),
             relations=tuple(RELATIONS[relation] for relation in relations),
-            epsilon=NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon),
-            delta=NOT_COMPUTED if guarantee.delta is None else number(guarantee.delta),
+            epsilon=_epsilon(guarantee),
+            delta=_delta(guarantee),
             source=guarantee.source,
             assumption=guarantee.assumption,
         )
         for guarantee, relations in alike.items()
     ]
+
+
+def protection_warning(guarantees: Iterable[Guarantee]) -> str:
+    """What must be said plainly where a decrypted report tells a device's answer; else empty."""
+    local = [guarantee.epsilon for guarantee in guarantees if guarantee.model == Model.LOCAL]
+    if all(epsilon is not None and epsilon < HIDES_NOTHING for epsilon in local):
+        return ""
+    return (
+        "Single answers are hardly scrambled here: whoever decrypts one device's report learns its answer "
+        "nearly exactly. The server could do so while the collection runs; that it does not is a promise. "
+        "What scrambling there is protects the combined result only."
+    )
 
 
 def guarantee_from_mapping(members: Mapping[str, Any]) -> Guarantee:
@@ -95,9 +112,9 @@ def epsilon_text(epsilon: float) -> str:
 
 def certainty(epsilon: float) -> str:
     """How sure an observer can become who held both answers for equally likely: e^ε / (1 + e^ε)."""
-    share = 1 / (1 + math.exp(-epsilon))
-    if share >= 0.999:
+    if epsilon >= HIDES_NOTHING:
         return "more than 99.9 % sure: for practical purposes this hides nothing"
+    share = 1 / (1 + math.exp(-epsilon))
     return f"at most {significant(100 * share, 3 if share >= 0.99 else 2)} % sure"
 
 
@@ -124,6 +141,18 @@ def sampling_sentence(sampling_rate: float) -> str:
         f"Each device privately tosses a coin; about {significant(100 * sampling_rate)} in 100 take part. "
         "That a device was skipped is secret; a report that is sent is no better protected for it."
     )
+
+
+def _epsilon(guarantee: Guarantee) -> str:
+    if guarantee.model == Model.PAN:
+        return COMPUTATIONAL
+    return NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon)
+
+
+def _delta(guarantee: Guarantee) -> str:
+    if guarantee.model == Model.PAN:
+        return ""
+    return NOT_COMPUTED if guarantee.delta is None else number(guarantee.delta)
 
 
 def _local(guarantee: Guarantee) -> str:

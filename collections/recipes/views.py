@@ -17,7 +17,7 @@ from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
 from recipes.parameters_table import parameter_rows
 from recipes.preview import Preview, preview_of
-from recipes.sentences import guarantee_texts, sampling_sentence
+from recipes.sentences import guarantee_texts, protection_warning, sampling_sentence
 
 
 class NewRecipeView(PublishersOnly):
@@ -193,6 +193,7 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
             "mechanism": mechanism,
             "rows": parameter_rows(parameters),
             "guarantees": guarantee_texts(mechanism.guarantees()),
+            "warning": protection_warning(mechanism.guarantees()),
             "sampling": sampling_sentence(parameters.sampling_rate),
             "opens_at": opens_at,
             "closes_at": closes_at,

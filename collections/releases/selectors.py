@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from django.db.models import QuerySet
+
+from recipes.models import Recipe
+from recipes.selectors import recipes_search
 from releases.models import Release
 
 LEVEL = 0.95
@@ -20,6 +24,17 @@ class Interval:
     level: float
     low: list[float]
     high: list[float]
+
+
+def overview_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
+    """Published and closed recipes with their releases, newest first.
+
+    Args:
+        text, before: as in `recipes_search`.
+        status: as there, or an outcome: `released` or `withheld`.
+    """
+    recipes = recipes_search(text=text, status=status, before=before).select_related("release")
+    return recipes.filter(release__outcome=status) if status in Release.Outcome.values else recipes
 
 
 def interval_of(release: Release, level: float = LEVEL) -> Interval:

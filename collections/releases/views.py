@@ -20,18 +20,25 @@ from recipes.access import PublishersOnly, may_publish
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.parameters_table import parameter_rows
-from recipes.selectors import drafts_list, recipes_search
-from recipes.sentences import guarantee_from_mapping, guarantee_texts, sampling_sentence
+from recipes.selectors import drafts_list
+from recipes.sentences import guarantee_from_mapping, guarantee_texts, protection_warning, sampling_sentence
 from releases.charts import release_figure
 from releases.exports import release_csv, release_document
 from releases.models import Release, SimulatedTruth
 from releases.presentation import Status, error_sentence, estimate_rows, headline, release_of, status_of
 from releases.progress import coarse, coarse_rejections, progress_text
+from releases.selectors import overview_search
 from reports.selectors import public_rejections, rejections_by_reason
 
 PAGE_SIZE = 20
 
-STATUSES = (("all", "All"), ("open", "Open"), ("closed", "Closed"))
+STATUSES = (
+    ("all", "All"),
+    ("open", "Open"),
+    ("closed", "Closed"),
+    ("released", "Released"),
+    ("withheld", "Withheld"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,7 @@ class OverviewView(View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         text, status = text_of(request.GET, "q"), text_of(request.GET, "status") or "all"
-        found = recipes_search(text=text, status=status, before=cursor_of(request.GET)).select_related(
-            "release"
-        )
+        found = overview_search(text=text, status=status, before=cursor_of(request.GET))
         page = page_of(found, request, PAGE_SIZE)
         context: dict[str, Any] = {
             "cards": [_card(recipe) for recipe in page.rows],
@@ -88,6 +93,7 @@ class RecipeView(View):
             "status": status_of(recipe, release, timezone.now()),
             "rows": parameter_rows(published.parameters),
             "guarantees": guarantee_texts(guarantees),
+            "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(published.parameters.sampling_rate),
             "entries": entries_of_recipe(identifier),
             "server": request.build_absolute_uri("/").rstrip("/"),

@@ -18,3 +18,6 @@ def test_api_documentation_shows_every_operation_under_our_own_policy(visit: Cal
     expect(visitor.page.locator(".opblock")).to_have_count(5)
     visitor.page.get_by_text("Submit one report").click()
     expect(visitor.page.locator(".opblock-body")).to_contain_text("nonce")
+    expect(visitor.page.locator(".opblock-summary-description:empty")).to_have_count(0)
+    visitor.page.get_by_role("link", name="Recipes and results").click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("What is being asked")

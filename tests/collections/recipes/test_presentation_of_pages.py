@@ -12,6 +12,7 @@ from recipes.sentences import (
     guarantee_sentence,
     guarantee_texts,
     odds_factor,
+    protection_warning,
     sampling_sentence,
 )
 
@@ -108,6 +109,21 @@ def test_certainty_is_never_rounded_to_one_hundred_percent() -> None:
 
 def test_pan_sentence_rests_on_encryption() -> None:
     assert "rests on encryption, not on ε" in guarantee_sentence(guarantee(Model.PAN, 0.0))
+
+
+def test_pan_guarantee_is_not_stated_in_epsilon() -> None:
+    (text,) = guarantee_texts([guarantee(Model.PAN, 0.0)])
+    assert (text.epsilon, text.delta) == ("not stated in ε: computational", "")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "warned"), [(1.0, False), (6.9, False), (6.91, True), (30.0, True), (None, True)]
+)
+def test_weak_local_guarantee_is_warned_of_however_strong_the_others_are(
+    epsilon: float | None, warned: bool
+) -> None:
+    others = [guarantee(Model.AGGREGATOR, 0.1), guarantee(Model.PAN, 0.0)]
+    assert bool(protection_warning([*others, guarantee(Model.LOCAL, epsilon)])) is warned
 
 
 def test_equal_numbers_under_two_relations_stand_together() -> None:

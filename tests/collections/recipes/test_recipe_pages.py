@@ -134,6 +134,15 @@ def test_preview_of_an_invalid_form_leaves_the_figures_and_names_the_field(signe
     assert "circle" not in response.content.decode()
 
 
+@pytest.mark.parametrize(("sampling_rate", "said"), [("1", False), ("0.5", True)])
+def test_preview_says_that_sampling_is_included_only_where_devices_are_sampled(
+    signed_in: Client, sampling_rate: str, said: bool
+) -> None:
+    url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
+    page = signed_in.post(url, form_data(sampling_rate=sampling_rate)).content.decode()
+    assert ("sampling of devices is included" in page) is said
+
+
 def test_preview_warns_where_nothing_would_be_released(signed_in: Client) -> None:
     url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
     page = signed_in.post(url, form_data(sampling_rate="0.05")).content.decode()

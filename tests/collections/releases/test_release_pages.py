@@ -59,11 +59,15 @@ def test_overview_shows_drafts_to_analysts_only(client: Client) -> None:
 def test_overview_finds_recipes_by_words_by_identifier_and_by_status(client: Client) -> None:
     crash = published_recipe(question="Did it crash?")
     finished_recipe([[1]] * 6, question="Was it slow?")
+    finished_recipe([[1]] * 2, question="Was it rare?")
     for query, found, missed in [
         ("q=DID it", "Did it crash?", "Was it slow?"),
         (f"q={crash.identifier[:10].upper()}", "Did it crash?", "Was it slow?"),
         ("status=closed", "Was it slow?", "Did it crash?"),
         ("status=open", "Did it crash?", "Was it slow?"),
+        ("status=released", "Was it slow?", "Did it crash?"),
+        ("status=released", "Was it slow?", "Was it rare?"),
+        ("status=withheld", "Was it rare?", "Was it slow?"),
     ]:
         page = client.get(f"/?{query}").content.decode()
         assert found in page
@@ -296,6 +300,16 @@ def test_nobody_else_may_close_a_recipe(client: Client) -> None:
     recipe.refresh_from_db()
     assert recipe.status == "published"
     assert Entry.objects.filter(action=Action.ACCESS_DENIED, actor="audrey").count() == 1
+
+
+@pytest.mark.parametrize(("guarantee", "warned"), [("aggregator", True), ("local", False)])
+def test_recipe_whose_single_reports_can_be_read_says_so(
+    client: Client, guarantee: str, warned: bool
+) -> None:
+    recipe = published_recipe(statistic="mean", k=3, guarantee=guarantee, cohort_size=1_000)
+    page = page_of(client, recipe)
+    assert ("Single answers are hardly scrambled here" in page) is warned
+    assert "not stated in ε: computational" in page
 
 
 # Admin
