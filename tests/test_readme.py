@@ -19,6 +19,11 @@ def test_the_readmes_first_screen_names_the_two_commands_first() -> None:
     assert COMMANDS[:2] == ["make demo", "make test"]
 
 
+def test_readme_holds_no_placeholder() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert not [line for line in lines if re.fullmatch(r"[A-Z]{3,}", line.strip())]
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in RUN_ELSEWHERE])
 def test_readme_command_runs(command: str, tmp_path: Path) -> None:
