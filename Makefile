@@ -26,6 +26,9 @@ $(READY): requirements.txt requirements-dev.txt
 		{ echo "Python's venv module does not work here. On Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into $(VENV) (a minute or two the first time) …"
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@# Tools that read imports look for the apps, which lie in collections/, on the import path.
+	@$(RUN) -c 'import pathlib, sysconfig; \
+		pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth").write_text(str(pathlib.Path("collections").resolve()))'
 	@touch $@
 
 demo: setup ## Three collections from real data, then a dashboard on http://127.0.0.1:8000
@@ -38,7 +41,7 @@ check: setup ## Style, types, imports, migrations, production settings, OpenAPI
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	PYTHONPATH=collections $(VENV)/bin/lint-imports
+	$(VENV)/bin/lint-imports
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml

@@ -124,7 +124,7 @@ def collection_run(
         recipe=recipe,
         fleet=fleet,
         release=release,
-        rejected=rejections_by_reason(recipe),
+        rejected=_rejected(recipe, fleet),
         truth=truth,
         seconds={
             "devices": fleet.elapsed_seconds * share,
@@ -156,6 +156,12 @@ def _run_devices(
         processes=processes,
         progress=lambda result: say(f"{result.devices:,} devices, {result.accepted:,} reports accepted"),
     )
+
+
+def _rejected(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
+    """The server's counts; but a batch that had to be sent again was not rejected by its own first try."""
+    rejected = {**rejections_by_reason(recipe), "duplicate_nonce": fleet.rejected["duplicate_nonce"]}
+    return {reason: count for reason, count in rejected.items() if count}
 
 
 def _wait_for_release(recipe: Recipe, services: Services, say: Say) -> Release:

@@ -7,10 +7,12 @@ import structlog
 from django.core.exceptions import RequestDataTooBig
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 
+from panprivacy.recipe import format_time
 from recipes.models import Recipe
 from recipes.problems import Problem, malformed_body, method_not_allowed, not_found
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
@@ -75,12 +77,10 @@ class _ReportsView(View):
         try:
             return reports_submit(recipe=recipe, reports=reports, decode=decode)
         except RecipeNotOpenError:
-            raise Problem(
-                "recipe-not-open",
-                "The recipe accepts no reports now",
-                409,
-                "It has not opened yet, or is closed; its document gives the times.",
-            ) from None
+            recipe.refresh_from_db()
+            ahead = recipe.status == Recipe.Status.PUBLISHED and recipe.opens_at > timezone.now()
+            detail = f"It opens {format_time(recipe.opens_at)}." if ahead else "It is closed."
+            raise Problem("recipe-not-open", "The recipe accepts no reports now", 409, detail) from None
 
 
 class ReportView(_ReportsView):

@@ -137,7 +137,8 @@ def test_a_closed_recipe_accepts_nothing_and_counts_nothing(client: Client) -> N
 def test_a_recipe_accepts_nothing_before_it_opens_unless_it_is_a_simulation(client: Client) -> None:
     times = {"opens_at": "2090-01-01T00:00:00Z", "closes_at": "2091-01-01T00:00:00Z"}
     real, simulated = published_recipe(**times), published_recipe(simulation=True, **times)
-    assert post_one(client, real, as_json(report_of_count(real, 1))).status_code == 409
+    refused = post_one(client, real, as_json(report_of_count(real, 1)))
+    assert (refused.status_code, refused.json()["detail"]) == (409, "It opens 2090-01-01T00:00:00Z.")
     assert post_one(client, simulated, as_json(report_of_count(simulated, 1))).status_code == 201
 
 
