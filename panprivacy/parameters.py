@@ -22,6 +22,7 @@ class Description:
         label: the field's standard name.
         help: one sentence: what it means, with its unit.
         minimum, maximum: the allowed range; None is unbounded.
+        usual_minimum: from where values are usual; sliders begin there, boxes take all.
         choices: the allowed values, for a choice.
         derived: computed by `Parameters.calibrated`, never typed in.
     """
@@ -30,6 +31,7 @@ class Description:
     help: str
     minimum: float | None = None
     maximum: float | None = None
+    usual_minimum: float | None = None
     choices: tuple[str, ...] = ()
     derived: bool = False
 
@@ -103,6 +105,7 @@ class Parameters:
         label="ε",
         help="Strength of protection: a smaller ε protects a device more, and makes the result less precise.",
         minimum=1e-6,  # below it, estimates leave what floating point can tell apart
+        usual_minimum=0.01,
         maximum=20,
     )
     delta: float = described(
@@ -121,6 +124,7 @@ class Parameters:
         label="Sampling rate",
         help="Probability q with which a device takes part.",
         minimum=1e-6,  # as for ε: 1/q² must stay a number
+        usual_minimum=0.001,
         maximum=1,
         default=1.0,
     )

@@ -190,7 +190,9 @@ def _number_field(description: Description, kind: type, *, required: bool) -> fo
     attributes: dict[str, Any] = {"inputmode": "numeric" if kind is int else "decimal"}
     low, high = description.minimum, description.maximum
     if low is not None and high is not None:
-        attributes["data-slider"] = "log" if low <= 0 or high / low > LOGARITHMIC_SPAN else "linear"
+        attributes["data-slider"] = "log" if low > 0 and high / low > LOGARITHMIC_SPAN else "linear"
+        if description.usual_minimum is not None:
+            attributes["data-slider-from"] = description.usual_minimum
     if kind is not int:
         attributes["step"] = "any"
     field_class = forms.IntegerField if kind is int else forms.FloatField

@@ -2,7 +2,6 @@
 "use strict";
 
 const SLIDER_STEPS = 200;
-const ZERO_BELOW = 1e-3; // a logarithmic slider over a range that begins at 0 begins here
 
 for (const button of document.querySelectorAll("button.copy")) {
   button.hidden = !navigator.clipboard;
@@ -29,13 +28,13 @@ function rounded(value, whole) {
 for (const box of document.querySelectorAll("input[data-slider]")) {
   const logarithmic = box.dataset.slider === "log";
   const low = Number(box.min), high = Number(box.max);
-  const floor = logarithmic && low <= 0 ? ZERO_BELOW : low;
+  const floor = Number(box.dataset.sliderFrom ?? low); // the usual values; the box takes all
   const toPosition = (value) => logarithmic
     ? SLIDER_STEPS * Math.log(Math.max(value, floor) / floor) / Math.log(high / floor)
-    : SLIDER_STEPS * (value - low) / (high - low);
+    : SLIDER_STEPS * (value - floor) / (high - floor);
   const toValue = (position) => logarithmic
     ? floor * (high / floor) ** (position / SLIDER_STEPS)
-    : low + (high - low) * position / SLIDER_STEPS;
+    : floor + (high - floor) * position / SLIDER_STEPS;
   const slider = document.createElement("input");
   slider.type = "range";
   slider.min = "0";
