@@ -10,7 +10,7 @@ import dj_database_url
 import plotly
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
-from kombu import Queue
+from kombu import Exchange, Queue
 
 from panapp import environment
 from panapp.logging import LOGGING as LOGGING
@@ -198,7 +198,11 @@ CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 # The periodic task has a queue that workers look into first: a backlog of chunks must not hold up
 # the closing and release of other recipes.
 ADVANCE_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-advance"
-CELERY_TASK_QUEUES = [Queue(ADVANCE_QUEUE), Queue(CELERY_TASK_DEFAULT_QUEUE)]
+CELERY_TASK_QUEUES = [
+    # An exchange each: whoever deletes a queue leaves nothing of it on the broker.
+    Queue(name, Exchange(name, "direct"), routing_key=name)
+    for name in (ADVANCE_QUEUE, CELERY_TASK_DEFAULT_QUEUE)
+]
 CELERY_TASK_ROUTES = {"releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE}}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
