@@ -1,5 +1,6 @@
 """Who may see and do what: checked on the server, and refusals of signed-in people are recorded."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -27,15 +28,15 @@ def log_access(request: HttpRequest) -> dict[str, Callable[[], bool]]:
     return {"may_read_log": lambda: may_read_log(getattr(request, "user", AnonymousUser()))}
 
 
-class AccessCheckedView(View):
+class AccessCheckedView(ABC, View):
     """A page for some accounts only. Others sign in first, or are refused on the record."""
 
     refusal = ""
     """What the refused reads: who may see the page."""
 
+    @abstractmethod
     def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
         """Whether this account may use the page."""
-        raise NotImplementedError
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:

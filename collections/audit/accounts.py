@@ -32,8 +32,8 @@ HOLDINGS = {
 """Who holds what, by the table that says so."""
 
 # Django saves a single row without a transaction, and sends post_save when it is committed.
-User.save = transaction.atomic(User.save)  # type: ignore[method-assign]
-Group.save = transaction.atomic(Group.save)  # type: ignore[method-assign]
+User.save = transaction.atomic(User.save)  # type: ignore[method-assign]  # meant: see above
+Group.save = transaction.atomic(Group.save)  # type: ignore[method-assign]  # meant: see above
 
 
 @receiver(pre_save, sender=User)
