@@ -12,7 +12,13 @@ class Model(StrEnum):
     """Whoever reads one device's decrypted report."""
 
     AGGREGATOR = "aggregator"
-    """Whoever reads only the sum over a full cohort."""
+    """Whoever reads only the sum over a full cohort, and may know who took part."""
+
+    SAMPLED = "sampled"
+    """Whoever reads only the sum over a full cohort and its size, and does not know who took part."""
+
+    SHUFFLE = "shuffle"
+    """Whoever reads every report of a cohort in random order, without who sent which."""
 
     PAN = "pan"
     """Whoever reads a device's state, again and again, without the server's private key."""
@@ -37,9 +43,16 @@ class Relation(StrEnum):
 class Guarantee:
     """(ε, δ)-indistinguishability under `relation` in `model`.
 
-    `epsilon` and `delta` are None where the numbers have not been computed: unknown is
-    shown as unknown, and `source` says why. `assumption` is what it relies on, as a clause
-    that reads on after "This relies on".
+    Attributes:
+        epsilon, delta: proved; None where no number has been computed: unknown is shown as unknown,
+            and `source` says why.
+        found_epsilon: ε of the worst case that was found numerically, at most `epsilon`: what is
+            probably true, without a proof that nothing is worse. None where `epsilon` is exact, or where
+            nothing was searched.
+        dishonest_fraction: the part of the cohort that may collude with the observer, telling it all
+            they know and sending what they like. At least 0, below 1.
+        source: the theorem or the computation.
+        assumption: what it relies on, as a clause that reads on after "This relies on".
     """
 
     model: Model
@@ -48,7 +61,9 @@ class Guarantee:
     delta: float | None
     source: str
     assumption: str = ""
+    found_epsilon: float | None = None
+    dishonest_fraction: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: model, relation, epsilon, delta, source, assumption."""
+        """Plain values for JSON, one per attribute."""
         return asdict(self)

@@ -1,0 +1,124 @@
+"""A privacy event: one release as data, and what it costs.
+
+An event says what was computed, over how many devices, with which randomizer. It is stored, and
+recomputed whenever it is asked for; an ε alone could not be composed with others. The same
+classes stand behind mechanisms, the ledger, the planner and `manage.py account`.
+"""
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.errors import FieldError
+from panprivacy.parameters import description_of, kind_of
+
+LARGEST_N = 10**12
+"""Number of devices up to which floating point tells one device from none."""
+
+SMALLEST_DELTA = 1e-30
+"""δ below which rounding errors would have to be known better than they are."""
+
+RELATIVE_TOLERANCE = 1e-9
+"""How far (relatively) an inverted ε may lie above the smallest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyEvent(ABC):
+    """One release. Its fields are declared with `panprivacy.parameters.described`, and checked on creation.
+
+    Attributes:
+        kind: registered name; stands in stored data, and so never changes its meaning.
+        proved: whether `delta` is an upper bound by proof; otherwise it belongs to the worst case that
+            was found numerically.
+    """
+
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """FieldError naming a field that is out of range."""
+        for field in dataclasses.fields(self):
+            checked = description_of(field).check(field.name, kind_of(field), getattr(self, field.name))
+            object.__setattr__(self, field.name, checked)
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> Relation:
+        """The neighbouring relation that the numbers are for."""
+
+    @property
+    @abstractmethod
+    def proved(self) -> bool:
+        """Whether `delta` and `epsilon` bound every case by proof."""
+
+    @property
+    @abstractmethod
+    def method(self) -> str:
+        """How the numbers are computed, with the source: one line for people."""
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> float:
+        """The larger of both directions' hockey-stick divergences at ε ≥ 0, in [0, 1].
+
+        Rounded up, never down, where `proved`; does not increase with ε.
+        """
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest ε ≥ 0 at which the event is (ε, δ)-private, from above (relative error 1e-9).
+
+        Args:
+            delta: from `SMALLEST_DELTA`, below 1.
+
+        Raises:
+            FieldError: δ is outside its range.
+        """
+        require_delta(delta)
+        if self.delta(0.0) <= delta:
+            return 0.0
+        high = 1.0
+        while self.delta(high) > delta:
+            high *= 2
+        low = 0.0 if high == 1.0 else high / 2
+        while high - low > RELATIVE_TOLERANCE * high:
+            # Geometric once a decade is known, so that small ε are found as exactly as large ones.
+            middle = math.sqrt(low * high) if low > 0 else high / 16
+            if low > 0.5 * high:
+                middle = (low + high) / 2
+            if self.delta(middle) <= delta:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, read again by `event_from_mapping`."""
+        return {"kind": self.kind, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, object]) -> Self:
+        """Build from exactly these members; FieldError names an unknown, missing or impossible one."""
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        for name in members:
+            if name not in fields:
+                raise FieldError(name, f"is not a field of {cls.kind}; it has {', '.join(fields)}")
+        for name, field in fields.items():
+            if name not in members and field.default is dataclasses.MISSING:
+                allowed = description_of(field).allowed(kind_of(field))
+                raise FieldError(name, f"is missing; it must be {allowed}")
+        return cls(**members)
+
+
+def require_delta(delta: float) -> None:
+    """FieldError unless δ is a number from `SMALLEST_DELTA` on, below 1."""
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not SMALLEST_DELTA <= delta < 1:
+        allowed = f"a number of at least {SMALLEST_DELTA:g} and below 1"
+        raise FieldError("delta", f"must be {allowed}, not {delta!r}")
+
+
+def require_epsilon(epsilon: float) -> None:
+    """FieldError unless ε is a number of at least 0."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon < math.inf:
+        raise FieldError("epsilon", f"must be a number of at least 0, not {epsilon!r}")
