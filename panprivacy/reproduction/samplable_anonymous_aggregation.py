@@ -18,7 +18,6 @@ from panprivacy.reproduction import histogram_errors as errors
 from panprivacy.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series, about, rounds_to
 from panprivacy.reproduction.histogram_errors import Setting
 from panprivacy.reproduction.sampled_gaussian import (
-    moments_accountant_epsilon,
     moments_accountant_noise,
     noise_multiplier,
     renyi_divergence_of_order_2,
@@ -51,6 +50,7 @@ def claims() -> Iterator[Claim]:
     yield from _example_4()
     yield from _example_5()
     yield from _example_6()
+    yield from _section_3()
     yield from _section_3_1()
     yield from _section_4()
     yield from _appendix_b()
@@ -137,6 +137,8 @@ def _example_4() -> Iterator[Claim]:
         method="Feldman, McMillan & Talwar 2022, numerical",
         agrees=rounds_to(found, "0.61"),
         expected=True,
+        why="For randomized response, and others that decompose like it: the authors' erratum takes the bound "
+        "back for “any ε₀-local DP mechanism”, as the example has it.",
         relation=_REPLACE,
         delta=delta,
     )
@@ -150,8 +152,8 @@ def _example_4() -> Iterator[Claim]:
         method="Feldman, McMillan & Talwar 2021, numerical: the source that the example cites",
         agrees=rounds_to(clones, "0.61"),
         expected=False,
-        why="0.61 comes from the authors' later bound (2022); the cited one of 2021 gives more. "
-        "The closed form in footnote 3 is the later paper's, too.",
+        why="0.61 comes from the authors' later paper (2022), and so does the closed form in footnote 3. The cited bound gives "
+        "more, and it is the one that holds for any ε₀-local DP mechanism.",
         relation=_REPLACE,
         delta=delta,
     )
@@ -166,7 +168,7 @@ def _example_4() -> Iterator[Claim]:
         agrees=largest >= epsilon0,
         expected=False,
         why="The footnote leaves the condition out; at the example's own parameters it is not met. "
-        "The numerical bound needs no such condition.",
+        "The numerical bound needs no such condition. (There, it would give ε = 1.11.)",
         relation=_REPLACE,
         delta=delta,
     )
@@ -180,7 +182,7 @@ def _example_4() -> Iterator[Claim]:
         method="exact sum over outcomes, unanimous other bits",
         agrees=exact <= 0.61,
         expected=True,
-        why="The bound covers every randomizer; for this one it can be computed.",
+        why="The bound is for shuffled reports; of these only the sum is seen.",
         relation=_REPLACE,
         delta=delta,
     )
@@ -273,7 +275,7 @@ def _example_5() -> Iterator[Claim]:
         relation=_ADD_REMOVE,
         delta=delta,
     )
-    renyi = moments_accountant_epsilon(sigma, rate, rounds, delta)
+    renyi = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).renyi_epsilon(delta)
     yield Claim(
         paper=PAPER,
         place="Example 5",
@@ -349,7 +351,40 @@ def _example_6() -> Iterator[Claim]:
     )
 
 
-# Section 3.1 and the figures -----------------------------------------------------
+# Section 3 and the figures -------------------------------------------------------
+
+
+def _section_3() -> Iterator[Claim]:
+    devices, rate, failure = 1_000_000, 0.02, 1e-6
+    expected = rate * devices
+    cohort = expected - math.sqrt(expected * math.log(1 / failure))
+    found = float(scipy.stats.binom.cdf(math.ceil(cohort) - 1, devices, rate))
+    yield Claim(
+        paper=PAPER,
+        place="Section 3",
+        quantity="probability that a sample stays below B = qk − √(qk·ln(1/δ)), q = 0.02, k = 1,000,000, δ = 10⁻⁶",
+        printed="at most 0.000001",
+        computed=found,
+        method="exact: Bin(k, q)",
+        agrees=found <= failure,
+        expected=False,
+        why="Chernoff's bound gives δ for qk − √(2qk·ln(1/δ)): a factor √2 is missing under the root, and what is left is "
+        "about √δ.",
+    )
+    shares = (0.5, 0.25, 0.25)
+    error = 1 - sum(share**2 for share in shares)
+    yield Claim(
+        paper=PAPER,
+        place="Section 3.1, footnote 4",
+        quantity="Σ pᵢ(1 − pᵢ) as a multiple of 1 − max pᵢ, p = (1/2, 1/4, 1/4)",
+        printed="at most 1",
+        computed=error / (1 - max(shares)),
+        method="exact",
+        agrees=error <= 1 - max(shares),
+        expected=False,
+        why="The inequality is reversed: Σ pᵢ² ≤ max pᵢ, so that the error lies between (1 − max pᵢ)/M and 1/M. "
+        "This is what the footnote needs to call it close to 1/M.",
+    )
 
 
 def _section_3_1() -> Iterator[Claim]:
@@ -415,7 +450,7 @@ def _section_4() -> Iterator[Claim]:
         paper=PAPER,
         place="Section 4.6",
         quantity="δ at ε = 1 of the number of reports, with dummy reports at the rate 1/(εk), k = 1,000,000",
-        printed="δ, negligible",
+        printed="(1, δ)-private",
         computed=found,
         method="exact: Bin(k, 1/(εk)) against the same plus 1",
         agrees=found <= 1e-3,

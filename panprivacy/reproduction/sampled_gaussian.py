@@ -51,37 +51,17 @@ def _unsampled(epsilon: float, delta: float) -> float:
     def excess(log_sigma: float) -> float:
         return math.log(max(Gaussian(sigma=math.exp(log_sigma)).delta(epsilon), 1e-300)) - math.log(delta)
 
-    return math.exp(float(scipy.optimize.brentq(excess, math.log(0.05), math.log(1e4), rtol=1e-12)))
-
-
-def moments_accountant_epsilon(sigma: float, sampling_rate: float, rounds: int, delta: float) -> float:
-    """ε by Rényi divergences (the "moments accountant"; conversion of SAA Theorem 1), an upper bound.
-
-    Args:
-        sigma: in units of the sensitivity, above 0.
-        sampling_rate: from 0, exclusive, to 1.
-        rounds: at least 1.
-        delta: 0 < δ < 1.
-    """
-    import dp_accounting
-    from dp_accounting.rdp import rdp_privacy_accountant
-
-    accountant = rdp_privacy_accountant.RdpAccountant()
-    one = dp_accounting.GaussianDpEvent(sigma)
-    accountant.compose(dp_accounting.PoissonSampledDpEvent(sampling_rate, one), rounds)
-    return float(accountant.get_epsilon(delta))
+    return math.exp(float(scipy.optimize.brentq(excess, math.log(0.1) + 1e-9, math.log(1e4), rtol=1e-12)))
 
 
 def moments_accountant_noise(sampling_rate: float, rounds: int, epsilon: float, delta: float) -> float:
-    """The σ at which `moments_accountant_epsilon` is ε: what a reader of the paper would use."""
-    return float(
-        scipy.optimize.brentq(
-            lambda sigma: moments_accountant_epsilon(sigma, sampling_rate, rounds, delta) - epsilon,
-            0.5,
-            200.0,
-            rtol=1e-9,
-        )
-    )
+    """The σ for ε by Rényi divergences (the "moments accountant"): what a reader of the paper would use."""
+
+    def excess(sigma: float) -> float:
+        event = Gaussian(sigma=sigma, sampling_rate=sampling_rate, rounds=rounds)
+        return event.renyi_epsilon(delta) - epsilon
+
+    return float(scipy.optimize.brentq(excess, 0.5, 200.0, rtol=1e-9))
 
 
 def renyi_divergence_of_order_2(sigma: float, sampling_rate: float) -> float:
