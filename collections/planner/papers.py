@@ -1,5 +1,6 @@
 """The reproduced numbers as rows of tables and as charts, from the committed document."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ SYMBOLS = {
     "aggregated": "diamond",
     "sampled": "circle",
 }
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 RELATIONS = {"add_remove": "add/remove", "replace": "replacement"}
 
@@ -110,7 +113,8 @@ def claim_row(claim: Mapping[str, Any]) -> ClaimRow:
     if claim["relation"]:
         terms.append(RELATIONS[claim["relation"]])
     if claim["delta"] is not None:
-        terms.append(f"δ = {claim['delta']:g}")
+        # δ is a power of ten wherever the papers name one.
+        terms.append(f"δ = {power_of_ten(round(math.log10(claim['delta'])))}")
     return ClaimRow(
         place=claim["place"],
         quantity=claim["quantity"],
@@ -153,6 +157,11 @@ def figure_section(figure: Mapping[str, Any]) -> FigureSection:
     )
 
 
+def power_of_ten(exponent: int) -> str:
+    """−8 → 10⁻⁸; 0 and 1 in full."""
+    return {0: "1", 1: "10"}.get(exponent, "10" + str(exponent).translate(_SUPERSCRIPTS))
+
+
 def _cell(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
@@ -169,13 +178,16 @@ def chart(figure: Mapping[str, Any]) -> dict[str, Any]:
         "grid": {"rows": lines, "columns": columns, "pattern": "independent", "xgap": 0.08, "ygap": 0.22},
         "annotations": [],
     }
+    x_ticks = _ticks([x for panel in panels for x in panel["x"]])
+    y_ticks = _ticks([y for panel in panels for series in panel["series"] for y in series["y"]])
     traces: list[dict[str, Any]] = []
     named: set[str] = set()
     for at, panel in enumerate(panels):
         suffix = "" if at == 0 else str(at + 1)
         bottom, left = at + columns >= len(panels), at % columns == 0
-        layout[f"xaxis{suffix}"] = _axis("x", figure["x_title"] if bottom else "", bottom, at)
-        layout[f"yaxis{suffix}"] = _axis("y", figure["y_title"] if left and lines == 1 else "", left, at)
+        layout[f"xaxis{suffix}"] = _axis("x", figure["x_title"] if bottom else "", x_ticks, bottom, at)
+        y_title = figure["y_title"] if left and lines == 1 else ""
+        layout[f"yaxis{suffix}"] = _axis("y", y_title, y_ticks, left, at)
         if len(panels) > 1:
             layout["annotations"].append(
                 _text(panel["title"], f"x{suffix} domain", f"y{suffix} domain", 0.5, 1, "bottom")
@@ -190,14 +202,22 @@ def chart(figure: Mapping[str, Any]) -> dict[str, Any]:
     return {"data": traces, "layout": layout}
 
 
-def _axis(letter: str, title: str, labelled: bool, at: int) -> dict[str, Any]:
+def _ticks(values: list[float]) -> list[int]:
+    """Exponents of the powers of ten that are labelled: every one, or every second of many."""
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    step = 2 if high - low > 6 else 1
+    return [exponent for exponent in range(low, high + 1) if exponent % step == 0]
+
+
+def _axis(letter: str, title: str, ticks: list[int], labelled: bool, at: int) -> dict[str, Any]:
     axis: dict[str, Any] = {
         "type": "log",
-        "dtick": 1,
-        "exponentformat": "power",
-        "showexponent": "all",
+        # Raised by characters: plotly.js would raise exponents by inline styles, against our policy.
+        "tickmode": "array",
+        "tickvals": [10.0**exponent for exponent in ticks],
+        "ticktext": [power_of_ten(exponent) for exponent in ticks],
         "showticklabels": labelled,
-        "title": {"text": title, "standoff": 8},
+        "title": {"text": title, "standoff": 8, "font": {"size": 14}},
         "automargin": labelled,
         "zeroline": False,
     }

@@ -73,11 +73,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Series:
-    """One line: a name, its role, and y for each x of the panel (None where there is none)."""
+    """One line: a name, its role, and y for each x of the panel."""
 
     name: str
     role: Role
-    y: tuple[float | None, ...]
+    y: tuple[float, ...]
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _DEVICES_DRAWN = tuple(
     factor * 10**power for power in (2, 3, 4, 5) for factor in (1, 2, 5)
 ) + (1_000_000,)
 
-_SCALED_DEVICES_DRAWN = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000)
+_SCALED_DEVICES_DRAWN = (100, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 50_000, 100_000, 1_000_000)
 
 
 def claims() -> Iterator[Claim]:

@@ -73,8 +73,8 @@ def _example_1() -> Iterator[Claim]:
         method="exact: ln(1 + q²(e^{1/σ²} − 1))",
         agrees=exact <= printed,
         expected=False,
-        why="q²α/(2σ²) is what the divergence tends to as σ grows, from below: for every q < 1 the true one is "
-        "larger, ln(1 + q²(e^{1/σ²} − 1)) > q²/σ² at α = 2. As a bound it needs a larger constant.",
+        why="q²α/(2σ²) is only the limit for large σ. For every q < 1 the divergence is larger: "
+        "ln(1 + q²(e^{1/σ²} − 1)) > q²/σ² at α = 2. As a bound it needs a larger constant.",
         relation=_ADD_REMOVE,
     )
 
