@@ -98,10 +98,8 @@ def _paper(
 ) -> PaperSection:
     printed = [claim for claim in claims if claim["agrees"] is not None]
     agreeing = sum(claim["agrees"] for claim in printed)
-    summary = (
-        f"{len(printed)} printed statements recomputed: {agreeing} agree, {len(printed) - agreeing} do not. "
-        f"{len(claims) - len(printed)} numbers that are not printed."
-    )
+    summary = f"printed statements that agree: {agreeing} of {len(printed)}; numbers that are not printed: "
+    summary += str(len(claims) - len(printed))
     return PaperSection(
         key, title, summary, tuple(map(claim_row, claims)), tuple(map(figure_section, figures))
     )
@@ -167,7 +165,7 @@ def _cell(value: float | None) -> str:
 
 
 def chart(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """The figure for plotly.js: panels in a grid with common logarithmic axes; colours are roles in `meta`."""
+    """The figure for plotly.js: panels in a grid, common logarithmic axes, roles for colours in `meta`."""
     panels, columns = figure["panels"], figure["columns"]
     lines = -(-len(panels) // columns)
     layout: dict[str, Any] = {

@@ -71,13 +71,15 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = enumerate(zip(before, now, strict=True))
         return [found for at, (one, other) in pairs for found in differences(one, other, f"{place}[{at}]")]
-    numbers = isinstance(before, int | float) and isinstance(now, int | float)
-    if numbers and not isinstance(before, bool) and not isinstance(now, bool):
-        if math.isclose(before, now, rel_tol=RELATIVE_TOLERANCE):
-            return []
-    elif before == now:
-        return []
-    return [f"{place}: {before!r} before, {now!r} now"]
+    if _is_number(before) and _is_number(now):
+        same = math.isclose(before, now, rel_tol=RELATIVE_TOLERANCE)
+    else:
+        same = type(before) is type(now) and before == now
+    return [] if same else [f"{place}: {before!r} before, {now!r} now"]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _rounded(value: Any) -> Any:

@@ -37,7 +37,7 @@ BUCKETS = (1_000, 10_000, 100_000)
 TASKS = (1, 10, 100, 1_000)
 """T, from top to bottom. The text names the ends."""
 
-REPORTS = tuple(factor * 10**power for power in (3, 4, 5) for factor in (1, 2, 5)) + (POPULATION,)
+REPORTS = (*(factor * 10**power for power in (3, 4, 5) for factor in (1, 2, 5)), POPULATION)
 """M, along the axis. The text says "a large range"."""
 
 _ADD_REMOVE, _REPLACE = Relation.ADD_REMOVE, Relation.REPLACE
@@ -70,11 +70,11 @@ def _example_1() -> Iterator[Claim]:
         "of q²α/(2σ²)",
         printed="at most 1",
         computed=exact / printed,
-        method="exact: ln(1 + q²(e^{1/σ²} − 1))",
+        method="exact: ln(1 + q²(exp(1/σ²) − 1))",
         agrees=exact <= printed,
         expected=False,
         why="q²α/(2σ²) is only the limit for large σ. For every q < 1 the divergence is larger: "
-        "ln(1 + q²(e^{1/σ²} − 1)) > q²/σ² at α = 2. As a bound it needs a larger constant.",
+        "ln(1 + q²(exp(1/σ²) − 1)) > q²/σ² at α = 2. As a bound it needs a larger constant.",
         relation=_ADD_REMOVE,
     )
 
@@ -137,7 +137,8 @@ def _example_4() -> Iterator[Claim]:
         method="Feldman, McMillan & Talwar 2022, numerical",
         agrees=rounds_to(found, "0.61"),
         expected=True,
-        why="For randomized response, and others that decompose like it: the authors' erratum takes the bound "
+        why="For randomized response, and others that decompose like it: the authors' erratum takes the "
+        "bound "
         "back for “any ε₀-local DP mechanism”, as the example has it.",
         relation=_REPLACE,
         delta=delta,
@@ -152,7 +153,8 @@ def _example_4() -> Iterator[Claim]:
         method="Feldman, McMillan & Talwar 2021, numerical: the source that the example cites",
         agrees=rounds_to(clones, "0.61"),
         expected=False,
-        why="0.61 comes from the authors' later paper (2022), and so does the closed form in footnote 3. The cited bound gives "
+        why="0.61 comes from the authors' later paper (2022), and so does the closed form in footnote 3. "
+        "The cited bound gives "
         "more, and it is the one that holds for any ε₀-local DP mechanism.",
         relation=_REPLACE,
         delta=delta,
@@ -182,7 +184,7 @@ def _example_4() -> Iterator[Claim]:
         method="exact sum over outcomes, unanimous other bits",
         agrees=exact <= 0.61,
         expected=True,
-        why="The bound is for shuffled reports; of these only the sum is seen.",
+        why="Of bits, shuffling shows their sum and nothing else; that can be computed.",
         relation=_REPLACE,
         delta=delta,
     )
@@ -325,7 +327,8 @@ def _example_5() -> Iterator[Claim]:
         method="exact: one Gaussian sum with σ/√50",
         agrees=rounds_to(known, "8.3"),
         expected=True,
-        why="Of users who toss a coin in each round, about half take part in more than 50 rounds, and pay more.",
+        why="Of users who toss a coin in each round, about half take part in more than 50 rounds, and pay "
+        "more.",
         relation=_ADD_REMOVE,
         delta=delta,
     )
@@ -362,13 +365,15 @@ def _section_3() -> Iterator[Claim]:
     yield Claim(
         paper=PAPER,
         place="Section 3",
-        quantity="probability that a sample stays below B = qk − √(qk·ln(1/δ)), q = 0.02, k = 1,000,000, δ = 10⁻⁶",
+        quantity="probability that a sample stays below B = qk − √(qk·ln(1/δ)), q = 0.02, k = 1,000,000, "
+        "δ = 10⁻⁶",
         printed="at most 0.000001",
         computed=found,
         method="exact: Bin(k, q)",
         agrees=found <= failure,
         expected=False,
-        why="Chernoff's bound gives δ for qk − √(2qk·ln(1/δ)): a factor √2 is missing under the root, and what is left is "
+        why="Chernoff's bound gives δ for qk − √(2qk·ln(1/δ)): a factor √2 is missing under the root, and "
+        "what is left is "
         "about √δ.",
     )
     shares = (0.5, 0.25, 0.25)
@@ -382,7 +387,8 @@ def _section_3() -> Iterator[Claim]:
         method="exact",
         agrees=error <= 1 - max(shares),
         expected=False,
-        why="The inequality is reversed: Σ pᵢ² ≤ max pᵢ, so that the error lies between (1 − max pᵢ)/M and 1/M. "
+        why="The inequality is reversed: Σ pᵢ² ≤ max pᵢ, so that the error lies between (1 − max pᵢ)/M "
+        "and 1/M. "
         "This is what the footnote needs to call it close to 1/M.",
     )
 
@@ -455,8 +461,9 @@ def _section_4() -> Iterator[Claim]:
         method="exact: Bin(k, 1/(εk)) against the same plus 1",
         agrees=found <= 1e-3,
         expected=False,
-        why="At this rate one dummy is expected, and there is none with probability e^{−1/ε}; then the count "
-        "is exact. The rate must grow with ln(1/δ)/ε².",
+        why="At this rate one dummy is expected, and there is none with probability exp(−1/ε); then the "
+        "count "
+        "is exact. The expected number of dummies must grow as ln(1/δ)/ε².",
         relation=_ADD_REMOVE,
         delta=None,
     )
@@ -562,7 +569,8 @@ _SPARSE_LINES: tuple[tuple[str, Role, Callable[[Setting], float]], ...] = (
 )
 
 _CHOICES = (
-    "The labels of the printed figure are not in the text. Chosen: N = 1,000,000{more}. The noise of AGG is exact, "
+    "The labels of the printed figure are not in the text. Chosen: N = 1,000,000{more}. The noise of AGG "
+    "is exact, "
     "that of SAMPAGG by privacy loss distributions; the budget is ε = 1, δ = 10⁻⁶ under add/remove."
 )
 _SPARSE_CHOICE = (
@@ -576,7 +584,8 @@ def figures() -> Iterator[Figure]:
     yield _figure(
         "figure-1",
         "Figure 1",
-        "Squared error of one histogram: of everybody's value (left), and of the values other than the default where a "
+        "Squared error of one histogram: of everybody's value (left), and of the values other than the "
+        "default where a "
         "share γ of users has one (middle, right).",
         " and K = 10,000, T = 1, γ = 0.1 and 0.01",
         [_panel(10_000, 1), _panel(10_000, 1, 0.1), _panel(10_000, 1, 0.01)],
@@ -593,7 +602,8 @@ def figures() -> Iterator[Figure]:
     yield _figure(
         "figure-3",
         "Figure 3",
-        "Squared error on the values other than the default, which a share γ of users has; one of T histograms "
+        "Squared error on the values other than the default, which a share γ of users has; one of T "
+        "histograms "
         "under one budget.",
         " and K = 10,000, γ = 0.1 and 0.01, T = 1 and 1,000",
         [_panel(10_000, tasks, share) for tasks in (1, 1_000) for share in (0.1, 0.01)],
@@ -611,7 +621,8 @@ def figures() -> Iterator[Figure]:
         yield _figure(
             f"figure-{number}",
             f"Figure {number}",
-            f"Squared error on the values other than the default, which a share γ = {share:g} of users has; one of "
+            f"Squared error on the values other than the default, which a share γ = {share:g} of users "
+            f"has; one of "
             "T histograms over K values under one budget.",
             "; K and T between the named ends",
             [_panel(buckets, tasks, share) for tasks in TASKS for buckets in BUCKETS],
@@ -619,9 +630,7 @@ def figures() -> Iterator[Figure]:
         )
 
 
-def _figure(
-    key: str, title: str, caption: str, more: str, panels: list[Panel], *, columns: int
-) -> Figure:
+def _figure(key: str, title: str, caption: str, more: str, panels: list[Panel], *, columns: int) -> Figure:
     sparse = any(series.role is Role.BASELINE_TARGETED for panel in panels for series in panel.series)
     return Figure(
         paper=PAPER,

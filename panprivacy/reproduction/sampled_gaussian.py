@@ -34,7 +34,7 @@ def noise_multiplier(sampling_rate: float, rounds: int, epsilon: float, delta: f
         event = Gaussian(sigma=math.exp(log_sigma), sampling_rate=sampling_rate, rounds=rounds)
         return math.log(max(event.delta(epsilon), 1e-300)) - math.log(delta)
 
-    # q·√(T·(e^{1/σ²} − 1)) = 1/single
+    # q·√(T·(exp(1/σ²) − 1)) = 1/single
     limit = 1 / math.sqrt(math.log1p(1 / (rounds * (sampling_rate * single) ** 2)))
     low = high = math.log(limit)
     step = math.log(_STEP)
@@ -65,7 +65,7 @@ def moments_accountant_noise(sampling_rate: float, rounds: int, epsilon: float, 
 
 
 def renyi_divergence_of_order_2(sigma: float, sampling_rate: float) -> float:
-    """D² of one sampled Gaussian sum from the sum without the user: ln(1 + q²·(e^{1/σ²} − 1)), exact.
+    """D² of one sampled Gaussian sum from the sum without the user: ln(1 + q²·(exp(1/σ²) − 1)), exact.
 
     With P = N(0, σ²) and Q = N(1, σ²), E_P (1 − q + q·Q/P)² = 1 + q²·(E_P (Q/P)² − 1).
     """

@@ -69,9 +69,8 @@ class Command(BaseCommand):
 
 def _unexpected(claim: Claim) -> str:
     said = {True: "to agree", False: "not to agree", None: "not to be comparable"}[claim.expected]
-    return (
-        f"{claim.place}, {claim.quantity}: said {said} with the printed {claim.printed!r}, got {claim.computed:g}"
-    )
+    found = f"said {said} with the printed {claim.printed!r}, got {claim.computed:g}"
+    return f"{claim.place}, {claim.quantity}: {found}"
 
 
 def _moved(document: Mapping[str, Any]) -> list[str]:
