@@ -164,11 +164,11 @@ def _form_answer(request: HttpRequest, form: RecipeForm, recipe: Recipe | None) 
 def _preview(form: RecipeForm) -> Preview | None:
     """The preview of a bound form, or None with the reasons among the form's errors."""
     form.is_valid()
-    population = form.cleaned_data.get("population")
-    if form.parameters is None or population is None:
+    population_size = form.cleaned_data.get("population_size")
+    if form.parameters is None or population_size is None:
         return None
     try:
-        return preview_of(form.mechanism(form.parameters), population)
+        return preview_of(form.mechanism(form.parameters), population_size)
     except FieldError as error:
         form.add_field_error(error)
         return None

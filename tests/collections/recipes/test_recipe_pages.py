@@ -23,7 +23,8 @@ def form_data(**changes: Any) -> dict[str, Any]:
         "step_seconds": "86400",
         "epsilon": "1",
         "delta": "0.000001",
-        "population": "10000",
+        "population": "everyone",
+        "population_size": "10000",
         "sampling_rate": "1",
         "cohort_size": "1000",
         "encryption": "elgamal-secp256k1",
@@ -73,7 +74,7 @@ def test_save_with_valid_values_makes_a_draft_and_shows_its_review(signed_in: Cl
     recipe = Recipe.objects.get()
     assert response.redirect_chain == [(reverse("recipe-draft", args=[recipe.pk]), 302)]
     assert (recipe.status, recipe.cohort_size, recipe.created_by.get_username()) == ("draft", 1000, "ana")
-    assert "population" not in recipe.draft
+    assert "population_size" not in recipe.draft
     page = response.content.decode()
     assert "cannot be edited once it is published" in page
     assert "at most 73 % sure" in page

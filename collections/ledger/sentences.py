@@ -1,0 +1,23 @@
+"""What a privacy event is, in words."""
+
+import dataclasses
+
+from ledger.composed import Event
+from panprivacy.accounting.registry import event_from_mapping
+from panprivacy.parameters import description_of
+
+
+def event_in_words(event: Event) -> str:
+    """The event's kind and every field of it: "randomized response sum: n = 10,000, ε₀ = 1"."""
+    read = event_from_mapping(event)
+    members = ", ".join(
+        f"{description_of(field).label} = {_plain(getattr(read, field.name))}"
+        for field in dataclasses.fields(read)
+    )
+    return f"{read.kind.replace('_', ' ')}: {members}"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
