@@ -160,7 +160,11 @@ CACHES = {
     # Apart from the counts of failed sign-ins, which a local cache would drop to make room for numbers.
     "composed": {
         **_cache,
-        **({"LOCATION": "composed", "OPTIONS": {"MAX_ENTRIES": 10_000}} if LOCAL else {"KEY_PREFIX": "composed"}),
+        **(
+            {"LOCATION": "composed", "OPTIONS": {"MAX_ENTRIES": 10_000}}
+            if LOCAL
+            else {"KEY_PREFIX": "composed"}
+        ),
         "TIMEOUT": 30 * 86_400,
     },
 }

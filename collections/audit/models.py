@@ -44,7 +44,8 @@ class Entry(models.Model):
     actor = models.CharField(max_length=150, blank=True, help_text="Username; empty for the system itself.")
     action = models.CharField(max_length=40, choices=Action)
     subject = models.CharField(
-        max_length=200, help_text="Identifier of a recipe, a username, or “group” or “population” and its name."
+        max_length=200,
+        help_text="Identifier of a recipe, a username, or “group” or “population” and its name.",
     )
     details = models.JSONField(default=dict)
     previous_hash = models.CharField(max_length=64)

@@ -61,7 +61,11 @@ class Spending(models.Model):
         null=True, help_text="The same if half of the cohort colludes with the reader."
     )
     returns = models.OneToOneField(
-        "self", models.PROTECT, null=True, related_name="returned_by", help_text="The line that it takes back."
+        "self",
+        models.PROTECT,
+        null=True,
+        related_name="returned_by",
+        help_text="The line that it takes back.",
     )
     at = models.DateTimeField()
 

@@ -16,6 +16,9 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.recipe import require_population_name
 
+ADDRESSES = ("new",)
+"""Names that would hide a page."""
+
 
 class BudgetExceededError(FieldError):
     """A recipe would take its population beyond the budget.
@@ -54,6 +57,8 @@ def population_create(
         require_population_name(name)
     except FieldError as error:
         raise FieldError("name", error.message) from None
+    if name in ADDRESSES:
+        raise FieldError("name", f"must not be {name}: a page has this address")
     population = Population(name=name, description=_description(description), **_columns(budget))
     try:
         with transaction.atomic():

@@ -8,7 +8,7 @@ from ledger.views import (
     PopulationView,
 )
 
-# `new` is a page: no population can be opened under it, so none may be called so.
+# A population cannot be called `new`: see ledger.operations.ADDRESSES.
 urlpatterns = [
     path("populations/", PopulationsView.as_view(), name="populations"),
     path("populations/new/", NewPopulationView.as_view(), name="population-new"),

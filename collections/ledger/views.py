@@ -51,8 +51,7 @@ class PopulationView(View):
             "standing": standing,
             "page": page,
             "lines": [
-                (line, event_in_words(line.event))
-                for line in lines_of(population, page.rows, standing.delta)
+                (line, event_in_words(line.event)) for line in lines_of(population, page.rows, standing.delta)
             ],
             "may_change": may_change_populations(request.user),
             "may_read_log": may_read_log(request.user),
