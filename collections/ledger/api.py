@@ -11,10 +11,12 @@ from rest_framework.views import APIView
 
 from ledger.exports import line_document, standing_document
 from ledger.models import Population
-from ledger.selectors import lines_of, populations_list, spendings_list, standing_of
+from ledger.selectors import lines_of, populations_list, spendings_list, standing_of, standings_of
 from panprivacy.errors import FieldError
 
 PAGE_SIZE = 100
+
+LATE = "Null where it could not be computed in time: ask again."
 
 CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
 
@@ -26,10 +28,12 @@ class PopulationSerializer(serializers.Serializer[dict[str, Any]]):
     relation = serializers.CharField(help_text="Always replace: one device's whole history for another.")
     delta = serializers.FloatField(help_text="δ of every ε here: the budget's, or 1e-6 without a budget.")
     budget = serializers.FloatField(allow_null=True, help_text="ε; null where there is no budget.")
-    spent = serializers.FloatField(help_text="ε of all unreturned recipes together, composed.")
-    left = serializers.FloatField(allow_null=True, help_text="Budget less spent, never below 0.")
+    spent = serializers.FloatField(allow_null=True, help_text=f"ε of all unreturned recipes together. {LATE}")
+    left = serializers.FloatField(
+        allow_null=True, help_text="Budget less spent, never below 0; null where one is."
+    )
     spent_if_half_colludes = serializers.FloatField(
-        help_text="The same for a reader with whom half of every cohort colludes."
+        allow_null=True, help_text="The same for a reader with whom half of every cohort colludes."
     )
     recipes = serializers.IntegerField(help_text="Number of recipes that spent and were not returned.")
 
@@ -45,8 +49,10 @@ class SpendingSerializer(serializers.Serializer[dict[str, Any]]):
         choices=("spent", "returned"), help_text="Returned: closed with nothing released."
     )
     recipe = serializers.CharField(help_text="Identifier of the recipe.")
-    epsilon_alone = serializers.FloatField(help_text="ε of this recipe alone.")
-    epsilon_composed = serializers.FloatField(help_text="ε of all recipes together after this line.")
+    epsilon_alone = serializers.FloatField(allow_null=True, help_text=f"ε of this recipe alone. {LATE}")
+    epsilon_composed = serializers.FloatField(
+        allow_null=True, help_text=f"ε of all recipes together after this line. {LATE}"
+    )
     delta = serializers.FloatField()
     returned_at = serializers.DateTimeField(allow_null=True)
     event = serializers.DictField(help_text="The privacy event, from which every ε is computed.")
@@ -68,7 +74,7 @@ class PopulationListView(APIView):
     )
     def get(self, request: Request) -> Response:
         rows = list(populations_list(before=_cursor(request))[: PAGE_SIZE + 1])
-        results = [standing_document(standing_of(population)) for population in rows[:PAGE_SIZE]]
+        results = [standing_document(standing) for standing in standings_of(rows[:PAGE_SIZE])]
         return Response({"next": _next(request, rows), "results": results})
 
 
@@ -87,7 +93,7 @@ class PopulationView(APIView):
             raise Http404
         standing = standing_of(population)
         rows = list(spendings_list(population, before=_cursor(request))[: PAGE_SIZE + 1])
-        lines = lines_of(population, rows[:PAGE_SIZE], standing.delta)
+        lines = lines_of(standing, rows[:PAGE_SIZE])
         return Response(
             {
                 **standing_document(standing),

@@ -18,9 +18,9 @@ def spending_figure(standing: Standing, lines: Sequence[Line], until: datetime) 
         lines: of its book, newest first.
         until: right end of the time axis.
     """
-    oldest_first = list(lines)[::-1]
+    oldest_first = [line for line in reversed(lines) if line.composed is not None]
     times = [line.at.isoformat() for line in oldest_first] + [until.isoformat()]
-    values = [line.composed for line in oldest_first]
+    values = [line.composed or 0.0 for line in oldest_first]
     values.append(values[-1] if values else 0.0)
     traces: list[dict[str, Any]] = [
         {

@@ -1,12 +1,14 @@
 """The composed ε of many events, remembered.
 
-Composing takes up to some tenths of a second, and pages ask for the same few numbers again and
-again. A number is a function of the events, δ and the software alone, and is remembered under the
-hash of these: nothing ever has to be invalidated. The cache is bounded and may forget at any time.
+Composing takes a tenth of a second for few events, and seconds where a process meets hundreds of different
+ones for the first time; pages ask for the same few numbers again and again. A number is a function of
+the events, δ and the software alone, and is remembered under the hash of these: nothing ever has to
+be invalidated. The cache is bounded and may forget at any time.
 """
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
@@ -35,17 +37,36 @@ def composed_epsilon(events: Sequence[Event], delta: float) -> float:
     Raises:
         FieldError: as of `event_from_mapping` and `epsilon_of`.
     """
-    if not events:
-        return 0.0
-    # In one order, so that the same events have one hash and one (rounded) number.
-    ordered = sorted(events, key=_canonical)
-    content = json.dumps([SOFTWARE, delta, ordered], sort_keys=True)
-    key = hashlib.sha256(content.encode()).hexdigest()
-    known = caches[CACHE].get(key)
+    key, ordered = _key(events, delta)
+    known = caches[CACHE].get(key) if ordered else 0.0
     if known is None:
         known = epsilon_of([event_from_mapping(event) for event in ordered], delta)
         caches[CACHE].set(key, known)
     return float(known)
+
+
+class Allowance:
+    """How long a page may compute numbers that are not remembered. What is too late is unknown, this time.
+
+    Every number that was computed is remembered, so whoever asks again gets further. A single number
+    is not interrupted.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.monotonic() + seconds
+
+    def composed_epsilon(self, events: Sequence[Event], delta: float) -> float | None:
+        """As the function of this name, or None where time has run out."""
+        if events and time.monotonic() > self._ends and caches[CACHE].get(_key(events, delta)[0]) is None:
+            return None
+        return composed_epsilon(events, delta)
+
+
+def _key(events: Sequence[Event], delta: float) -> tuple[str, list[Event]]:
+    # In one order, so that the same events have one hash and one (rounded) number.
+    ordered = sorted(events, key=_canonical)
+    content = json.dumps([SOFTWARE, delta, ordered], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest(), ordered
 
 
 def _canonical(event: Event) -> str:

@@ -34,8 +34,8 @@ class BudgetExceededError(FieldError):
         super().__init__(
             "population",
             f"the budget of {population.name} would be exceeded: this recipe takes it from "
-            f"ε = {spent:.{digits}g} to {composed:.{digits}g}, which needs {composed - spent:.{digits}g}, and "
-            f"{left:.{digits}g} of {budget.epsilon:g} is left (δ = {budget.delta:g}; whoever reads "
+            f"ε = {spent:.{digits}g} to {composed:.{digits}g}, which needs {composed - spent:.{digits}g}, "
+            f"and {left:.{digits}g} of {budget.epsilon:g} is left (δ = {budget.delta:g}; whoever reads "
             "only combined results, replacement)",
         )
         self.population = population
@@ -104,6 +104,8 @@ def population_change(
 def budget_require_room(*, population: Population, event: PrivacyEvent) -> None:
     """Whether one more event fits. Without the population's lock the answer may be out of date at once.
 
+    The numbers are remembered: asked once more with the same spendings, it takes no time.
+
     Raises:
         BudgetExceededError: with it the composed ε at the budget's δ would be above the budget's ε.
     """
@@ -150,9 +152,9 @@ def spending_append(
 def spending_return(*, recipe: str) -> Spending | None:
     """Give back what a recipe spent. Call it in the transaction that withholds its result.
 
-    Only for a recipe of which nothing is released because too few devices reported. All that this tells is that
-    the number of valid reports stayed below the cohort size, and replacing one device's history by another
-    changes neither whether it reports nor whether its report is valid.
+    Only for a recipe of which nothing is released because too few devices reported. All that this
+    tells is that the number of valid reports stayed below the cohort size, and replacing one device's history
+    by another changes neither whether it reports nor whether its report is valid.
 
     Returns:
         The returning line, also if it was there already; None where the recipe never spent.

@@ -1,19 +1,22 @@
 """Reading the ledger: what is spent, what is left, and how it came to that."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from ledger.budget import Budget
-from ledger.composed import Event, composed_epsilon
+from ledger.composed import Allowance, Event
 from ledger.models import Population, Spending
 from panprivacy.errors import FieldError
 
 DELTA = 1e-6
 """δ at which spending is shown where no budget names one."""
+
+SECONDS = 2.0
+"""How long one page or answer may compute numbers that are not remembered."""
 
 LIKE_THE_LAST = 1_000
 """Up to how many more recipes like the last one are counted."""
@@ -64,16 +67,20 @@ def unreturned_events(population: Population) -> list[Event]:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a population stands now, at the budget's δ. Numbers are computed when they are asked for.
+    """Where a population stands now, at the budget's δ.
+
+    Numbers are computed when they are asked for, within the allowance; those it does not reach are None.
 
     Attributes:
         population: whose it is.
         events, events_if_half_colludes: of its unreturned recipes, oldest first.
+        allowance: for all numbers together.
     """
 
     population: Population
     events: Sequence[Event]
     events_if_half_colludes: Sequence[Event]
+    allowance: Allowance
 
     @property
     def budget(self) -> Budget | None:
@@ -85,24 +92,26 @@ class Standing:
         return DELTA if self.budget is None else self.budget.delta
 
     @cached_property
-    def spent(self) -> float:
+    def spent(self) -> float | None:
         """ε of all unreturned recipes together."""
-        return composed_epsilon(self.events, self.delta)
+        return self.allowance.composed_epsilon(self.events, self.delta)
 
     @cached_property
-    def spent_if_half_colludes(self) -> float:
+    def spent_if_half_colludes(self) -> float | None:
         """The same for a reader with whom half of every cohort colludes."""
-        return composed_epsilon(self.events_if_half_colludes, self.delta)
+        return self.allowance.composed_epsilon(self.events_if_half_colludes, self.delta)
 
     @property
     def left(self) -> float | None:
         """Budget less what is spent, never below 0; None without a budget."""
-        return None if self.budget is None else max(self.budget.epsilon - self.spent, 0.0)
+        if self.budget is None or self.spent is None:
+            return None
+        return max(self.budget.epsilon - self.spent, 0.0)
 
     @property
     def overspent(self) -> bool:
         """Whether the budget was lowered below what is spent."""
-        return self.budget is not None and self.spent > self.budget.epsilon
+        return self.budget is not None and self.spent is not None and self.spent > self.budget.epsilon
 
     @cached_property
     def more_like_the_last(self) -> int | None:
@@ -112,32 +121,45 @@ class Standing:
         """
         if self.budget is None or not self.events:
             return None
-        fitting, failing = 0, 1
-        while failing <= LIKE_THE_LAST and self._fits(failing):
-            fitting, failing = failing, failing * 2
-        failing = min(failing, LIKE_THE_LAST + 1)
+        fitting, failing, more = 0, LIKE_THE_LAST + 1, 1
         while failing - fitting > 1:
-            middle = (fitting + failing) // 2
-            if self._fits(middle):
-                fitting = middle
+            composed = self.allowance.composed_epsilon([*self.events, *[self.events[-1]] * more], self.delta)
+            if composed is None:
+                return None
+            if composed <= self.budget.epsilon:
+                fitting = more
             else:
-                failing = middle
+                failing = more
+            more = min(2 * more, LIKE_THE_LAST) if failing > LIKE_THE_LAST else (fitting + failing) // 2
         return fitting
 
-    def with_event(self, event: Event) -> float:
+    def with_event(self, event: Event) -> float | None:
         """ε if one more event were spent."""
-        return composed_epsilon([*self.events, event], self.delta)
-
-    def _fits(self, more: int) -> bool:
-        events = [*self.events, *[self.events[-1]] * more]
-        return self.budget is not None and composed_epsilon(events, self.delta) <= self.budget.epsilon
+        return self.allowance.composed_epsilon([*self.events, event], self.delta)
 
 
-def standing_of(population: Population) -> Standing:
-    """Where the population stands."""
+def standing_of(population: Population, allowance: Allowance | None = None) -> Standing:
+    """Where the population stands; `SECONDS` to compute it in, unless another allowance is shared."""
     spent = population.spendings.filter(returns=None, returned_by=None).order_by("pk")
     pairs = list(spent.values_list("event", "event_if_half_colludes"))
-    return Standing(population, [event for event, _ in pairs], [event for _, event in pairs])
+    return Standing(
+        population,
+        [event for event, _ in pairs],
+        [event for _, event in pairs],
+        Allowance(SECONDS) if allowance is None else allowance,
+    )
+
+
+def standings_of(populations: Iterable[Population]) -> list[Standing]:
+    """Where each of several populations stands, computed within one allowance."""
+    allowance = Allowance(SECONDS)
+    return [standing_of(population, allowance) for population in populations]
+
+
+def spending_standings(count: int) -> list[Standing]:
+    """Up to `count` populations that have a budget or spent something, newest first."""
+    concerned = Q(epsilon__isnull=False) | Exists(Spending.objects.filter(population=OuterRef("pk")))
+    return standings_of(Population.objects.filter(concerned)[:count])
 
 
 @dataclass(frozen=True)
@@ -149,8 +171,8 @@ class Line:
         kind: `spent` or `returned`.
         recipe: identifier of the recipe that spent, in a returning line too.
         event: its privacy event.
-        alone: ε of that recipe alone, at the population's δ.
-        composed: ε of all recipes together after this line.
+        alone: ε of that recipe alone, at the population's δ; None where time did not suffice.
+        composed: ε of all recipes together after this line; None likewise.
         returned_at: when what a spending line spent was given back; None if it was not.
     """
 
@@ -158,8 +180,8 @@ class Line:
     kind: str
     recipe: str
     event: Event
-    alone: float
-    composed: float
+    alone: float | None
+    composed: float | None
     returned_at: datetime | None
 
 
@@ -169,30 +191,32 @@ def spendings_list(population: Population, before: int | None = None) -> QuerySe
     return spendings if before is None else spendings.filter(pk__lt=before)
 
 
-def lines_of(population: Population, rows: Sequence[Spending], delta: float) -> list[Line]:
-    """What each of these rows of the population's book came to, in their order.
+def lines_of(standing: Standing, rows: Sequence[Spending]) -> list[Line]:
+    """What each of these rows of the population's book came to, in their order, at the standing's δ.
 
     Args:
+        standing: of the population, with the allowance for these numbers too.
         rows: some of `spendings_list`.
-        delta: δ of the numbers.
     """
     if not rows:
         return []
     wanted = {row.pk for row in rows}
-    book = population.spendings.filter(pk__lte=max(wanted)).order_by("pk")
+    book = standing.population.spendings.filter(pk__lte=max(wanted)).order_by("pk")
     unreturned: dict[int, Event] = {}
-    composed: dict[int, float] = {}
+    events_after: dict[int, list[Event]] = {}
     for pk, returns, event in book.values_list("pk", "returns", "event"):
         if returns is None:
             unreturned[pk] = event
         else:
             unreturned.pop(returns, None)
         if pk in wanted:
-            composed[pk] = composed_epsilon(list(unreturned.values()), delta)
-    return [_line(row, composed[row.pk], delta) for row in rows]
+            events_after[pk] = list(unreturned.values())
+    # In the order of the rows: where time is short, what stands first is there first.
+    return [_line(standing, row, events_after[row.pk]) for row in rows]
 
 
-def _line(row: Spending, composed: float, delta: float) -> Line:
+def _line(standing: Standing, row: Spending, events: Sequence[Event]) -> Line:
+    epsilon = standing.allowance.composed_epsilon
     spent = row.returns or row
     returned = getattr(row, "returned_by", None)
     return Line(
@@ -200,8 +224,8 @@ def _line(row: Spending, composed: float, delta: float) -> Line:
         kind=row.kind,
         recipe=str(spent.recipe),
         event=spent.event,
-        alone=composed_epsilon([spent.event], delta),
-        composed=composed,
+        composed=epsilon(events, standing.delta),
+        alone=epsilon([spent.event], standing.delta),
         returned_at=None if returned is None else returned.at,
     )
 

@@ -16,7 +16,7 @@ from ledger.exports import book_csv, book_document
 from ledger.forms import PopulationForm
 from ledger.models import Population
 from ledger.operations import population_change, population_create
-from ledger.selectors import lines_of, populations_list, spendings_list, standing_of
+from ledger.selectors import lines_of, populations_list, spendings_list, standing_of, standings_of
 from ledger.sentences import event_in_words
 from panprivacy.errors import FieldError
 
@@ -32,7 +32,7 @@ class PopulationsView(View):
         page = page_of(populations_list(before=cursor_of(request.GET)), request, POPULATIONS)
         context = {
             "page": page,
-            "standings": [standing_of(population) for population in page.rows],
+            "standings": standings_of(page.rows),
             "may_change": may_change_populations(request.user),
         }
         return render(request, "ledger/populations.html", context)
@@ -50,14 +50,12 @@ class PopulationView(View):
             "population": population,
             "standing": standing,
             "page": page,
-            "lines": [
-                (line, event_in_words(line.event)) for line in lines_of(population, page.rows, standing.delta)
-            ],
+            "lines": [(line, event_in_words(line.event)) for line in lines_of(standing, page.rows)],
             "may_change": may_change_populations(request.user),
             "may_read_log": may_read_log(request.user),
         }
         if recent:
-            shown = lines_of(population, recent, standing.delta)
+            shown = lines_of(standing, recent)
             context["figure"] = spending_figure(standing, shown, timezone.now())
             context["figure_is_cut"] = len(recent) == CHART_LINES
         return render(request, "ledger/population.html", context)
@@ -69,7 +67,7 @@ class BookExportView(View):
     def get(self, request: HttpRequest, name: str, form: str) -> HttpResponse:
         population = get_object_or_404(Population, name=name)
         standing = standing_of(population)
-        lines = lines_of(population, list(spendings_list(population)), standing.delta)
+        lines = lines_of(standing, list(spendings_list(population)))
         response: HttpResponse
         if form == "csv":
             response = HttpResponse(book_csv(standing, lines), content_type="text/csv; charset=utf-8")

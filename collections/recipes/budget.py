@@ -29,13 +29,13 @@ class Effect:
 
     Attributes:
         standing: where it stands without.
-        composed: ε with the recipe, at the same δ.
-        fits: whether the budget, if there is one, bears it.
+        composed: ε with the recipe, at the same δ; None where time did not suffice.
+        exceeds: whether that is above the budget.
     """
 
     standing: Standing
-    composed: float
-    fits: bool
+    composed: float | None
+    exceeds: bool
 
 
 def effect_of(mechanism: Mechanism[Any], population: str) -> Effect:
@@ -43,7 +43,8 @@ def effect_of(mechanism: Mechanism[Any], population: str) -> Effect:
     standing = standing_of(population_named(population))
     composed = standing.with_event(mechanism.aggregator_event().as_dict())
     budget = standing.budget
-    return Effect(standing, composed, budget is None or composed <= budget.epsilon)
+    exceeds = budget is not None and composed is not None and composed > budget.epsilon
+    return Effect(standing, composed, exceeds)
 
 
 def room_require(*, mechanism: Mechanism[Any], population: str) -> None:
@@ -132,7 +133,7 @@ def _two_digits(first_exponent: int, last_exponent: int) -> list[float]:
 
 
 def _last(values: Sequence[Any], holds: Callable[[Any], bool]) -> Any:
-    """The last of the values for which `holds`, if it holds up to one and for none after; None where for none."""
+    """The last value for which `holds`, where it holds up to one and for none after; None where for none."""
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2
