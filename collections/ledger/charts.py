@@ -56,6 +56,7 @@ def spending_figure(standing: Standing, lines: Sequence[Line], until: datetime) 
         "height": 340,
         "margin": {"l": 60, "r": 20, "t": 10, "b": 50},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "showlegend": True,
         "hovermode": "closest",
         "xaxis": {"type": "date", "automargin": True},
         "yaxis": {
