@@ -16,7 +16,7 @@ from panprivacy.errors import FieldError
 
 PAGE_SIZE = 100
 
-LATE = "Null where it could not be computed in time: ask again."
+LATE = "Null where no ε is promised at this δ, or where it could not be computed in time: ask again."
 
 CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
 

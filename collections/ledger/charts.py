@@ -1,5 +1,6 @@
 """Spending over time as data, drawn by the one static script."""
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -18,7 +19,9 @@ def spending_figure(standing: Standing, lines: Sequence[Line], until: datetime) 
         lines: of its book, newest first.
         until: right end of the time axis.
     """
-    oldest_first = [line for line in reversed(lines) if line.composed is not None]
+    oldest_first = [
+        line for line in reversed(lines) if line.composed is not None and math.isfinite(line.composed)
+    ]
     times = [line.at.isoformat() for line in oldest_first] + [until.isoformat()]
     values = [line.composed or 0.0 for line in oldest_first]
     values.append(values[-1] if values else 0.0)

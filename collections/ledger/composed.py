@@ -8,6 +8,7 @@ be invalidated. The cache is bounded and may forget at any time.
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -16,7 +17,9 @@ from typing import Any
 from django.core.cache import caches
 
 from panprivacy.accounting.composition import epsilon_of
+from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping
+from panprivacy.errors import FieldError
 
 CACHE = "composed"
 
@@ -34,13 +37,17 @@ def composed_epsilon(events: Sequence[Event], delta: float) -> float:
         events: as stored; their order does not matter.
         delta: of all events together.
 
+    Returns:
+        ε ≥ 0; infinite where none is promised at this δ: events that may fail altogether with a
+        probability of their own add up to more than δ.
+
     Raises:
-        FieldError: as of `event_from_mapping` and `epsilon_of`.
+        FieldError: an event that this version does not know.
     """
     key, ordered = _key(events, delta)
     known = caches[CACHE].get(key) if ordered else 0.0
     if known is None:
-        known = epsilon_of([event_from_mapping(event) for event in ordered], delta)
+        known = _epsilon([event_from_mapping(event) for event in ordered], delta)
         caches[CACHE].set(key, known)
     return float(known)
 
@@ -60,6 +67,16 @@ class Allowance:
         if events and time.monotonic() > self._ends and caches[CACHE].get(_key(events, delta)[0]) is None:
             return None
         return composed_epsilon(events, delta)
+
+
+def _epsilon(events: Sequence[PrivacyEvent], delta: float) -> float:
+    try:
+        return epsilon_of(events, delta)
+    except FieldError as error:
+        # δ itself was checked when the budget was set; so no ε is promised at it.
+        if error.field != "delta":
+            raise
+        return math.inf
 
 
 def _key(events: Sequence[Event], delta: float) -> tuple[str, list[Event]]:

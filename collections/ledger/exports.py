@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,11 +27,16 @@ def standing_document(standing: Standing) -> dict[str, Any]:
         "relation": RELATION,
         "delta": standing.delta,
         "budget": None if budget is None else budget.epsilon,
-        "spent": standing.spent,
+        "spent": _finite(standing.spent),
         "left": standing.left,
-        "spent_if_half_colludes": standing.spent_if_half_colludes,
+        "spent_if_half_colludes": _finite(standing.spent_if_half_colludes),
         "recipes": len(standing.events),
     }
+
+
+def _finite(epsilon: float | None) -> float | None:
+    """JSON has no infinity: null stands for every ε that cannot be told."""
+    return None if epsilon is None or math.isinf(epsilon) else epsilon
 
 
 def line_document(line: Line, delta: float) -> dict[str, Any]:
@@ -39,8 +45,8 @@ def line_document(line: Line, delta: float) -> dict[str, Any]:
         "at": format_time(line.at),
         "kind": line.kind,
         "recipe": line.recipe,
-        "epsilon_alone": line.alone,
-        "epsilon_composed": line.composed,
+        "epsilon_alone": _finite(line.alone),
+        "epsilon_composed": _finite(line.composed),
         "delta": delta,
         "returned_at": None if line.returned_at is None else format_time(line.returned_at),
         "event": line.event,

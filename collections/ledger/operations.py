@@ -1,5 +1,6 @@
 """What can be done to populations and their books. Every operation is one transaction."""
 
+import math
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -31,11 +32,15 @@ class BudgetExceededError(FieldError):
     def __init__(self, population: Population, budget: Budget, spent: float, composed: float) -> None:
         left = max(budget.epsilon - spent, 0.0)
         digits = _digits_that_tell_apart(composed, budget.epsilon)
+        needed = (
+            f"to {composed:.{digits}g}, which needs {composed - spent:.{digits}g}"
+            if math.isfinite(composed)
+            else "to where no ε holds at this δ"
+        )
         super().__init__(
             "population",
             f"the budget of {population.name} would be exceeded: this recipe takes it from "
-            f"ε = {spent:.{digits}g} to {composed:.{digits}g}, which needs {composed - spent:.{digits}g}, "
-            f"and {left:.{digits}g} of {budget.epsilon:g} is left (δ = {budget.delta:g}; whoever reads "
+            f"ε = {spent:.{digits}g} {needed}, and {left:.{digits}g} of {budget.epsilon:g} is left (δ = {budget.delta:g}; whoever reads "
             "only combined results, replacement)",
         )
         self.population = population

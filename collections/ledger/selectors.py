@@ -109,6 +109,13 @@ class Standing:
         return max(self.budget.epsilon - self.spent, 0.0)
 
     @property
+    def share(self) -> float | None:
+        """Part of the budget's ε that is spent, at most 1; None where there is none or it is unknown."""
+        if self.budget is None or self.spent is None:
+            return None
+        return min(self.spent / self.budget.epsilon, 1.0)
+
+    @property
     def overspent(self) -> bool:
         """Whether the budget was lowered below what is spent."""
         return self.budget is not None and self.spent is not None and self.spent > self.budget.epsilon

@@ -90,7 +90,7 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
 
 
 def what_fits(mechanism: Mechanism[Any], population: Population) -> str:
-    """The largest ε, and the smallest cohort size, with which the recipe would fit, as a clause.
+    """The largest ε, and the smallest cohort size, with which the recipe would fit, else the largest δ: a clause.
 
     Each is found with all other parameters as they are, among values of two significant digits; what is
     named was computed, and does fit.
@@ -110,12 +110,16 @@ def what_fits(mechanism: Mechanism[Any], population: Population) -> str:
         return True
 
     epsilon = _last(epsilons, lambda value: fits({"epsilon": value}))
+    deltas = [value for value in _two_digits(-30, 0) if value < parameters.delta]
     cohort_size = _last(cohorts[::-1], lambda value: fits({"cohort_size": value}))
+    # Only where the recipe fails with a probability of its own, which a smaller ε would not change.
+    delta = None if epsilon or cohort_size else _last(deltas, lambda value: fits({"delta": value}))
     found = [
         *([] if epsilon is None else [f"ε = {number(epsilon)}"]),
         *([] if cohort_size is None else [f"a cohort size of {number(cohort_size)}"]),
+        *([] if delta is None else [f"δ = {number(delta)}"]),
     ]
-    return f"{' or '.join(found)} would fit" if found else "no ε and no cohort size would fit"
+    return f"{' or '.join(found)} would fit" if found else "no other ε, cohort size or δ would fit"
 
 
 def _recalibrated(parameters: Parameters, changes: dict[str, Any]) -> Parameters:

@@ -1,5 +1,7 @@
 """Template filters: the conventions for showing numbers and names."""
 
+import math
+
 from django import template
 
 from recipes import presentation
@@ -12,8 +14,10 @@ register.filter("significant", presentation.significant)
 
 @register.filter
 def epsilon(value: float | None) -> str:
-    """ε to three significant digits; one that could not be computed in time is unknown, this time."""
-    return "not computed yet" if value is None else presentation.significant(value, 3)
+    """ε to three significant digits; ∞ where none holds; one that could not be computed in time is unknown."""
+    if value is None:
+        return "not computed yet"
+    return "∞ (nothing is promised)" if math.isinf(value) else presentation.significant(value, 3)
 
 
 @register.filter
