@@ -40,8 +40,8 @@ class BudgetExceededError(FieldError):
         super().__init__(
             "population",
             f"the budget of {population.name} would be exceeded: this recipe takes it from "
-            f"ε = {spent:.{digits}g} {needed}, and {left:.{digits}g} of {budget.epsilon:g} is left (δ = {budget.delta:g}; whoever reads "
-            "only combined results, replacement)",
+            f"ε = {spent:.{digits}g} {needed}, and {left:.{digits}g} of {budget.epsilon:g} is left "
+            f"(δ = {budget.delta:g}; whoever reads only combined results, replacement)",
         )
         self.population = population
         self.spent = spent

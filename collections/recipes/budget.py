@@ -90,10 +90,10 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
 
 
 def what_fits(mechanism: Mechanism[Any], population: Population) -> str:
-    """The largest ε, and the smallest cohort size, with which the recipe would fit, else the largest δ: a clause.
+    """The largest ε and the smallest cohort size with which the recipe would fit, else the largest δ.
 
     Each is found with all other parameters as they are, among values of two significant digits; what is
-    named was computed, and does fit.
+    named was computed, and does fit. Returns a clause.
     """
     parameters = mechanism.parameters
     epsilons = [value for value in _two_digits(-6, 2) if value < parameters.epsilon]

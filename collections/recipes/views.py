@@ -12,7 +12,7 @@ from panprivacy.mechanisms import MECHANISMS, mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.recipe import RecipeDraft
 from recipes.access import PublishersOnly
-from recipes.budget import Effect, effect_of
+from recipes.budget import effect_of
 from recipes.forms import RecipeForm, recipe_form_class
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
@@ -33,8 +33,7 @@ class NewRecipeView(PublishersOnly):
             )
         mechanism = _mechanism(request)
         form_class = recipe_form_class(mechanism)
-        preview, effect = _initial_preview(form_class, {})
-        return _form_page(request, form_class(), preview, effect, None)
+        return _form_page(request, form_class(), _initial_preview(form_class, {}), None)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         return _form_answer(request, recipe_form_class(_mechanism(request))(request.POST), None)
@@ -53,8 +52,7 @@ class DraftEditView(PublishersOnly):
         except FieldError:
             # Drafted with another version. The review says what is wrong with it, and can delete it.
             return redirect("recipe-draft", pk=pk)
-        preview, effect = _initial_preview(form_class, initial)
-        return _form_page(request, form_class(initial=initial), preview, effect, recipe)
+        return _form_page(request, form_class(initial=initial), _initial_preview(form_class, initial), recipe)
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = get_object_or_404(Recipe, pk=pk)
@@ -76,8 +74,27 @@ class PreviewView(PublishersOnly):
             response["HX-Retarget"] = "#preview-problem"
             response["HX-Reswap"] = "innerHTML"
             return response
-        context = {"preview": preview, "effect": _effect(form), "made_at": timezone.now()}
+        mechanism = _presented(form.mechanism)
+        context = {"preview": preview, "mechanism": mechanism, "made_at": timezone.now()}
         return render(request, "recipes/_preview.html", context)
+
+
+class EffectView(PublishersOnly):
+    """What the recipe would do to its population's budget, for HTMX.
+
+    Apart from the preview, which need not wait for it: many recipes take long to compose.
+    """
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = recipe_form_class(_mechanism(request))(request.POST)
+        form.is_valid()
+        effect = None
+        population = form.cleaned_data.get("population")
+        if form.parameters is not None and population is not None:
+            effect = effect_of(form.mechanism(form.parameters), population)
+        return render(request, "recipes/_effect.html", {"effect": effect})
 
 
 class DraftView(PublishersOnly):
@@ -138,18 +155,12 @@ def _presented(mechanism: type[Mechanism[Any]]) -> dict[str, str]:
 
 
 def _form_page(
-    request: HttpRequest,
-    form: RecipeForm,
-    preview: Preview | None,
-    effect: Effect | None,
-    recipe: Recipe | None,
-    status: int = 200,
+    request: HttpRequest, form: RecipeForm, preview: Preview | None, recipe: Recipe | None, status: int = 200
 ) -> HttpResponse:
     context = {
         "form": form,
         "mechanism": _presented(form.mechanism),
         "preview": preview,
-        "effect": effect,
         "problems": form.preview_errors() if form.is_bound else [],
         "made_at": timezone.now(),
         "recipe": recipe,
@@ -160,9 +171,9 @@ def _form_page(
 def _form_answer(request: HttpRequest, form: RecipeForm, recipe: Recipe | None) -> HttpResponse:
     valid = form.is_valid()
     if request.POST.get("action") == "preview":
-        return _form_page(request, form, _preview(form), _effect(form), recipe)
+        return _form_page(request, form, _preview(form), recipe)
     if not valid or form.draft is None:
-        return _form_page(request, form, _preview(form), _effect(form), recipe, status=422)
+        return _form_page(request, form, _preview(form), recipe, status=422)
     try:
         saved = recipe_draft_save(members=form.draft.as_dict(), actor=request.user, recipe=recipe)  # type: ignore[arg-type]  # signed in
     except RecipeStateError as error:
@@ -184,22 +195,11 @@ def _preview(form: RecipeForm) -> Preview | None:
         return None
 
 
-def _effect(form: RecipeForm) -> Effect | None:
-    """What the recipe of a bound form that has been judged would do to its population's budget."""
-    population = form.cleaned_data.get("population")
-    if form.parameters is None or population is None:
-        return None
-    return effect_of(form.mechanism(form.parameters), population)
-
-
-def _initial_preview(
-    form_class: type[RecipeForm], initial: dict[str, Any]
-) -> tuple[Preview | None, Effect | None]:
-    """Preview and effect of what the form shows before anything is entered."""
+def _initial_preview(form_class: type[RecipeForm], initial: dict[str, Any]) -> Preview | None:
+    """The preview of what the form shows before anything is entered."""
     shown = form_class(initial=initial)
     values = {name: initial.get(name, field.initial) for name, field in shown.fields.items()}
-    form = form_class({name: value for name, value in values.items() if value is not None})
-    return _preview(form), _effect(form)
+    return _preview(form_class({name: value for name, value in values.items() if value is not None}))
 
 
 def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status: int = 200) -> HttpResponse:

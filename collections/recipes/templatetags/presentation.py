@@ -14,7 +14,7 @@ register.filter("significant", presentation.significant)
 
 @register.filter
 def epsilon(value: float | None) -> str:
-    """ε to three significant digits; ∞ where none holds; one that could not be computed in time is unknown."""
+    """ε to three significant digits; ∞ where none holds; what was not computed in time is unknown."""
     if value is None:
         return "not computed yet"
     return "∞ (nothing is promised)" if math.isinf(value) else presentation.significant(value, 3)

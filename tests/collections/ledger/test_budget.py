@@ -307,6 +307,29 @@ def test_budget_out_of_the_range_of_recipes_is_refused(epsilon: Any, delta: Any,
 
 
 @pytest.mark.django_db
+def test_recipes_that_fail_with_more_than_the_budgets_delta_are_refused_with_a_delta_that_fits() -> None:
+    # The noise of a mean over few devices: its own δ of 1e-6 twice is more than the budget's.
+    members = {
+        "population": "clinics",
+        "statistic": "mean",
+        "guarantee": "local",
+        "k": 3,
+        "sampling_rate": 0.5,
+        "cohort_size": 100,
+        "delta": 1e-6,
+    }
+    event = events_of(**members)
+    population = budgeted(20.0, delta=1e-6)
+    published_recipe(**members)
+    assert composed_epsilon(event * 2, 1e-6) == float("inf")
+    with pytest.raises(FieldError, match=r"where no ε holds at this δ.*; δ = .* would fit") as refused:
+        published_recipe(**members)
+    delta = refused.value.message.rsplit("δ = ", 1)[1].split(" ")[0]
+    published_recipe(**members | {"delta": float(delta.replace("−", "-"))})
+    assert standing_of(population).overspent is False
+
+
+@pytest.mark.django_db
 def test_more_like_the_last_is_the_largest_number_that_fits() -> None:
     five = composed_epsilon(events_of(**COHORT) * 5, DELTA)
     population = budgeted(five)

@@ -127,6 +127,15 @@ def test_preview_alone_needs_neither_name_nor_question(signed_in: Client) -> Non
     assert "<html" not in page
 
 
+@pytest.mark.parametrize(("epsilon", "said"), [("1", "would take"), ("-3", "Not computed for these values.")])
+def test_effect_on_the_budget_is_told_beside_the_preview(signed_in: Client, epsilon: str, said: str) -> None:
+    url = f"{reverse('recipe-effect')}?statistic=count_nonzero"
+    assert url in signed_in.get(new_url()).content.decode()
+    page = signed_in.post(url, form_data(name="", epsilon=epsilon), HTTP_HX_REQUEST="true").content.decode()
+    assert said in page
+    assert "<html" not in page
+
+
 def test_preview_of_an_invalid_form_leaves_the_figures_and_names_the_field(signed_in: Client) -> None:
     url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
     response = signed_in.post(url, form_data(epsilon="-3"))
@@ -217,7 +226,7 @@ def test_draft_pages_of_a_published_recipe_lead_to_its_public_page(signed_in: Cl
         assert response["Location"] == reverse("recipe", args=[recipe.identifier])
 
 
-PAGES = ["recipe-new", "recipe-preview"]
+PAGES = ["recipe-new", "recipe-preview", "recipe-effect"]
 DRAFT_PAGES = ["recipe-draft", "recipe-draft-edit", "recipe-publish", "recipe-draft-delete"]
 
 
