@@ -51,8 +51,8 @@ def answer(question: object) -> dict[str, Any]:
 
     Returns:
         `epsilon`, or the parameter that was solved for; `delta`; `relation`; `method`; `proved`, whether ε
-        is a bound by proof or belongs to the worst case found numerically; `proved_epsilon`, ε by proof (at the
-        parameter that was solved for), None where none is computed.
+        is a bound by proof or belongs to the worst case found numerically; `proved_epsilon`, ε by proof, at
+        the parameter that was solved for (None where none is computed).
 
     Raises:
         FieldError: names the field and what is allowed. n is limited beyond what events allow where
