@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "django_prometheus",
     "audit",
     "recipes",
+    "planner",
     "reports",
     "aggregation",
     "releases",

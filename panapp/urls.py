@@ -13,6 +13,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("audit.urls")),
     path("", include("recipes.urls")),
+    path("", include("planner.papers_urls")),
     path("", include("releases.urls")),
     path("", include("panapp.operations_urls")),
 ]
