@@ -104,6 +104,8 @@ class Sampled(NestedEvent):
 
 def _unamplified(epsilon: float, weight: float) -> float:
     """Inverse of `amplified_epsilon`, rounded down."""
+    if weight == 1:
+        return epsilon
     if epsilon > 1:
         found = epsilon + math.log1p((weight - 1) * math.exp(-epsilon)) - math.log(weight)
     else:
