@@ -32,6 +32,10 @@ class CountNonzero(Mechanism[Parameters]):
         super().__init__(parameters)
         self._response = RandomizedResponse(parameters.epsilon)
 
+    @property
+    def state_ciphertexts(self) -> int:
+        return 1
+
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         return (public_key.encrypt(0, random_source),)
 

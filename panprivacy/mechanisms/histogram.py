@@ -47,6 +47,10 @@ class Histogram(Mechanism[HistogramParameters]):
         super().__init__(parameters)
         self._response = RandomizedResponse(parameters.epsilon)
 
+    @property
+    def state_ciphertexts(self) -> int:
+        return 2 * (self.parameters.k + 1)
+
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         return self.state_of_count(public_key, 0, 0, random_source)
 

@@ -92,6 +92,11 @@ class Mechanism(ABC, Generic[P]):
                 f"count {count} after step {step} is impossible: 0 ≤ count ≤ step ≤ {self.parameters.steps}"
             )
 
+    @property
+    @abstractmethod
+    def state_ciphertexts(self) -> int:
+        """Number of ciphertexts in the state, at every step the same."""
+
     @abstractmethod
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         """The state before the first step."""

@@ -142,6 +142,10 @@ class Mean(Mechanism[MeanParameters]):
     counts_devices = False
     parameters_class = MeanParameters
 
+    @property
+    def state_ciphertexts(self) -> int:
+        return self.parameters.k
+
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         return self.state_of_count(public_key, 0, 0, random_source)
 
