@@ -27,6 +27,7 @@ the far tail for it.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,10 @@ import numpy as np
 # devices and web servers included, a third of a second.
 import scipy
 from numpy.typing import NDArray
+
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_delta, require_epsilon
+from panprivacy.parameters import described
 
 SMALLEST_EPSILON = 1e-9
 """Below this ε, `smallest_scale` refuses: rounding would dominate the result."""
@@ -43,6 +48,52 @@ _NOTHING = 1e-300  # the smallest δ that is told from 0
 _NEGLIGIBLE = 60.0  # a term below e^-60 of the largest is left out, and bounded
 _WIDE = 2.0  # from this scale on, a sum of N_Z(0, s²) is N_Z(0, n·s²) to within `_merging_error`
 _SMOOTH = 20.0  # from this standard deviation of the sum on, δ decreases in s (see `smallest_scale`)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteGaussianSum(PrivacyEvent):
+    """Σ of n whole numbers, each with its own N_Z(0, scale²), to whoever knows every number but one."""
+
+    kind: ClassVar[str] = "discrete_gaussian_sum"
+
+    n: int = described(
+        label="n",
+        help="Number of devices, the protected one included.",
+        minimum=1,
+        maximum=LARGEST_N,
+    )
+    scale: float = described(
+        label="Scale",
+        help="s of the discrete Gaussian N_Z(0, s²) that each device adds, in units of the value.",
+        minimum=0.05,
+        maximum=1e9,
+    )
+    value_range: int = described(
+        label="Range",
+        help="Difference between the largest and the smallest value a device may send.",
+        minimum=1,
+        maximum=1_000_000,
+    )
+
+    @property
+    def neighbours(self) -> Relation:
+        return Relation.REPLACE
+
+    @property
+    def proved(self) -> bool:
+        return True
+
+    @property
+    def method(self) -> str:
+        return "exact convolution of the noise, by characteristic functions with bounded errors"
+
+    def delta(self, epsilon: float) -> float:
+        require_epsilon(epsilon)
+        return delta_of(self.n, self.scale, self.value_range, float(epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        require_delta(delta)
+        return epsilon_of(self.n, self.scale, self.value_range, float(delta))
 
 
 def variance(scale: float) -> float:

@@ -1,0 +1,150 @@
+"""The sum of n randomized bits, exactly (LPP Theorem 7), with and without sampling."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from panprivacy.accounting import binomial
+from panprivacy.accounting.binomial import Numbers
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.accounting.hockey_stick import binomial_divergence
+from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_epsilon
+from panprivacy.parameters import described
+
+LARGEST_ENUMERATED = 300
+"""Number of devices up to which every assignment of the other bits is computed."""
+
+_OUTSIDE = 1e-40
+_BLOCKS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponseSum(PrivacyEvent):
+    """Σ of n randomized bits, to an observer who knows every bit but one."""
+
+    kind: ClassVar[str] = "randomized_response"
+
+    n: int = described(
+        label="n",
+        help="Number of devices, the protected one included.",
+        minimum=1,
+        maximum=LARGEST_N,
+    )
+    epsilon0: float = described(
+        label="ε₀",
+        help="ε of one device's randomized response.",
+        minimum=1e-6,
+        maximum=50,
+    )
+    sampling_rate: float = described(
+        label="Sampling rate",
+        help="Probability q with which a device takes part; the sum and the number of reports are released.",
+        minimum=1e-6,
+        maximum=1,
+        default=1.0,
+    )
+
+    @property
+    def neighbours(self) -> Relation:
+        return Relation.REPLACE
+
+    @property
+    def proved(self) -> bool:
+        return self.sampling_rate == 1 and self.n <= LARGEST_ENUMERATED
+
+    @property
+    def method(self) -> str:
+        if self.sampling_rate < 1:
+            return (
+                "exact sum over counts and outcomes; unanimous other bits, the worst case found numerically"
+            )
+        if self.proved:
+            return "exact sum over outcomes for every assignment of the other bits"
+        return "exact sum over outcomes; unanimous other bits, the worst case found numerically"
+
+    def delta(self, epsilon: float) -> float:
+        require_epsilon(epsilon)
+        if epsilon >= self.epsilon0:
+            return 0.0
+        if self.sampling_rate < 1:
+            return _sampled(self.n, self.epsilon0, self.sampling_rate, epsilon)
+        if self.n <= LARGEST_ENUMERATED:
+            return _enumerated(self.n, self.epsilon0, epsilon)
+        return _unanimous(self.n, self.epsilon0, epsilon)
+
+
+def flip_probabilities(epsilon0: float) -> tuple[float, float]:
+    """p = 1/(e^ε₀ + 1) and 1 − p."""
+    return 1 / (math.exp(epsilon0) + 1), 1 / (1 + math.exp(-epsilon0))
+
+
+def _weights(p: float, keep: float, epsilon: float) -> tuple[float, float]:
+    """(1 − p) − e^ε·p and e^ε·(1 − p) − p."""
+    return keep - math.exp(epsilon) * p, math.exp(epsilon) * keep - p
+
+
+def _unanimous(n: int, epsilon0: float, epsilon: float) -> float:
+    p, keep = flip_probabilities(epsilon0)
+    excess, deficit = _weights(p, keep, epsilon)
+    zeros = binomial_divergence(n - 1, p, keep, excess, deficit, epsilon)
+    ones = binomial_divergence(n - 1, keep, p, excess, deficit, epsilon)
+    return float(max(zeros, ones))
+
+
+def _enumerated(n: int, epsilon0: float, epsilon: float) -> float:
+    p, keep = flip_probabilities(epsilon0)
+    excess, _ = _weights(p, keep, epsilon)
+    at, tail = _every_assignment(n, epsilon0)
+    found = excess * at - math.expm1(epsilon) * tail
+    return float(min(1.0, max(0.0, found.max() + 1e-12 * at.max() * excess)))
+
+
+@lru_cache(maxsize=8)
+def _every_assignment(n: int, epsilon0: float) -> tuple[Numbers, Numbers]:
+    """Pr[S_m = t − 1] and Pr[S_m ≥ t] for m ones among the others (rows) and t = 1..n (columns)."""
+    p, keep = flip_probabilities(epsilon0)
+    at = np.empty((n, n))
+    for m in range(n):
+        ones = binomial.probability(np.arange(m + 1), m, keep, p)
+        zeros = binomial.probability(np.arange(n - m), n - 1 - m, p, keep)
+        at[m] = np.convolve(ones, zeros)
+    tail = np.zeros((n, n))
+    tail[:, :-1] = np.cumsum(at[:, :0:-1], axis=1)[:, ::-1]
+    return at, tail
+
+
+def _sampled(n: int, epsilon0: float, rate: float, epsilon: float) -> float:
+    p, keep = flip_probabilities(epsilon0)
+    first, last, mass, outside = _counts(n, rate)
+    with_protected = last / n
+    # b = p without the protected bit's influence; a between p and 1 − p in proportion.
+    gap = (keep - p) * with_protected
+    growth = math.expm1(epsilon)
+    # zeros, up: a = p + gap, b = p;  zeros, down (as ones among ones, up): a = 1 − p, b = 1 − p − gap.
+    up = binomial_divergence(first - 1, p, keep, gap - growth * p, gap + growth * keep, epsilon)
+    down = binomial_divergence(
+        first - 1,
+        keep,
+        p,
+        gap * math.exp(epsilon) - growth * keep,
+        gap * math.exp(epsilon) + growth * p,
+        epsilon,
+    )
+    return float(min(1.0, max(float(mass @ up), float(mass @ down)) * (1 + 1e-12) + outside))
+
+
+@lru_cache(maxsize=64)
+def _counts(n: int, rate: float) -> tuple[Numbers, Numbers, Numbers, float]:
+    """Blocks of counts c ≥ 1: first, last, Pr[C in the block]; and the probability outside all blocks."""
+    low, high = binomial.window(n, rate, 1 - rate, _OUTSIDE)
+    low = max(low, 1)
+    counts = np.arange(low, max(high, low) + 1, dtype=float)
+    width = math.ceil(len(counts) / _BLOCKS)
+    starts = np.arange(0, len(counts), width)
+    first = counts[starts]
+    last = np.minimum(first + width - 1, counts[-1])
+    mass = np.add.reduceat(binomial.probability(counts, n, rate, 1 - rate), starts)
+    return first, last, mass, 2 * _OUTSIDE
