@@ -8,7 +8,10 @@ const CONFIG = {
   plotlyServerURL: "",
   modeBarButtonsToRemove: ["sendDataToCloud", "lasso2d", "select2d", "autoScale2d"],
 };
-const ROLES = { "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth" };
+const ROLES = {
+  "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth",
+  "line-1": "--chart-estimate", "line-2": "--chart-truth", "line-3": "--chart-third", "line-4": "--chart-fourth", "current": "--text",
+};
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function coloured(figure) {
@@ -22,7 +25,8 @@ function coloured(figure) {
       ...(trace.marker && { marker: { ...trace.marker, color: own, line: { ...trace.marker.line, color: own } } }),
     };
   });
-  const axis = { gridcolor: colour("--line"), zerolinecolor: colour("--control"), linecolor: colour("--line") };
+  const axisColours = { gridcolor: colour("--line"), zerolinecolor: colour("--control"), linecolor: colour("--line") };
+  const axes = Object.entries(figure.layout).filter(([name]) => /^[xy]axis\d*$/.test(name));
   const layout = {
     ...figure.layout,
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -30,19 +34,31 @@ function coloured(figure) {
     font: { family: style.getPropertyValue("--sans"), size: 14, color: colour("--text") },
     modebar: { color: colour("--muted"), activecolor: colour("--text"), bgcolor: "rgba(0,0,0,0)" },
     hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--control"), font: { color: colour("--text") } },
-    xaxis: { ...figure.layout.xaxis, ...axis },
-    yaxis: { ...figure.layout.yaxis, ...axis },
+    ...Object.fromEntries(axes.map(([name, axis]) => [name, { ...axis, ...axisColours }])),
   };
   return { data, layout };
 }
 
-for (const element of document.querySelectorAll(".chart")) {
-  const figure = JSON.parse(document.getElementById(element.dataset.figure).textContent);
-  const draw = () => {
-    const { data, layout } = coloured(figure);
-    return Plotly.react(element, data, layout, CONFIG);
-  };
-  element.replaceChildren();
-  draw();
-  dark.addEventListener("change", draw);
+const drawn = new Map();
+
+// A chart's figure stands in a script element of its page (data-figure) or, where HTMX brings
+// it along, in the element itself (data-plot).
+function drawAll(root) {
+  for (const element of root.querySelectorAll(".chart")) {
+    const text = element.dataset.plot ?? document.getElementById(element.dataset.figure).textContent;
+    const figure = JSON.parse(text);
+    const draw = () => {
+      const { data, layout } = coloured(figure);
+      return Plotly.react(element, data, layout, CONFIG);
+    };
+    element.replaceChildren();
+    draw();
+    drawn.set(element, draw);
+  }
 }
+
+drawAll(document);
+document.addEventListener("htmx:afterSwap", (event) => drawAll(event.detail.target));
+dark.addEventListener("change", () => {
+  for (const [element, draw] of drawn) element.isConnected ? draw() : drawn.delete(element);
+});

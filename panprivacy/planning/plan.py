@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
+from panprivacy.errors import FieldError
 from panprivacy.planning.curves import (
     AXES,
     ErrorCurve,
@@ -14,7 +15,7 @@ from panprivacy.planning.curves import (
 )
 from panprivacy.planning.expectation import Expectation, expectation_of
 from panprivacy.planning.proposal import Proposal
-from panprivacy.planning.solver import Checkpoint, Solution, solve
+from panprivacy.planning.solver import Checkpoint, Solution, require_unknown, solve
 from panprivacy.planning.targets import Targets
 
 
@@ -30,8 +31,25 @@ class Question:
     unknown: str | None = None
     targets: Targets | None = None
 
+    @classmethod
+    def from_mapping(cls, members: Mapping[str, object]) -> Self:
+        """Read the members of a proposal, and perhaps `unknown` and `targets`.
+
+        Raises:
+            FieldError: names the first field that is unknown, missing or out of range.
+        """
+        rest = dict(members)
+        unknown, targets = rest.pop("unknown", None), rest.pop("targets", None)
+        proposal = Proposal.from_mapping(rest)
+        if (unknown is None) != (targets is None):
+            missing, given = ("unknown", "targets") if unknown is None else ("targets", "unknown")
+            raise FieldError(missing, f"is missing: it belongs to {given}")
+        if unknown is None:
+            return cls(proposal)
+        return cls(proposal, require_unknown(unknown), Targets.from_mapping(targets))
+
     def as_dict(self) -> dict[str, Any]:
-        """Plain values; equal questions give equal ones."""
+        """Plain values, read by `from_mapping`; equal questions give equal ones."""
         targets = None if self.targets is None else self.targets.as_dict()
         return {**self.proposal.as_dict(), "unknown": self.unknown, "targets": targets}
 

@@ -72,8 +72,7 @@ def solve(
     Raises:
         FieldError: an unknown that cannot be solved for.
     """
-    if not isinstance(unknown, str) or unknown not in UNKNOWNS:
-        raise FieldError("unknown", f"must be one of {', '.join(UNKNOWNS)}, not {unknown!r}")
+    require_unknown(unknown)
     requirements = targets.requirements()
     search = _Search(unknown, requirements, checkpoint)
     interval = search.interval(proposal)
@@ -94,6 +93,13 @@ def solve(
         unmet=tuple(requirement.name for requirement in unmet),
         alternatives=tuple(_alternatives(proposal, closest, unmet, search)),
     )
+
+
+def require_unknown(name: object) -> str:
+    """`name` where it can be solved for, else FieldError."""
+    if not isinstance(name, str) or name not in UNKNOWNS:
+        raise FieldError("unknown", f"must be one of {', '.join(UNKNOWNS)}")
+    return name
 
 
 class _Search:
