@@ -46,10 +46,10 @@ def charts_of(mechanism: type[Mechanism[Any]], proposal: Proposal, plan: dict[st
     unit = "percentage points" if mechanism.counts_devices else mechanism.unit
     charts = []
     if by_epsilon is not None:
-        charts.append(_error_by_cohort(unit, proposal, by_epsilon))
+        charts.append(_error_by_cohort(unit, proposal, by_epsilon, plan["expectation"]))
     if "epsilon" in margins and "epsilon" in epsilons:
         charts.append(_epsilon_against_error(unit, proposal, margins["epsilon"], epsilons["epsilon"]))
-    if "cohort_size" in epsilons:
+    if "cohort_size" in epsilons and any(map(any, _privacy_columns(epsilons["cohort_size"]))):
         charts.append(_epsilon_by_cohort(proposal, epsilons["cohort_size"]))
     if "sampling_rate" in margins and "sampling_rate" in epsilons:
         charts.append(_by_sampling_rate(unit, proposal, margins["sampling_rate"], epsilons["sampling_rate"]))
@@ -63,19 +63,26 @@ def certainty(epsilon: float | None) -> float | None:
     return 100 / (1 + math.exp(-epsilon))
 
 
-def _error_by_cohort(unit: str, proposal: Proposal, curves: list[dict[str, Any]]) -> Chart:
+def _error_by_cohort(
+    unit: str, proposal: Proposal, curves: list[dict[str, Any]], expectation: dict[str, Any]
+) -> Chart:
     own = proposal.parameters.cohort_size
     traces = [
         _line(f"ε = {number(curve['epsilon'])}", position, curve["values"], curve["margins"])
         for position, curve in enumerate(curves)
     ]
     (current,) = (curve for curve in curves if curve["epsilon"] == proposal.parameters.epsilon)
-    traces.append(_mark("this plan", current["values"], current["margins"], own))
+    traces.append(_mark("just the cohort", current["values"], current["margins"], own))
+    points = expectation["margin_points"]
+    expected = expectation["margin"] if points is None else points
+    reports = expectation["reports"]["mean"]
+    traces.append(_mark("as expected", [reports], [expected], reports, symbol="circle-open"))
     return Chart(
         key="error-by-cohort",
         title="Error against cohort size",
-        caption=f"95 % margin in {unit} if just so many devices report, for several ε; the mark is a result "
-        f"from the cohort size of {number(own)}, the least precise that would be released.",
+        caption=f"95 % margin in {unit} if just so many devices report, for several ε. The diamond is "
+        f"a result from just the cohort size of {number(own)}, the least precise that would be released; the "
+        f"circle one from the {number(round(reports))} reports to expect, ± {significant(expected)}.",
         figure=_figure(traces, _log("Reports in the result (cohort size)"), _log(f"± {unit}")),
         columns=("Cohort size", *(f"± {unit}, ε = {number(curve['epsilon'])}" for curve in curves)),
         rows=_rows(curves[0]["values"], *(curve["margins"] for curve in curves)),
@@ -129,30 +136,32 @@ def _by_sampling_rate(
 ) -> Chart:
     own = proposal.parameters.sampling_rate
     values = errors["values"]
-    traces = [
+    margins = [
         _line("95 % margin", 0, values, errors["margins"]),
         _mark("this plan", values, errors["margins"], own),
-        *(
-            {**trace, "yaxis": "y2", "showlegend": trace["name"] != "this plan"}
-            for trace in _privacy_lines(epsilons, own, first=1)
-        ),
     ]
+    lines = _privacy_lines(epsilons, own, first=1)
+    x, y = _log("Sampling rate"), _log(f"± {unit}")
+    caption = f"95 % margin in {unit} against the share of devices that take part."
+    if lines:
+        caption = (
+            f"Above: {caption} Below: ε against whoever sees only the combined result, under replacement; "
+            "sampled holds where nobody knows who took part."
+        )
+        # The mark is in the legend once.
+        below = [{**line, "yaxis": "y2", "showlegend": line["meta"] != "current"} for line in lines]
+        figure = _dump([*margins, *below], _stacked(x, y, _log("ε")))
+    else:
+        figure = _figure(margins, x, y)
+    of_error = _rows(values, errors["margins"])
+    of_privacy = _rows(values, *_privacy_columns(epsilons), epsilons=True)
     return Chart(
         key="by-sampling-rate",
         title="Sampling rate",
-        caption=f"Above: the 95 % margin in {unit} against the share of devices that take part. Below: "
-        "ε against whoever sees only the combined result, under replacement; sampled holds "
-        "where nobody knows who took part.",
-        figure=_dump(traces, _stacked(_log("Sampling rate"), _log(f"± {unit}"), _log("ε"))),
+        caption=caption,
+        figure=figure,
         columns=("Sampling rate", f"± {unit}", "ε proved", "ε found", "ε sampled"),
-        rows=tuple(
-            (*first, *second[1:])
-            for first, second in zip(
-                _rows(values, errors["margins"]),
-                _rows(values, *_privacy_columns(epsilons), epsilons=True),
-                strict=True,
-            )
-        ),
+        rows=tuple((*first, *second[1:]) for first, second in zip(of_error, of_privacy, strict=True)),
     )
 
 
@@ -190,14 +199,14 @@ def _line(name: str, position: int, x: Values, y: Values, axis: str = "y") -> di
     }
 
 
-def _mark(name: str, x: Values, y: Values, own: float) -> dict[str, Any]:
+def _mark(name: str, x: Values, y: Values, own: float, symbol: str = "diamond-open") -> dict[str, Any]:
     place = list(x).index(own)
     return {
         "type": "scatter",
         "mode": "markers",
         "name": name,
         "meta": "current",
-        "marker": {"symbol": "diamond-open", "size": 13, "line": {"width": 2.5}},
+        "marker": {"symbol": symbol, "size": 13, "line": {"width": 2.5}},
         "x": [x[place]],
         "y": [y[place]],
     }
@@ -210,7 +219,7 @@ def _log(title: str) -> dict[str, Any]:
         "automargin": True,
         "dtick": 1,
         "exponentformat": "none",
-        "tickformat": "~r",
+        "tickformat": ",~r",
     }
 
 

@@ -33,9 +33,6 @@ class PlanForm(forms.Form):
 
     mechanism: ClassVar[type[Mechanism[Any]]]
 
-    # Without a prefix of its own, an identifier would be that of a figure.
-    auto_id = "plan_%s"
-
     GROUPS: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ("Wanted", ("margin", "aggregator_epsilon", "unknown")),
         ("Privacy", ("epsilon", "delta", "guarantee")),

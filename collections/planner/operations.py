@@ -148,6 +148,11 @@ def _send(question: Question, slot: int) -> None:
         connect_timeout=BROKER_SECONDS,
         transport_options={**current_app.conf.broker_transport_options, **options},
     ) as connection:
-        current_app.tasks[TASK].apply_async(
-            (question.as_dict(), slot), connection=connection, retry=False, expires=store.PENDING_SECONDS
+        # By name: tasks.py imports this module.
+        current_app.send_task(
+            TASK,
+            (question.as_dict(), slot),
+            connection=connection,
+            retry=False,
+            expires=store.PENDING_SECONDS,
         )

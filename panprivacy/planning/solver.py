@@ -161,8 +161,10 @@ class _Search:
         for requirement in self.requirements:
             bound = self.bound(proposal, requirement)
             if bound is None:
-                # No value helps. As much of it as there can be, if nothing that was met before forbids it.
-                bound = (0, 0) if self.unknown in requirement.falls_with else (ladder.length - 1,) * 2
+                if self.unknown in requirement.falls_with:
+                    continue  # not even nothing at all of it is little enough
+                # Not even the most is enough: that, unless what was met before forbids it.
+                bound = (ladder.length - 1, ladder.length - 1)
             low, high = bound
             if low > last:  # the requirements before forbid it: as close as they allow
                 first = last
@@ -171,7 +173,12 @@ class _Search:
             else:
                 first, last = max(first, low), min(last, high)
             precise = precise or isinstance(requirement, PrecisionRequirement)
-        return self.chosen(proposal, (first, last))
+        closest = self.chosen(proposal, (first, last))
+        try:
+            closest.mechanism()
+        except FieldError:
+            return proposal
+        return closest
 
 
 def _alternatives(
