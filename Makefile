@@ -54,6 +54,7 @@ openapi: setup ## Write docs/openapi.yaml anew
 bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/encryption.py
 	$(RUN) benchmarks/end_to_end.py --million
+	$(RUN) -m benchmarks.planner
 
 clean: ## Remove .venv and caches; var/ (your data) stays
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

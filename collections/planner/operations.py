@@ -82,7 +82,7 @@ def plan_answer(*, question: Question) -> Answer:
     if not _turns.acquire(timeout=WAIT_SECONDS):
         raise BusyError
     try:
-        plan = _computed(question, QUICK_SECONDS)
+        plan = plan_quick(question)
     finally:
         _turns.release()
     return Answer(plan.as_dict(), State.COMPLETE if plan.complete else _task_request(question, key))
@@ -109,6 +109,11 @@ def plan_compute(*, question: Question, slot: int) -> None:
 
 def _state_of(plan: dict[str, Any]) -> State:
     return State.COMPLETE if plan["complete"] else State.TOO_LONG
+
+
+def plan_quick(question: Question) -> Plan:
+    """As much of a plan as a request may take time for."""
+    return _computed(question, QUICK_SECONDS)
 
 
 def _computed(question: Question, seconds: float) -> Plan:
