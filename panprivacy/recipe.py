@@ -23,6 +23,7 @@ from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.remedies import remedies
 from panprivacy.parameters import Description, K, Parameters
 
 FORMAT = "panapp-recipe-1"
@@ -117,10 +118,18 @@ class RecipeDraft:
         return opens_at, closes_at
 
     def mechanism(self) -> Mechanism[Any]:
-        """The statistic with its derived parameters computed; FieldError where they cannot be met."""
+        """The statistic with its derived parameters computed.
+
+        Raises:
+            FieldError: they cannot be met; or the stated aggregator target is not, and what would meet it.
+        """
         mechanism = mechanism_class(self.statistic)(self.parameters.calibrated())
         # Found only now: a range of values too wide to be decrypted.
         _ = mechanism.allowed_values
+        try:
+            mechanism.require_promise()
+        except FieldError as refusal:
+            raise FieldError(refusal.field, f"{refusal.message}; {remedies(mechanism)}") from None
         return mechanism
 
     def publish(self, public_key: PublicKey, now: datetime, *, simulation: bool = False) -> "Recipe":
@@ -207,7 +216,7 @@ class Recipe:
             raise FieldError("encryption", "must be the scheme of public_key")
         statistic = mechanism_class(members["statistic"])
         parameter_members = {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
-        for name in statistic.parameters_class.names():
+        for name in statistic.parameters_class.required_names():
             # Defaults and derivations are a draft's; here they would change what was signed.
             if parameter_members.get(name) is None:
                 raise FieldError(name, "is missing")

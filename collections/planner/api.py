@@ -15,6 +15,7 @@ from panprivacy.mechanisms import MECHANISMS
 from panprivacy.planning.plan import Question
 from panprivacy.planning.solver import UNKNOWNS
 from planner.operations import BusyError, State, plan_answer
+from recipes.api import GuaranteeSerializer
 from recipes.problems import Problem, invalid_parameter, malformed_body
 
 BODY_BYTES = 8 * 1024
@@ -87,9 +88,7 @@ class ExpectationSerializer(serializers.Serializer[dict[str, Any]]):
     margin_points = serializers.FloatField(
         allow_null=True, help_text="The same in percentage points of the population; null for a mean."
     )
-    guarantees = serializers.ListField(
-        child=serializers.DictField(), help_text="Each with model, relation, ε, δ, source and assumption."
-    )
+    guarantees = GuaranteeSerializer(many=True)
     epsilons = EpsilonsSerializer(help_text="Their numbers under replacement, nobody colluding.")
     reports = ReportsSerializer()
     bytes = BytesSerializer()

@@ -57,7 +57,10 @@ class PlanForm(forms.Form):
         names = self.mechanism.parameters_class.names()
         members = {
             "statistic": self.mechanism.statistic,
-            "parameters": {name: given[name] for name in names if name in given},
+            # The recipe's own target is this plan's.
+            "parameters": {
+                name: given[name] for name in names if name in given and name != "aggregator_epsilon"
+            },
             "population_size": given["population_size"],
             "encryption": given["encryption"],
         }

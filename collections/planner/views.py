@@ -121,8 +121,10 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
         "asked": question.unknown is not None,
         "solution": None if solution is None else solution_sentence(mechanism, question, solution),
         "solution_found": solution is not None and solution["found"],
-        "recipe_query": None if solution is None else _recipe_query(form, solution["closest"]),
-        "own_query": _recipe_query(form, question.proposal.as_dict()),
+        "recipe_query": None
+        if solution is None
+        else _recipe_query(form, solution["closest"], stating_target=solution["found"]),
+        "own_query": _recipe_query(form, question.proposal.as_dict(), stating_target=False),
         "plan_query": None if solution is None else _plan_query(form, solution["closest"]),
         "charts": charts_of(mechanism, question.proposal, plan),
         "computing": answer.state == State.COMPUTING,
@@ -136,9 +138,11 @@ def _given(form: PlanForm) -> dict[str, Any]:
     return {"statistic": form.mechanism.statistic, **dict(form.data.items())}
 
 
-def _recipe_query(form: PlanForm, proposal: dict[str, Any]) -> str:
+def _recipe_query(form: PlanForm, proposal: dict[str, Any], *, stating_target: bool) -> str:
     """For the address of the form of a new recipe that begins with these numbers."""
     members = {name: value for name, value in proposal.items() if name != "parameters"}
+    if stating_target and form.cleaned_data.get("aggregator_epsilon") is not None:
+        members["aggregator_epsilon"] = form.cleaned_data["aggregator_epsilon"]
     derived = form.mechanism.parameters_class.derived_names()
     parameters = {name: value for name, value in proposal["parameters"].items() if name not in derived}
     return urlencode({**members, **parameters})

@@ -69,7 +69,7 @@ class RecipeForm(forms.Form):
     GROUPS: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ("The question", ("name", "question")),
         ("What a device counts", ("steps", "step_seconds", "*")),
-        ("Privacy", ("epsilon", "delta")),
+        ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
         ("Who takes part", ("population", "sampling_rate", "cohort_size")),
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     )
@@ -197,8 +197,9 @@ def _field_of(field: "dataclasses.Field[Any]") -> forms.Field:
     kind = kind_of(field)
     box = number_field(description, kind, required=required)
     if has_default:
-        # 1.0 is shown as 1.
-        box.initial = int(field.default) if field.default == int(field.default) else field.default
+        if field.default is not None:
+            # 1.0 is shown as 1.
+            box.initial = int(field.default) if field.default == int(field.default) else field.default
     elif kind is int:
         box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
     return box

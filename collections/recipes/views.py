@@ -189,8 +189,8 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
     try:
         # Another version may have accepted what this one does not.
         context["draft"] = draft = RecipeDraft.from_mapping(recipe.draft)
-        parameters = draft.parameters.calibrated()
-        mechanism = mechanism_class(draft.statistic)(parameters)
+        mechanism = draft.mechanism()
+        parameters = mechanism.parameters
         opens_at, closes_at = draft.window(timezone.now())
         context |= {
             "mechanism": mechanism,

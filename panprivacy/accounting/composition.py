@@ -127,6 +127,9 @@ class Repeated(NestedEvent, Decomposable):
     def method(self) -> str:
         return f"{self.times} times ({self.event.method}), composed by privacy loss distributions, from above"
 
+    def over(self, n: int) -> "Repeated":
+        return Repeated(event=self.event.over(n), times=self.times)
+
     def delta(self, epsilon: float) -> float:
         return delta_of([self.event], epsilon) if self.times == 1 else self._delta(epsilon)
 

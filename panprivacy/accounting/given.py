@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
@@ -51,6 +51,10 @@ class GivenGuarantee(PrivacyEvent):
         # The part that randomized response adds, (e^ε₀ − e^ε)/(e^ε₀ + 1), written without overflow.
         beyond = -math.expm1(epsilon - self.epsilon_given) / (1 + math.exp(-self.epsilon_given))
         return min(1.0, (self.delta_given + (1 - self.delta_given) * beyond) * (1 + 1e-15))
+
+    def over(self, n: int) -> Self:  # noqa: ARG002  # holds for every n
+        """Itself: what holds for a release whatever the number of devices."""
+        return self
 
     def epsilon(self, delta: float) -> float:
         """As of every event; FieldError where δ is below the one given."""

@@ -8,9 +8,12 @@ classes stand behind mechanisms, the ledger, the planner and `manage.py account`
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+
+# Its parts are loaded when they are first used (see discrete_gaussian_sum.py).
+import scipy
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.errors import FieldError
@@ -19,7 +22,7 @@ from panprivacy.parameters import description_of, kind_of
 LARGEST_N = 10**12
 """Number of devices up to which floating point tells one device from none."""
 
-SMALLEST_DELTA = 1e-30
+SMALLEST_DELTA = 1e-32
 """δ below which rounding errors would have to be known better than they are."""
 
 RELATIVE_TOLERANCE = 1e-9
@@ -76,22 +79,13 @@ class PrivacyEvent(ABC):
             FieldError: δ is outside its range.
         """
         require_delta(delta)
-        if self.delta(0.0) <= delta:
-            return 0.0
-        high = 1.0
-        while self.delta(high) > delta:
-            high *= 2
-        low = 0.0 if high == 1.0 else high / 2
-        while high - low > RELATIVE_TOLERANCE * high:
-            # Geometric once a decade is known, so that small ε are found as exactly as large ones.
-            middle = math.sqrt(low * high) if low > 0 else high / 16
-            if low > 0.5 * high:
-                middle = (low + high) / 2
-            if self.delta(middle) <= delta:
-                high = middle
-            else:
-                low = middle
-        return high
+        return smallest_epsilon(self.delta, delta)
+
+    def over(self, n: int) -> "PrivacyEvent":
+        """The same release over n devices (≥ 1); FieldError for an event that is not one over devices."""
+        if "n" not in {field.name for field in dataclasses.fields(self)}:
+            raise FieldError("event", "must be one over n devices")
+        return dataclasses.replace(self, n=n)  # type: ignore[call-arg]  # just checked
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, read again by `event_from_mapping`."""
@@ -109,6 +103,37 @@ class PrivacyEvent(ABC):
                 allowed = description_of(field).allowed(kind_of(field))
                 raise FieldError(name, f"is missing; it must be {allowed}")
         return cls(**members)
+
+
+def smallest_epsilon(curve: Callable[[float], float], delta: float) -> float:
+    """The smallest ε ≥ 0 with curve(ε) ≤ δ, from above: the curve at the result is at most δ.
+
+    Args:
+        curve: δ as a function of ε ≥ 0; does not increase, and falls to `delta` somewhere.
+        delta: δ above 0.
+
+    Returns:
+        ε, at most a relative `RELATIVE_TOLERANCE` above the smallest.
+    """
+
+    def excess(epsilon: float) -> float:
+        return math.log(max(curve(epsilon), 1e-320)) - math.log(delta)
+
+    if excess(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while excess(high) > 0:
+        low, high = high, 4 * high
+    while low == 0.0:  # until ε is known to a factor of 16, so that small ones are found as exactly as large
+        if excess(high / 16) > 0:
+            low = high / 16
+        else:
+            high /= 16
+    # log δ is nearly a parabola in ε: ten evaluations do what halving does in thirty.
+    root = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=RELATIVE_TOLERANCE / 4)
+    while excess(root) > 0:
+        root *= 1 + RELATIVE_TOLERANCE / 4
+    return float(root)
 
 
 def require_delta(delta: float) -> None:

@@ -43,6 +43,7 @@ LARGEST_LOSS = 600.0
 
 _UNIT = 2.0**-53
 _STEP = 0.0125  # of the grid on which a curve is evaluated, as a part of four spreads
+_OUTSIDE = 1e-16  # probability on either side of the lattice
 _FINE = 100  # lattice points per spread of one part
 _LARGEST_TRANSFORM = 2**18
 
@@ -72,6 +73,14 @@ class PrivacyLoss:
         total = float(self.masses.sum())
         mean = float((self.masses * self.losses).sum()) / total
         return float((self.masses * (self.losses - mean) ** 2).sum()) / total
+
+    def truncated(self, mass: float) -> "PrivacyLoss":
+        """The same with the largest losses, of probability at most `mass` together, taken as infinite."""
+        kept = self.masses.size - int(np.searchsorted(np.cumsum(self.masses[::-1]), mass, side="right"))
+        kept = max(kept, 1)
+        return PrivacyLoss(
+            self.losses[:kept], self.masses[:kept], self.infinite + float(self.masses[kept:].sum())
+        )
 
     def on_lattice(self, spacing: float) -> tuple[NDArray[np.int64], Array]:
         """Indices and masses of a loss on multiples of `spacing` whose curve lies above this one.
@@ -194,6 +203,35 @@ class ComposedLoss:
 
     def __init__(self, parts: Sequence[tuple[PrivacyLoss, int]]) -> None:
         self._parts = parts
+        self._count = sum(times for _, times in parts)
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on δ(ε), ε ≥ 0, in [0, 1]."""
+        whole = _Sum(self._parts)
+        found = whole.delta(epsilon)
+        if whole.is_coarse and found > 0:
+            return min(found, self._without_far_tails(found).delta(epsilon))
+        return found
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity where there is none."""
+        found = self._without_far_tails(delta).epsilon(delta)
+        return found if found < math.inf else _Sum(self._parts).epsilon(delta)
+
+    def _without_far_tails(self, delta: float) -> "_Sum":
+        """The sum without losses that change a δ of this size by at most 1e-7 of it.
+
+        Where a rare loss is far larger than the others, tilting would blow it up, and the lattice, which
+        has to reach it, would become coarse.
+        """
+        far = 1e-7 * delta / self._count
+        return _Sum([(loss.truncated(far), times) for loss, times in self._parts])
+
+
+class _Sum:
+    def __init__(self, parts: Sequence[tuple[PrivacyLoss, int]]) -> None:
+        self._parts = parts
+        self.is_coarse = False
         count = sum(times for _, times in parts)
         self._variance = sum(times * loss.variance for loss, times in parts)
         self._largest = sum(times * loss.largest for loss, times in parts)
@@ -258,7 +296,7 @@ class ComposedLoss:
     @cached_property
     def _steepest(self) -> float:
         """A tilt at which only the largest losses are left, or beyond every δ in question."""
-        return 60.0 / max(math.sqrt(self._variance), 1e-3 * self._largest)
+        return 60.0 / max(math.sqrt(self._variance), 1e-3 * max(loss.largest for loss, _ in self._parts))
 
     def _log_moment(self, theta: float) -> tuple[float, float]:
         """ln E e^{θL} of the finite part, and its derivative: the mean of the tilted sum."""
@@ -275,33 +313,32 @@ class ComposedLoss:
                 moment += times * math.log(float(loss.masses.sum()))
         return moment, mean
 
-    def _outside(self, tilt: float, low: float, high: float) -> float:
-        """A bound on the tilted sum's probability outside low..high (Chernoff)."""
+    def _end(self, tilt: float, sign: int) -> float:
+        """Where the tilted sum's probability of lying further out is at most `_OUTSIDE`."""
         moment, _ = self._log_moment(tilt)
-        bounds = []
-        for sign, end in ((1, high), (-1, low)):
-            exponents = []
-            for part in (0.5, 1.0, 2.0, 4.0):
-                turn = sign * part * 9.0 / (high - low) * 2
-                exponents.append(self._log_moment(tilt + turn)[0] - moment - turn * end)
-            bounds.append(math.exp(min(0.0, *exponents)))
-        return sum(bounds)
+
+        def is_beyond(turn: float) -> bool:
+            there, mean = self._log_moment(tilt + sign * turn)
+            return there - moment - sign * turn * mean <= math.log(_OUTSIDE)  # Chernoff
+
+        furthest = 2 * self._steepest
+        if is_beyond(furthest):
+            return self._log_moment(tilt + sign * _smallest(is_beyond, furthest, 0.02))[1]
+        return sum(
+            times * self._spacing * float(index.max() if sign > 0 else index.min())
+            for index, _, times in self._lattice
+        )
 
     def _tilted(self, tilt: float) -> "_Tilted":
         while True:
-            moment, mean = self._log_moment(tilt)
-            step = 1e-3 * max(tilt, self._steepest * 1e-2)
-            variance = max(0.0, (self._log_moment(tilt + step)[1] - mean) / step)
-            half = 9 * math.sqrt(variance) + 8 * self._spacing
-            while (outside := self._outside(tilt, mean - half, mean + half)) > 1e-15:
-                half *= 1.25
-                if half > 2 * self._largest + 8 * self._spacing:
-                    break
-            size = scipy.fft.next_fast_len(2 * math.ceil(half / self._spacing) + 1, real=True)
+            low, high = self._end(tilt, -1), self._end(tilt, 1)
+            size = scipy.fft.next_fast_len(math.ceil((high - low) / self._spacing) + 4, real=True)
             if size <= 2 * _LARGEST_TRANSFORM:
                 break
-            self._spacing *= 2
+            self.is_coarse = True
+            self._spacing *= (high - low) / self._spacing / _LARGEST_TRANSFORM
             self._put_on_lattice()
+        moment, _ = self._log_moment(tilt)
         # Rounding errors of one transform, of the weights and of the masses, relative to 1.
         largest = max(float(np.abs(index).max()) for index, _, _ in self._lattice) * self._spacing
         unit = _UNIT * (2048 + 8 * math.log2(size) + 4 * tilt * largest)
@@ -326,13 +363,13 @@ class ComposedLoss:
         error = -np.expm1(-log_error) * np.exp(log_size + log_error) + unit * product
         rounding = math.sqrt(float((count * error**2).sum()))
         masses = scipy.fft.irfft(product * np.exp(1j * phase), size)
-        first = math.ceil((mean - half) / self._spacing)
+        first = math.floor(low / self._spacing) - 1
         return _Tilted(
             tilt,
             moment,
             (first + np.arange(size)) * self._spacing,
             np.maximum(0.0, np.roll(masses, -(first % size))),
-            rounding + outside,
+            rounding + 2 * _OUTSIDE,
             self._infinite * (1 + 1e-12),
         )
 
@@ -366,12 +403,12 @@ def _log_rest(probability: float) -> float:
     return math.log1p(-probability) if probability < 1 else -math.inf
 
 
-def _smallest(is_beyond: Callable[[float], bool], high: float) -> float:
-    """The smallest θ in 0..high at which a condition that holds from some θ on holds, roughly."""
+def _smallest(is_beyond: Callable[[float], bool], high: float, tolerance: float = 1e-4) -> float:
+    """About the smallest θ in 0..high at which a condition holds that holds from some θ on."""
     low = 0.0
     if is_beyond(0.0):
         return 0.0
-    while high - low > 1e-4 * high:
+    while high - low > tolerance * high:
         middle = (low + high) / 2
         if is_beyond(middle):
             high = middle

@@ -99,12 +99,15 @@ def _enumerated(n: int, epsilon0: float, epsilon: float) -> float:
     excess, _ = _weights(p, keep, epsilon)
     at, tail = _every_assignment(n, epsilon0)
     found = excess * at - math.expm1(epsilon) * tail
-    return float(min(1.0, max(0.0, found.max() + 1e-12 * at.max() * excess)))
+    return float(min(1.0, max(0.0, found.max()) + 1e-300))
 
 
 @lru_cache(maxsize=8)
 def _every_assignment(n: int, epsilon0: float) -> tuple[Numbers, Numbers]:
-    """Pr[S_m = t − 1] and Pr[S_m ≥ t] for m ones among the others (rows) and t = 1..n (columns)."""
+    """Pr[S_m = t − 1] from above and Pr[S_m ≥ t] from below, for m ones among the others (rows), t = 1..n.
+
+    All terms are positive: adding up 300 of them errs by less than a relative 1e-13, `probability` by 1e-12.
+    """
     p, keep = flip_probabilities(epsilon0)
     at = np.empty((n, n))
     for m in range(n):

@@ -1,6 +1,5 @@
 """What not knowing who took part adds: amplification by Poisson sampling."""
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,7 +7,7 @@ from typing import ClassVar
 
 from panprivacy.accounting import binomial
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_epsilon
+from panprivacy.accounting.interface import LARGEST_N, require_epsilon
 from panprivacy.accounting.nested import NestedEvent
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described
@@ -57,7 +56,7 @@ class Sampled(NestedEvent):
         δ'(ε') ≤ Σ Pr[c_lo ≤ c ≤ c_hi]·w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)).
 
     Attributes:
-        event: one of n reports under replacement; its own n plays no role.
+        event: one over devices under replacement; its own number of them plays no role.
         n: devices, the one protected included, that may take part.
         sampling_rate: q.
     """
@@ -71,8 +70,7 @@ class Sampled(NestedEvent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if "n" not in {field.name for field in dataclasses.fields(self.event)}:
-            raise FieldError("event", "must be one over n reports")
+        self.event.over(1)
         if self.event.neighbours is not Relation.REPLACE:
             raise FieldError("event", "must be one under replacement")
         if getattr(self.event, "sampling_rate", 1.0) != 1.0:
@@ -96,15 +94,12 @@ class Sampled(NestedEvent):
     def delta(self, epsilon: float) -> float:
         require_epsilon(epsilon)
         if self.sampling_rate == 1:
-            return self._over(self.n).delta(epsilon)
+            return self.event.over(self.n).delta(epsilon)
         found = 0.0
         for probability, low, high in _ranges(self.n, self.sampling_rate):
             weight = high / self.n
-            found += probability * weight * self._over(low).delta(_unamplified(epsilon, weight))
+            found += probability * weight * self.event.over(low).delta(_unamplified(epsilon, weight))
         return min(1.0, found * (1 + 1e-14))
-
-    def _over(self, count: int) -> PrivacyEvent:
-        return dataclasses.replace(self.event, n=count)  # type: ignore[call-arg]  # has an n: see __post_init__
 
 
 def _unamplified(epsilon: float, weight: float) -> float:

@@ -1,14 +1,20 @@
 """Amplification by shuffling: n reports of ε₀-private randomizers, seen in random order.
 
-Feldman, McMillan & Talwar reduce the shuffled reports of any two neighbouring data sets to one pair of
-distributions, which is hidden by the other devices' *clones* of either report:
+Feldman, McMillan & Talwar reduce the shuffled reports of two neighbouring data sets to one pair of
+distributions, in which the other devices hide the protected one as *clones* of either report:
 
     C ~ Bin(n − 1, r),  S ~ Bin(C, 1/2),  (C, S + Ber(w)) against (C, S + Ber(1 − w)),  w = e^ε₀/(e^ε₀ + 1).
 
-- FMT 2021 ("Hiding among the clones", FOCS 2021): r = e^−ε₀, for any ε₀-private randomizers, even adaptive.
-- FMT 2022 ("Stronger privacy amplification by shuffling", SODA 2023): r = 2/(e^ε₀ + 1), at first claimed for
-  all of them. The authors' erratum restricts it to randomizers with a certain decomposition, among them
-  randomized response on bits and on k values.
+- FMT 2021 ("Hiding among the clones", FOCS 2021): r = e^−ε₀, for any ε₀-private randomizers.
+- FMT 2022 ("Stronger privacy amplification by shuffling", SODA 2023): r = 2/(e^ε₀ + 1). The authors'
+  erratum takes back that it holds for all of them (Lemma 3.5). It holds where another device's report R(x) is, with
+  probability r, a fair choice between R(x₀) and R(x₁), the reports of the protected device's two inputs:
+
+      R(x)(y) ≥ (R(x₀)(y) + R(x₁)(y))/(e^ε₀ + 1)  for all x₀, x₁, x and outputs y,
+
+  which fails if an output is e^ε₀ times likelier than its least for two inputs at once. It is so for
+  randomized response on bits and on k values. It is *not* so for one-hot vectors whose bits are randomized (RAPPOR under
+  replacement, ε₀ = 2ε of a bit): with ones at x₀ and x₁ and a zero at x, y is e^ε₀ times likelier for both.
 """
 
 import math

@@ -56,6 +56,9 @@ class Proposal:
         for name in statistic.parameters_class.derived_names():
             if name in given:
                 raise FieldError(name, "is computed; leave it out")
+        if given.get("aggregator_epsilon") is not None:
+            # As a parameter it would refuse what does not meet it, instead of telling what would.
+            raise FieldError("aggregator_epsilon", "belongs to the targets of a plan, not to its parameters")
         return cls(
             statistic=statistic.statistic,
             parameters=statistic.parameters_class.from_mapping(given),

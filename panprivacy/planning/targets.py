@@ -1,6 +1,5 @@
 """What a result should be like, and whether a proposal makes it so."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,7 +78,10 @@ class AggregatorRequirement(Requirement):
     delta: float
 
     def met(self, proposal: Proposal) -> bool:
-        return _aggregator_delta(proposal, self.epsilon) <= self.delta
+        mechanism = proposal.mechanism()
+        # A mechanism may keep a part of its δ for other failures: as much of this one.
+        usable = self.delta * (mechanism.event_delta / proposal.parameters.delta)
+        return _delta(mechanism.aggregator_event(), self.epsilon) <= usable
 
 
 @dataclass(frozen=True)
@@ -155,17 +157,6 @@ class Targets:
         if self.margin is not None:
             wanted.append(PrecisionRequirement(self.margin))
         return tuple(wanted)
-
-
-def aggregator_event(proposal: Proposal) -> PrivacyEvent | None:
-    """The event of a release of one cohort under replacement; None where no number is known."""
-    event: PrivacyEvent | None = getattr(proposal.mechanism(), "aggregator_event", lambda: None)()
-    return event
-
-
-def _aggregator_delta(proposal: Proposal, epsilon: float) -> float:
-    event = aggregator_event(proposal)
-    return math.inf if event is None else _delta(event, epsilon)
 
 
 @lru_cache(maxsize=4096)  # searches over other parameters ask for the same again

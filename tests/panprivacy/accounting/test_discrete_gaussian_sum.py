@@ -10,12 +10,14 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from panprivacy.accounting.discrete_gaussian_sum import (
+    DiscreteGaussianSum,
     _Narrow,
     delta_of,
     epsilon_of,
     smallest_scale,
     variance,
 )
+from tests.panprivacy.accounting.contract import CohortContract
 
 
 @cache
@@ -254,3 +256,16 @@ def test_variance_is_that_of_the_probabilities(scale):
 def test_arguments_out_of_range_are_refused(call):
     with pytest.raises(ValueError, match="must"):
         call()
+
+
+class TestContract(CohortContract):
+    @pytest.fixture
+    def event(self):
+        return DiscreteGaussianSum(n=1_000, scale=1.0, value_range=3)
+
+
+def test_event_has_the_numbers_of_its_functions():
+    event = DiscreteGaussianSum(n=10_000, scale=0.47383, value_range=10)
+    assert event.epsilon(1e-6) == epsilon_of(10_000, 0.47383, 10, 1e-6) == pytest.approx(1.0, rel=1e-4)
+    assert event.delta(1.0) == delta_of(10_000, 0.47383, 10, 1.0)
+    assert event.proved

@@ -1,0 +1,111 @@
+"""What every event does, whatever was released.
+
+A test module inherits `EventContract` and provides the fixture `event`; for an event over a cohort of
+n devices it inherits `CohortContract`, where `event` has n from 100 to 10,000, and ε > 0 at δ = 1e-6.
+"""
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.accounting.interface import RELATIVE_TOLERANCE, SMALLEST_DELTA
+from panprivacy.errors import FieldError
+
+DELTAS = [1e-2, 1e-6, 1e-12, SMALLEST_DELTA]
+
+
+class EventContract:
+    def test_event_sent_as_json_comes_back_equal(self, event):
+        members = json.loads(json.dumps(event.as_dict()))
+        assert members.pop("kind") == type(event).kind
+        assert type(event).from_members(members) == event
+        assert hash(type(event).from_members(members)) == hash(event)
+
+    def test_event_says_what_it_is(self, event):
+        assert isinstance(event.neighbours, Relation)
+        assert isinstance(event.proved, bool)
+        assert event.method
+        assert "\n" not in event.method
+
+    def test_from_members_unknown_is_refused_by_name(self, event):
+        members = dataclasses.asdict(event)
+        with pytest.raises(FieldError) as refused:
+            type(event).from_members({**members, "nobody": 1})
+        assert refused.value.field == "nobody"
+
+    def test_from_members_missing_is_refused_by_name(self, event):
+        for field in dataclasses.fields(event):
+            members = dataclasses.asdict(event)
+            del members[field.name]
+            if field.default is not dataclasses.MISSING:
+                assert type(event).from_members(members)
+                continue
+            with pytest.raises(FieldError, match="missing") as refused:
+                type(event).from_members(members)
+            assert refused.value.field == field.name
+
+    @pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf, True, None, "many", 10**400])
+    def test_event_with_an_impossible_value_is_refused_by_name(self, event, wrong):
+        for field in dataclasses.fields(event):
+            with pytest.raises(FieldError) as refused:
+                dataclasses.replace(event, **{field.name: wrong})
+            assert refused.value.field == field.name
+
+    @pytest.mark.parametrize("wrong", [0, 1, -1e-6, 1e-31, math.nan, True, "1e-6"])
+    def test_epsilon_at_an_impossible_delta_is_refused_by_name(self, event, wrong):
+        with pytest.raises(FieldError) as refused:
+            event.epsilon(wrong)
+        assert refused.value.field == "delta"
+
+    @pytest.mark.parametrize("wrong", [-1e-9, math.nan, math.inf, True, "1"])
+    def test_delta_at_an_impossible_epsilon_is_refused_by_name(self, event, wrong):
+        with pytest.raises(FieldError) as refused:
+            event.delta(wrong)
+        assert refused.value.field == "epsilon"
+
+    def test_delta_does_not_increase_with_epsilon(self, event):
+        top = 2 * event.epsilon(1e-12)
+
+        @settings(max_examples=25, deadline=None, database=None)
+        @given(st.floats(0, 1), st.floats(0, 1))
+        def check(first, second):
+            low, high = sorted((first * top, second * top))
+            assert 0 <= event.delta(high) <= event.delta(low) * (1 + 1e-9) <= 1 + 1e-9
+
+        check()
+
+    @pytest.mark.parametrize("delta", DELTAS)
+    def test_epsilon_keeps_delta_and_is_the_smallest_that_does(self, event, delta):
+        epsilon = event.epsilon(delta)
+        assert event.delta(epsilon) <= delta
+        if epsilon > 0:
+            assert event.delta(epsilon * (1 - 10 * RELATIVE_TOLERANCE)) > delta
+
+    def test_epsilon_at_almost_certain_failure_is_smaller_than_at_almost_none(self, event):
+        found = [event.epsilon(delta) for delta in (0.999, 0.5, *DELTAS)]
+        assert found == sorted(found)
+        assert found[0] < found[-1] < math.inf
+
+
+class CohortContract(EventContract):
+    def test_epsilon_of_one_device_is_that_of_its_report_at_most(self, event):
+        alone = dataclasses.replace(event, n=1)
+        assert event.epsilon(1e-6) < alone.epsilon(1e-6) < math.inf
+        assert alone.delta(alone.epsilon(1e-6)) <= 1e-6
+
+    def test_epsilon_of_a_billion_devices_is_that_of_a_large_cohort(self, event):
+        """ε falls like 1/√n times a logarithm of it: by 1,000 for a millionfold n, give or take one half."""
+        huge, smaller = dataclasses.replace(event, n=10**9), dataclasses.replace(event, n=10**8)
+        assert 2.5 < smaller.epsilon(1e-12) / huge.epsilon(1e-12) < 4
+        assert 0 <= huge.delta(huge.epsilon(SMALLEST_DELTA)) <= SMALLEST_DELTA
+
+    def test_delta_falls_as_the_cohort_grows(self, event):
+        epsilon = event.epsilon(1e-4)
+        found = [dataclasses.replace(event, n=event.n * factor).delta(epsilon) for factor in (1, 2, 3, 10)]
+        assert found == sorted(found, reverse=True)
+        assert found[-1] < found[0] / 10

@@ -1,0 +1,192 @@
+"""Reference numbers, the definition over every assignment and outcome, and 40 digits at large n."""
+
+import dataclasses
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+from panprivacy.accounting.randomized_response_sum import LARGEST_ENUMERATED, RandomizedResponseSum
+from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.mechanisms.randomized_response import RandomizedResponse
+from tests.panprivacy.accounting.by_definition import (
+    DIGITS,
+    flip_probability,
+    hockey_stick,
+    randomized,
+    released,
+    sampled,
+)  # fmt: skip
+from tests.panprivacy.accounting.contract import CohortContract
+
+
+class TestContract(CohortContract):
+    @pytest.fixture
+    def event(self):
+        return RandomizedResponseSum(n=1_000, epsilon0=1.0)
+
+
+class TestContractOfFewDevices(CohortContract):
+    @pytest.fixture
+    def event(self):
+        return RandomizedResponseSum(n=200, epsilon0=0.5)
+
+
+class TestContractSampled(CohortContract):
+    @pytest.fixture
+    def event(self):
+        return RandomizedResponseSum(n=5_000, epsilon0=2.0, sampling_rate=0.2)
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon0", "rate", "delta", "epsilon"),
+    [
+        (10_000, 2.0, 1.0, 1e-6, 0.08701563),
+        (1_000, 1.0, 1.0, 1e-6, 0.12661448),
+        (10_000, 4.0, 1.0, 1e-10, 0.48567),
+        (10_000, 5.689, 1.0, 1e-6, 1.0),
+        (10_000, 2.0, 0.1, 1e-6, 0.02516),
+    ],
+)
+def test_epsilon_agrees_with_reference_numbers(n, epsilon0, rate, delta, epsilon):
+    event = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate)
+    assert event.epsilon(delta) == pytest.approx(epsilon, rel=3e-4)
+
+
+def worst_by_definition(n, epsilon0, epsilon, rate=None):
+    """Over every assignment of the other bits (their order does not matter to a sum)."""
+
+    def device(bit):
+        report = randomized((bit,), epsilon0)
+        return report if rate is None else sampled(report, rate)
+
+    worst = mp.mpf(0)
+    for ones in range(n):
+        others = [device(1)] * ones + [device(0)] * (n - 1 - ones)
+        pair = [released([device(bit), *others]) for bit in (0, 1)]
+        worst = max(worst, hockey_stick(*pair, epsilon))
+    return worst
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 11])
+@pytest.mark.parametrize("epsilon0", [1e-3, 0.7, 2.0, 9.0])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.8, 0.999])
+def test_delta_of_few_devices_is_the_worst_over_every_assignment_and_outcome(n, epsilon0, share):
+    event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
+    assert event.proved
+    with mp.workdps(DIGITS):
+        exact = worst_by_definition(n, epsilon0, share * epsilon0)
+        # ε, e^ε and p are rounded: that alone moves a δ that nearly cancels by more than a relative 1e-12.
+        assert exact * (1 - mp.mpf("1e-9")) <= event.delta(share * epsilon0) <= exact * (1 + mp.mpf("1e-9"))
+
+
+def test_delta_where_unanimous_bits_are_not_the_worst_is_larger_than_theirs():
+    """LPP's worst case by symmetry is not the worst: another assignment puts the lattice of sums better."""
+    n, epsilon0, epsilon = 20, 3.0, 0.3
+    with mp.workdps(DIGITS):
+        unanimous = mp.mpf(0)
+        for bit in (0, 1):
+            others = [randomized((bit,), epsilon0)] * (n - 1)
+            pair = [released([randomized((own,), epsilon0), *others]) for own in (0, 1)]
+            unanimous = max(unanimous, hockey_stick(*pair, epsilon))
+        assert RandomizedResponseSum(n=n, epsilon0=epsilon0).delta(epsilon) > 1.02 * float(unanimous)
+
+
+@pytest.mark.parametrize(("n", "epsilon0", "epsilon"), [
+    (1_000, 1.0, 0.0), (1_000, 1.0, 0.1266), (10_000, 2.0, 0.087), (10_000, 2.0, 0.28), (10_000, 5.689, 1.0),
+    (10_000, 4.0, 3.5), (3_000, 0.05, 0.004),
+])  # fmt: skip
+def test_delta_of_many_devices_is_no_less_than_forty_digits_give_for_unanimous_bits(n, epsilon0, epsilon):
+    with mp.workdps(DIGITS):
+        p = flip_probability(epsilon0)
+        factor = mp.exp(mp.mpf(epsilon))
+        base = [(1 - p) ** (n - 1)]
+        for x in range(n - 1):
+            base.append(base[-1] * (n - 1 - x) / (x + 1) * p / (1 - p))
+        base.append(mp.mpf(0))
+        directions = [mp.mpf(0), mp.mpf(0)]
+        for x in range(n + 1):
+            before = base[x - 1] if x else mp.mpf(0)
+            one, zero = (1 - p) * before + p * base[x], p * before + (1 - p) * base[x]
+            directions[0] += max(mp.mpf(0), one - factor * zero)
+            directions[1] += max(mp.mpf(0), zero - factor * one)
+        exact = max(directions)
+    found = RandomizedResponseSum(n=n, epsilon0=epsilon0).delta(epsilon)
+    assert exact <= found
+    assert found <= exact * (1 + mp.mpf("2e-2"))  # what other assignments may add
+
+
+def test_delta_at_the_limit_of_enumeration_does_not_jump():
+    epsilon = 0.3
+    below, above = (
+        RandomizedResponseSum(n=n, epsilon0=1.0).delta(epsilon)
+        for n in (LARGEST_ENUMERATED, LARGEST_ENUMERATED + 1)
+    )
+    assert 0.9 * below < above < below
+
+
+@pytest.mark.parametrize(("n", "rate"), [(1, 0.3), (2, 0.5), (4, 0.1), (6, 0.6)])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 0.7])
+def test_delta_sampled_of_few_devices_is_the_definitions(n, rate, share):
+    epsilon0 = 2.0
+    event = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate)
+    with mp.workdps(DIGITS):
+        exact = mp.mpf(0)
+        for bit in (0, 1):
+            others = [sampled(randomized((bit,), epsilon0), rate)] * (n - 1)
+            pair = [released([sampled(randomized((own,), epsilon0), rate), *others]) for own in (0, 1)]
+            exact = max(exact, hockey_stick(*pair, share * epsilon0))
+        assert exact * (1 - mp.mpf("1e-9")) <= event.delta(share * epsilon0)
+        assert event.delta(share * epsilon0) <= exact * (1 + mp.mpf("1e-9")) + mp.mpf("1e-38")
+
+
+def test_epsilon_sampled_at_a_rate_near_one_is_that_without_sampling():
+    event = RandomizedResponseSum(n=2_000, epsilon0=1.0)
+    almost = dataclasses.replace(event, sampling_rate=1 - 1e-7)
+    assert almost.epsilon(1e-6) == pytest.approx(event.epsilon(1e-6), rel=1e-3)
+
+
+def test_epsilon_sampled_is_below_the_general_amplification_bound():
+    """Of (ε, δ) under sampling (ln(1 + q(e^ε − 1)), q·δ) is left; here the sample's size is less than all."""
+    full = RandomizedResponseSum(n=10_000, epsilon0=2.0, sampling_rate=0.1).epsilon(1e-6)
+    without = RandomizedResponseSum(n=10_000, epsilon0=2.0).epsilon(1e-6)
+    assert full < without
+
+
+@settings(max_examples=40, deadline=None, database=None)
+@given(st.integers(2, 150), st.floats(0.01, 6), st.floats(0, 0.95))
+def test_delta_exact_falls_with_n_and_rises_with_epsilon0(n, epsilon0, share):
+    """Another device's bit is noise, and weaker bits are randomized from stronger ones: both post-process."""
+    epsilon = share * epsilon0
+    here = RandomizedResponseSum(n=n, epsilon0=epsilon0).delta(epsilon)
+    assert RandomizedResponseSum(n=n + 1, epsilon0=epsilon0).delta(epsilon) <= here * (1 + 1e-9)
+    assert RandomizedResponseSum(n=n, epsilon0=1.05 * epsilon0).delta(epsilon) >= here * (1 - 1e-9)
+
+
+@settings(max_examples=40, deadline=None, database=None)
+@given(st.integers(1, 5_000), st.floats(0.01, 8), st.floats(0, 0.95))
+def test_delta_is_at_most_that_of_the_shuffled_reports_themselves(n, epsilon0, share):
+    """The sum is a function of the shuffled bits, and FMT 2022 is proved for randomized response."""
+    epsilon = share * epsilon0
+    of_sum = RandomizedResponseSum(n=n, epsilon0=epsilon0).delta(epsilon)
+    assert of_sum <= Shuffled(n=n, epsilon0=epsilon0).delta(epsilon) * (1 + 1e-6) + 1e-39
+
+
+@pytest.mark.parametrize("epsilon0", [1e-3, 1.0, 20.0])
+def test_flip_probability_is_that_of_the_devices_coin(epsilon0):
+    with mp.workdps(DIGITS):
+        exact = flip_probability(epsilon0)
+        assert (
+            abs(mp.mpf(RandomizedResponse(epsilon0).flip_probability) - exact)
+            < mp.mpf(2) ** -64 + exact * 2**-52
+        )
+
+
+def test_by_definition_is_itself_right_where_it_can_be_worked_out_by_hand():
+    with mp.workdps(DIGITS):
+        p = flip_probability(1.0)
+        one = [released([randomized((bit,), 1.0)]) for bit in (0, 1)]
+        assert mp.almosteq(hockey_stick(*one, 0.5), (1 - p) - mp.exp(0.5) * p)
+        assert len(list(product((0, 1), repeat=2))) == 4
