@@ -88,8 +88,6 @@ class ExpectationSerializer(serializers.Serializer[dict[str, Any]]):
     margin_points = serializers.FloatField(
         allow_null=True, help_text="The same in percentage points of the population; null for a mean."
     )
-    guarantees = GuaranteeSerializer(many=True)
-    epsilons = EpsilonsSerializer(help_text="Their numbers under replacement, nobody colluding.")
     reports = ReportsSerializer()
     bytes = BytesSerializer()
 
@@ -111,13 +109,14 @@ class SolutionSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="The question with that value; where none is found, with what comes closest, privacy first."
     )
     unmet = serializers.ListField(
-        child=serializers.ChoiceField(choices=["aggregator", "cohort", "margin"]),
+        child=serializers.ChoiceField(choices=["aggregator", "cohort", "margin", "mechanism"]),
         help_text="What `closest` does not meet; `cohort`: that the cohort size is reached at 95 %.",
     )
     alternatives = AlternativeSerializer(
         many=True, help_text="Changes that would meet every target, where none is found."
     )
     expectation = ExpectationSerializer(allow_null=True, help_text="Of `closest`.")
+    epsilons = EpsilonsSerializer(allow_null=True, help_text="Of `closest`: local and aggregator only.")
 
 
 class CurvesSerializer(serializers.Serializer[dict[str, Any]]):
@@ -135,6 +134,10 @@ class CurvesSerializer(serializers.Serializer[dict[str, Any]]):
 
 class AnswerSerializer(serializers.Serializer[dict[str, Any]]):
     expectation = ExpectationSerializer()
+    epsilons = EpsilonsSerializer(
+        help_text="ε under replacement, nobody colluding, rounded up by at most 1e-5 (relative)."
+    )
+    guarantees = GuaranteeSerializer(many=True, allow_null=True, help_text="Null while not computed.")
     solution = SolutionSerializer(allow_null=True)
     curves = CurvesSerializer()
     complete = serializers.BooleanField(help_text="Whether nothing is missing.")

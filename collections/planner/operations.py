@@ -11,13 +11,14 @@ import structlog
 from celery import current_app
 from kombu.exceptions import OperationalError
 
-from panprivacy.planning.plan import OutOfTimeError, Plan, Question, plan_of
+from panprivacy.planning.checkpoint import OutOfTimeError
+from panprivacy.planning.plan import Plan, Question, plan_of
 from planner import store
 
 logger = structlog.get_logger(__name__)
 
 QUICK_SECONDS = 0.12
-"""What a request may spend on curves and solutions, beside the expectation itself."""
+"""What a request may spend. What is under way then is finished, which takes up to a tenth of a second."""
 
 TASK_SECONDS = 40.0
 """What a task may spend; below `store.PENDING_SECONDS`, after which it is taken for lost."""
@@ -102,7 +103,7 @@ def plan_compute(*, question: Question, slot: int) -> None:
     key = store.key_of(question)
     try:
         if store.result_get(key) is None:
-            store.result_put(key, _computed(question, TASK_SECONDS).as_dict())
+            store.result_put(key, _thorough(question).as_dict())
     finally:
         store.slot_release(key, slot)
 
@@ -113,11 +114,11 @@ def _state_of(plan: dict[str, Any]) -> State:
 
 def plan_quick(question: Question) -> Plan:
     """As much of a plan as a request may take time for."""
-    return _computed(question, QUICK_SECONDS)
+    return plan_of(question, _until(time.monotonic() + QUICK_SECONDS), quick=True)
 
 
-def _computed(question: Question, seconds: float) -> Plan:
-    return plan_of(question, _until(time.monotonic() + seconds))
+def _thorough(question: Question) -> Plan:
+    return plan_of(question, _until(time.monotonic() + TASK_SECONDS))
 
 
 def _until(deadline: float) -> Callable[[], None]:

@@ -19,12 +19,12 @@ AT_MOST_SHOWN = 3
 """Alternatives named in one sentence."""
 
 
-def headline(mechanism: type[Mechanism[Any]], expectation: Mapping[str, Any]) -> str:
+def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any]) -> str:
     """The expected error and what a reader of the result can learn, in one sentence."""
-    error = f"Expect {margin_text(mechanism, expectation)}"
-    epsilon = expectation["epsilons"]["aggregator"]
+    error = f"Expect {margin_text(mechanism, plan['expectation'])}"
+    epsilon = plan["epsilons"]["aggregator"]
     if epsilon is None:
-        return f"{error}; what whoever sees only the combined result can learn is not computed."
+        return f"{error}; what whoever sees only the combined result can learn is not computed yet."
     return (
         f"{error}; whoever sees only the combined result can shift the odds about one device "
         f"by {odds_factor(epsilon)} (ε = {epsilon_text(epsilon)})."
@@ -104,7 +104,8 @@ def _shortfall(mechanism: type[Mechanism[Any]], solution: Mapping[str, Any]) -> 
     said = {
         "margin": lambda: f"the margin is {margin_text(mechanism, expectation)}",
         "cohort": lambda: "the cohort size is " + _reached(expectation["reports"]["cohort_probability"]),
-        "aggregator": lambda: _aggregator(expectation["epsilons"]["aggregator"]),
+        "aggregator": lambda: _aggregator(solution["epsilons"]["aggregator"]),
+        "mechanism": lambda: "devices would have to add more noise than can be decrypted",
     }
     return _joined(said[name]() for name in solution["unmet"])
 

@@ -104,10 +104,10 @@ def _figures(form: PlanForm) -> dict[str, Any]:
 def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dict[str, Any]:
     mechanism, plan = form.mechanism, answer.plan
     expectation, solution = plan["expectation"], plan["solution"]
-    guarantees = [guarantee_from_mapping(members) for members in expectation["guarantees"]]
+    guarantees = [guarantee_from_mapping(members) for members in plan["guarantees"] or ()]
     reports = expectation["reports"]
     return {
-        "headline": headline(mechanism, expectation),
+        "headline": headline(mechanism, plan),
         "margin": margin_text(mechanism, expectation),
         "standard_error": significant(expectation["standard_error"]),
         "unit": mechanism.unit,
@@ -116,7 +116,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
         "cohort_percent": _percent(reports["cohort_probability"]),
         "bytes": expectation["bytes"],
         "guarantees": guarantee_texts(guarantees),
-        "warning": protection_warning(guarantees),
+        "warning": protection_warning(question.proposal.mechanism().local_guarantees()),
         "sampling": sampling_sentence(question.proposal.parameters.sampling_rate),
         "asked": question.unknown is not None,
         "solution": None if solution is None else solution_sentence(mechanism, question, solution),

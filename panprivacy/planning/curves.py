@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.planning.expectation import epsilons_of, shown_margin
+from panprivacy.planning.checkpoint import Checkpoint
+from panprivacy.planning.epsilons import Epsilons, epsilons_of
+from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.proposal import Proposal
-from panprivacy.planning.solver import Checkpoint
 
 AXES = ("cohort_size", "sampling_rate", "epsilon")
 """The parameters that curves run over."""
@@ -90,14 +90,16 @@ def error_curves_by_epsilon(
 def privacy_curve(proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None) -> PrivacyCurve:
     """The ε along one axis."""
     values = axis_values(proposal, axis)
-    points = [_guarantees(proposal, axis, value, checkpoint) for value in values]
-    epsilons = [epsilons_of(guarantees) for guarantees in points]
+    mechanisms = [_mechanism(proposal.having(axis, value), checkpoint) for value in values]
+    points = [
+        Epsilons() if mechanism is None else epsilons_of(mechanism, checkpoint) for mechanism in mechanisms
+    ]
     return PrivacyCurve(
         values=values,
-        local=tuple(point.local for point in epsilons),
-        aggregator=tuple(point.aggregator for point in epsilons),
-        aggregator_found=tuple(point.aggregator_found for point in epsilons),
-        sampled=tuple(point.sampled for point in epsilons),
+        local=tuple(point.local for point in points),
+        aggregator=tuple(point.aggregator for point in points),
+        aggregator_found=tuple(point.aggregator_found for point in points),
+        sampled=tuple(point.sampled for point in points),
     )
 
 
@@ -118,8 +120,3 @@ def _margin(proposal: Proposal, axis: str, value: float, checkpoint: Checkpoint)
     if axis == "cohort_size":
         population = math.ceil(value / at.parameters.sampling_rate)
     return shown_margin(mechanism, mechanism.expected_standard_error(population), population)
-
-
-def _guarantees(proposal: Proposal, axis: str, value: float, checkpoint: Checkpoint) -> tuple[Guarantee, ...]:
-    mechanism = _mechanism(proposal.having(axis, value), checkpoint)
-    return () if mechanism is None else mechanism.guarantees()

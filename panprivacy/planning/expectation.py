@@ -1,11 +1,10 @@
-"""What a proposal can be expected to give: error, reports, bytes, guarantees."""
+"""What a proposal can be expected to give and to cost: error, reports, bytes."""
 
 from dataclasses import dataclass
 
 # SciPy loads its parts when they are first used.
 import scipy
 
-from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.encryption import SCHEMES
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import Parameters
@@ -48,23 +47,6 @@ class DeviceBytes:
 
 
 @dataclass(frozen=True)
-class Epsilons:
-    """The ε of a mechanism under replacement, at its own δ; None is unknown.
-
-    Attributes:
-        local: against readers of one report.
-        aggregator: against readers of the sum of a cohort, proved.
-        aggregator_found: the same for the worst case that was found numerically.
-        sampled: against readers of the sum who do not know who took part.
-    """
-
-    local: float | None
-    aggregator: float | None
-    aggregator_found: float | None
-    sampled: float | None
-
-
-@dataclass(frozen=True)
 class Expectation:
     """What to expect of a proposal.
 
@@ -73,16 +55,12 @@ class Expectation:
         margin: half the width of its 95 % interval.
         margin_points: `margin` in percentage points of the population; None where the statistic does not
             count devices.
-        guarantees: the mechanism's own.
-        epsilons: their numbers under replacement.
         reports, bytes: see there.
     """
 
     standard_error: float
     margin: float
     margin_points: float | None
-    guarantees: tuple[Guarantee, ...]
-    epsilons: Epsilons
     reports: ExpectedReports
     bytes: DeviceBytes
 
@@ -91,13 +69,10 @@ def expectation_of(proposal: Proposal) -> Expectation:
     """Everything to expect of a proposal; FieldError where its mechanism cannot be computed."""
     mechanism = proposal.mechanism()
     error = mechanism.expected_standard_error(proposal.population_size)
-    guarantees = mechanism.guarantees()
     return Expectation(
         standard_error=error,
         margin=Z_95 * error,
         margin_points=margin_points(mechanism, error, proposal.population_size),
-        guarantees=guarantees,
-        epsilons=epsilons_of(guarantees),
         reports=expected_reports(proposal.population_size, proposal.parameters),
         bytes=device_bytes(mechanism, proposal.encryption),
     )
@@ -112,26 +87,6 @@ def shown_margin(mechanism: Mechanism[Parameters], error: float, population_size
     """The 95 % margin in percentage points where devices are counted, else in the statistic's unit."""
     points = margin_points(mechanism, error, population_size)
     return Z_95 * error if points is None else points
-
-
-def epsilons_of(guarantees: tuple[Guarantee, ...]) -> Epsilons:
-    """The numbers of the guarantees under replacement, with nobody colluding."""
-    of_model = {
-        guarantee.model: guarantee
-        for guarantee in guarantees
-        if guarantee.relation == Relation.REPLACE and guarantee.dishonest_fraction == 0
-    }
-
-    def epsilon(model: Model) -> float | None:
-        return of_model[model].epsilon if model in of_model else None
-
-    aggregator = of_model.get(Model.AGGREGATOR)
-    return Epsilons(
-        local=epsilon(Model.LOCAL),
-        aggregator=epsilon(Model.AGGREGATOR),
-        aggregator_found=None if aggregator is None else aggregator.found_epsilon,
-        sampled=epsilon(Model.SAMPLED),
-    )
 
 
 def expected_reports(population_size: int, parameters: Parameters) -> ExpectedReports:

@@ -44,14 +44,18 @@ class Ladder:
         """The value at `index`, 0..length−1."""
         return self.offset + index if self.whole else _number(self.offset + index)
 
-    def first_where(self, holds: Callable[[float], bool]) -> int | None:
+    def first_where(
+        self, holds: Callable[[float], bool], first: int = 0, last: int | None = None
+    ) -> int | None:
         """Index of the smallest value for which `holds`, if it holds for every larger one; None if nowhere.
 
-        The value at the returned index has been tried and held.
+        Only values at `first` to `last` are tried, the whole ladder by default. The value at the
+        returned index has been tried and held.
         """
-        if not holds(self.value(self.length - 1)):
+        last = self.length - 1 if last is None else last
+        if not holds(self.value(last)):
             return None
-        low, high = -1, self.length - 1
+        low, high = first - 1, last
         while high - low > 1:
             middle = (low + high) // 2
             if holds(self.value(middle)):
@@ -60,14 +64,18 @@ class Ladder:
                 low = middle
         return high
 
-    def last_where(self, holds: Callable[[float], bool]) -> int | None:
+    def last_where(
+        self, holds: Callable[[float], bool], first: int = 0, last: int | None = None
+    ) -> int | None:
         """Index of the largest value for which `holds`, if it holds for every smaller one; None if nowhere.
 
-        The value at the returned index has been tried and held.
+        Only values at `first` to `last` are tried, the whole ladder by default. The value at the
+        returned index has been tried and held.
         """
-        if not holds(self.value(0)):
+        last = self.length - 1 if last is None else last
+        if not holds(self.value(first)):
             return None
-        low, high = 0, self.length
+        low, high = first, last + 1
         while high - low > 1:
             middle = (low + high) // 2
             if holds(self.value(middle)):

@@ -1,10 +1,12 @@
 """Everything that is computed for a proposal, the quick before the slow, as far as there is time."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
+from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.errors import FieldError
+from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.planning.curves import (
     AXES,
     ErrorCurve,
@@ -13,14 +15,11 @@ from panprivacy.planning.curves import (
     error_curves_by_epsilon,
     privacy_curve,
 )
+from panprivacy.planning.epsilons import Epsilons, aggregator_epsilon, epsilons_of, local_epsilon
 from panprivacy.planning.expectation import Expectation, expectation_of
 from panprivacy.planning.proposal import Proposal
-from panprivacy.planning.solver import Checkpoint, Solution, require_unknown, solve
+from panprivacy.planning.solver import Solution, require_unknown, solve
 from panprivacy.planning.targets import Targets
-
-
-class OutOfTimeError(Exception):
-    """Raised by a checkpoint: what is not computed yet stays so."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,9 @@ class Plan:
 
     Attributes:
         expectation: of the proposal as it stands.
-        solution: None also where nothing was asked; its own expectation beside it.
+        epsilons: its ε.
+        guarantees: its guarantees, with sources and assumptions, and with colluders.
+        solution: None also where nothing was asked; expectation and ε of its `closest` beside it.
         errors: axis → margin along it.
         errors_by_epsilon: margin along the cohort size, one curve per ε.
         privacy: axis → ε along it.
@@ -68,8 +69,10 @@ class Plan:
     """
 
     expectation: Expectation
+    epsilons: Epsilons
+    guarantees: tuple[Guarantee, ...] | None
     solution: Solution | None
-    solved: Expectation | None
+    solved: tuple[Expectation, Epsilons] | None
     errors: Mapping[str, ErrorCurve]
     errors_by_epsilon: tuple[ErrorCurve, ...] | None
     privacy: Mapping[str, PrivacyCurve]
@@ -78,7 +81,11 @@ class Plan:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "expectation": _expectation(self.expectation),
+            "expectation": asdict(self.expectation),
+            "epsilons": asdict(self.epsilons),
+            "guarantees": None
+            if self.guarantees is None
+            else [guarantee.as_dict() for guarantee in self.guarantees],
             "solution": None if self.solution is None else _solution(self.solution, self.solved),
             "curves": {
                 "margin": {axis: _curve(curve) for axis, curve in self.errors.items()},
@@ -91,48 +98,55 @@ class Plan:
         }
 
 
-def plan_of(question: Question, checkpoint: Checkpoint = lambda: None) -> Plan:
+def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick: bool = False) -> Plan:
     """Answer a question.
 
     Args:
         checkpoint: called before every computation but the first; raises `OutOfTimeError` when there is
             no more time.
+        quick: leave out what cannot be interrupted within a tenth of a second: guarantees, ε along curves.
 
     Raises:
         FieldError: the proposal's mechanism cannot be computed, or the unknown cannot be solved for.
     """
     proposal = question.proposal
+    mechanism = proposal.mechanism()
     expectation = expectation_of(proposal)
+    epsilons = Epsilons(local=local_epsilon(mechanism))
+    guarantees: tuple[Guarantee, ...] | None = None
     solution: Solution | None = None
-    solved: Expectation | None = None
+    solved: tuple[Expectation, Epsilons] | None = None
     errors: dict[str, ErrorCurve] = {}
     by_epsilon: tuple[ErrorCurve, ...] | None = None
     privacy: dict[str, PrivacyCurve] = {}
     complete = False
     try:
+        epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
         if question.unknown is not None and question.targets is not None:
             found = solve(proposal, question.unknown, question.targets, checkpoint)
-            checkpoint()
-            solved = expectation_of(found.closest)
+            chosen = found.closest.mechanism()
+            solved = (
+                expectation_of(found.closest),
+                Epsilons(local_epsilon(chosen), aggregator_epsilon(chosen, checkpoint)),
+            )
             solution = found
         for axis in AXES:
             errors[axis] = error_curve(proposal, axis, checkpoint)
         by_epsilon = error_curves_by_epsilon(proposal, checkpoint)
-        for axis in AXES:
-            privacy[axis] = privacy_curve(proposal, axis, checkpoint)
-        complete = True
+        if not quick:
+            guarantees = mechanism.guarantees()
+            epsilons = epsilons_of(mechanism, checkpoint)
+            for axis in AXES:
+                privacy[axis] = privacy_curve(proposal, axis, checkpoint)
+            complete = True
     except OutOfTimeError:
         pass
-    return Plan(expectation, solution, solved, errors, by_epsilon, privacy, complete)
+    return Plan(expectation, epsilons, guarantees, solution, solved, errors, by_epsilon, privacy, complete)
 
 
-def _expectation(expectation: Expectation) -> dict[str, Any]:
-    members = asdict(expectation)
-    return {**members, "guarantees": [guarantee.as_dict() for guarantee in expectation.guarantees]}
-
-
-def _solution(solution: Solution, solved: Expectation | None) -> dict[str, Any]:
+def _solution(solution: Solution, solved: tuple[Expectation, Epsilons] | None) -> dict[str, Any]:
     found = solution.proposal
+    expectation, epsilons = (None, None) if solved is None else solved
     return {
         "unknown": solution.unknown,
         "found": found is not None,
@@ -145,7 +159,8 @@ def _solution(solution: Solution, solved: Expectation | None) -> dict[str, Any]:
             {"changes": alternative.changes, "proposal": alternative.proposal.as_dict()}
             for alternative in solution.alternatives
         ],
-        "expectation": None if solved is None else _expectation(solved),
+        "expectation": None if expectation is None else asdict(expectation),
+        "epsilons": None if epsilons is None else asdict(epsilons),
     }
 
 

@@ -6,19 +6,17 @@ That is a matter of finding the best value only: every value that is returned ha
 mechanism and met all requirements.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from panprivacy.errors import FieldError
+from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.ladder import Ladder
 from panprivacy.planning.proposal import Proposal
 from panprivacy.planning.targets import PrecisionRequirement, Requirement, Targets
 
 UNKNOWNS = ("epsilon", "population_size", "sampling_rate", "cohort_size")
 """What can be solved for."""
-
-Checkpoint = Callable[[], None]
-"""Called before every computation of some length; whoever has no more time raises."""
 
 
 @dataclass(frozen=True)
@@ -123,28 +121,35 @@ class _Search:
     def unmet(self, proposal: Proposal) -> list[Requirement]:
         return [requirement for requirement in self.requirements if not self.met(proposal, requirement)]
 
-    def bound(self, proposal: Proposal, requirement: Requirement) -> tuple[int, int] | None:
-        """First and last index of the ladder at which one requirement is met; None if nowhere."""
-        ladder = self.ladder(proposal)
+    def bound(
+        self, proposal: Proposal, requirement: Requirement, within: tuple[int, int]
+    ) -> tuple[int, int] | None:
+        """First and last index, of those `within`, at which one requirement is met; None if at none."""
+        ladder, (first, last) = self.ladder(proposal), within
 
         def holds(value: float) -> bool:
-            return self.met(proposal.having(self.unknown, value), requirement)
+            self.checkpoint()
+            try:
+                return requirement.met(proposal.having(self.unknown, value))
+            except FieldError:
+                # There is no such mechanism: too much noise to decrypt, for one. More of ε, devices or
+                # anything else helps against that, so it is out of sight from below.
+                return self.unknown in requirement.falls_with
 
         if self.unknown in requirement.falls_with:
-            last = ladder.last_where(holds)
-            return None if last is None else (0, last)
-        first = ladder.first_where(holds)
-        return None if first is None else (first, ladder.length - 1)
+            highest = ladder.last_where(holds, first, last)
+            return None if highest is None else (first, highest)
+        lowest = ladder.first_where(holds, first, last)
+        return None if lowest is None else (lowest, last)
 
     def interval(self, proposal: Proposal) -> tuple[int, int] | None:
         """First and last index at which every requirement is met; None if nowhere."""
-        first, last = 0, self.ladder(proposal).length - 1
-        for requirement in self.requirements:
-            bound = self.bound(proposal, requirement)
-            if bound is None:
-                return None
-            first, last = max(first, bound[0]), min(last, bound[1])
-        return (first, last) if first <= last else None
+        within: tuple[int, int] | None = (0, self.ladder(proposal).length - 1)
+        # The quick ones first, so that the slow ones have less to search.
+        for requirement in sorted(self.requirements, key=lambda requirement: requirement.slowness):
+            if within is not None:
+                within = self.bound(proposal, requirement, within)
+        return within
 
     def chosen(self, proposal: Proposal, interval: tuple[int, int]) -> Proposal:
         """The most private value of an interval; see `solve`."""
@@ -155,25 +160,17 @@ class _Search:
 
     def closest(self, proposal: Proposal) -> Proposal:
         """The value that meets requirements in their order, as many as go together."""
-        ladder = self.ladder(proposal)
-        first, last = 0, ladder.length - 1
-        precise = False
+        within = (0, self.ladder(proposal).length - 1)
         for requirement in self.requirements:
-            bound = self.bound(proposal, requirement)
-            if bound is None:
-                if self.unknown in requirement.falls_with:
-                    continue  # not even nothing at all of it is little enough
-                # Not even the most is enough: that, unless what was met before forbids it.
-                bound = (ladder.length - 1, ladder.length - 1)
-            low, high = bound
-            if low > last:  # the requirements before forbid it: as close as they allow
-                first = last
-            elif high < first:
-                last = first
-            else:
-                first, last = max(first, low), min(last, high)
-            precise = precise or isinstance(requirement, PrecisionRequirement)
-        closest = self.chosen(proposal, (first, last))
+            bound = self.bound(proposal, requirement, within)
+            if bound is not None:
+                within = bound
+            elif isinstance(requirement, PrecisionRequirement):
+                # Not even the most that the others leave is enough: that, at least.
+                within = (within[1], within[1])
+            elif self.unknown in requirement.falls_with and within[0] > 0:
+                within = (within[0], within[0])
+        closest = self.chosen(proposal, within)
         try:
             closest.mechanism()
         except FieldError:

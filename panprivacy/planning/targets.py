@@ -46,6 +46,9 @@ class Requirement(ABC):
     falls_with: ClassVar[frozenset[str]] = frozenset()
     """Parameters whose growth can only break it. The growth of any other can only help."""
 
+    slowness: ClassVar[int] = 0
+    """Requirements with more of it are looked at later."""
+
     @abstractmethod
     def met(self, proposal: Proposal) -> bool:
         """Whether the proposal meets it, computed by the mechanism itself.
@@ -56,10 +59,22 @@ class Requirement(ABC):
 
 
 @dataclass(frozen=True)
+class MechanismRequirement(Requirement):
+    """There is such a mechanism at all."""
+
+    name: ClassVar[str] = "mechanism"
+
+    def met(self, proposal: Proposal) -> bool:
+        proposal.mechanism()
+        return True
+
+
+@dataclass(frozen=True)
 class PrecisionRequirement(Requirement):
     """The 95 % margin is at most `margin` (percentage points where devices are counted, else units)."""
 
     name: ClassVar[str] = "margin"
+    slowness: ClassVar[int] = 1
     margin: float
 
     def met(self, proposal: Proposal) -> bool:
@@ -74,6 +89,7 @@ class AggregatorRequirement(Requirement):
 
     name: ClassVar[str] = "aggregator"
     falls_with: ClassVar[frozenset[str]] = frozenset({"epsilon"})
+    slowness: ClassVar[int] = 2
     epsilon: float
     delta: float
 
@@ -150,7 +166,7 @@ class Targets:
 
     def requirements(self) -> tuple[Requirement, ...]:
         """One per target, and that the cohort is reached: the privacy of devices first."""
-        wanted: list[Requirement] = []
+        wanted: list[Requirement] = [MechanismRequirement()]
         if self.aggregator_epsilon is not None and self.aggregator_delta is not None:
             wanted.append(AggregatorRequirement(self.aggregator_epsilon, self.aggregator_delta))
         wanted.append(CohortRequirement())
