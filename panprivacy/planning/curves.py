@@ -9,6 +9,7 @@ from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.epsilons import Epsilons, epsilons_of
 from panprivacy.planning.expectation import shown_margin
+from panprivacy.planning.inversion import CURVE_TOLERANCE
 from panprivacy.planning.proposal import Proposal
 
 AXES = ("cohort_size", "sampling_rate", "epsilon")
@@ -17,7 +18,7 @@ AXES = ("cohort_size", "sampling_rate", "epsilon")
 POINTS = 25
 """Values per curve, evenly on a logarithmic axis; the proposal's own comes on top."""
 
-LARGEST_COHORT_SHOWN = 10_000_000
+LARGEST_COHORT_SHOWN = 1_000_000
 
 EPSILON_FACTORS = (0.5, 1.0, 2.0, 4.0)
 """Lines of the error against the cohort size: ε times each of these."""
@@ -92,7 +93,8 @@ def privacy_curve(proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda
     values = axis_values(proposal, axis)
     mechanisms = [_mechanism(proposal.having(axis, value), checkpoint) for value in values]
     points = [
-        Epsilons() if mechanism is None else epsilons_of(mechanism, checkpoint) for mechanism in mechanisms
+        Epsilons() if mechanism is None else epsilons_of(mechanism, checkpoint, CURVE_TOLERANCE)
+        for mechanism in mechanisms
     ]
     return PrivacyCurve(
         values=values,

@@ -6,14 +6,14 @@ from typing import Any
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.checkpoint import Checkpoint
-from panprivacy.planning.inversion import shown_epsilon
+from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
 
 
 @dataclass(frozen=True)
 class Epsilons:
     """ε under replacement, at the mechanism's own δ and cohort size, nobody colluding.
 
-    Each is at most 1e-5 (relative) above what `Mechanism.guarantees` states. None is not known.
+    Each is a little above what `Mechanism.guarantees` states: see `epsilons_of`. None is not known.
 
     Attributes:
         local: against readers of one report.
@@ -42,8 +42,10 @@ def aggregator_epsilon(mechanism: Mechanism[Any], checkpoint: Checkpoint = lambd
     return shown_epsilon(mechanism.aggregator_event(), mechanism.event_delta, checkpoint)
 
 
-def epsilons_of(mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None) -> Epsilons:
-    """All of them: slow."""
+def epsilons_of(
+    mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None, tolerance: float = TOLERANCE
+) -> Epsilons:
+    """All of them, each at most `tolerance` (relative) above what is stated: slow."""
     bound, found, sampled = (
         mechanism.aggregator_event(),
         mechanism.found_event(),
@@ -52,7 +54,9 @@ def epsilons_of(mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None
     delta = mechanism.event_delta
     return Epsilons(
         local=local_epsilon(mechanism),
-        aggregator=shown_epsilon(bound, delta, checkpoint),
-        aggregator_found=None if found is None or found == bound else shown_epsilon(found, delta, checkpoint),
-        sampled=None if sampled is None else shown_epsilon(sampled, delta, checkpoint),
+        aggregator=shown_epsilon(bound, delta, checkpoint, tolerance),
+        aggregator_found=None
+        if found is None or found == bound
+        else shown_epsilon(found, delta, checkpoint, tolerance),
+        sampled=None if sampled is None else shown_epsilon(sampled, delta, checkpoint, tolerance),
     )

@@ -9,14 +9,22 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.planning.checkpoint import Checkpoint
 
 TOLERANCE = 1e-5
-"""How far (relatively) the result may lie above the smallest ε: below what four digits show."""
+"""How far (relatively) a result may lie above the smallest ε: below what four digits show."""
+
+CURVE_TOLERANCE = 1e-3
+"""The same for curves: below the thickness of a line."""
 
 _NOTHING = 1e-300
 _SMALLEST = 1e-7  # below it, an ε is told as this: nobody learns anything
 
 
-def shown_epsilon(event: PrivacyEvent, delta: float, checkpoint: Checkpoint = lambda: None) -> float:
-    """An ε at which the event is (ε, δ)-private: the smallest, or at most 1e-5 (relative) above it.
+def shown_epsilon(
+    event: PrivacyEvent,
+    delta: float,
+    checkpoint: Checkpoint = lambda: None,
+    tolerance: float = TOLERANCE,
+) -> float:
+    """An ε at which the event is (ε, δ)-private: the smallest, or at most `tolerance` (relative) above it.
 
     `PrivacyEvent.epsilon` is finer, and takes several times as many looks at `PrivacyEvent.delta`.
 
@@ -42,8 +50,8 @@ def shown_epsilon(event: PrivacyEvent, delta: float, checkpoint: Checkpoint = la
         at_low = excess(low)
     root = high
     if at_high < 0:
-        root = float(scipy.optimize.brentq(excess, low, high, xtol=TOLERANCE / 4, rtol=1e-12))
-        step = TOLERANCE / 2
+        root = float(scipy.optimize.brentq(excess, low, high, xtol=tolerance / 4, rtol=1e-12))
+        step = tolerance / 2
         while root < high and excess(root) > 0:
             root = min(high, root + step)
             step *= 2

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from django.core.cache import caches
 
+from panprivacy.planning import curves
 from planner import operations
 
 
@@ -23,6 +24,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     tasks: list[Any] = []
     monkeypatch.setattr(operations, "_send", lambda question, slot: tasks.append((question, slot)))
     return tasks
+
+
+@pytest.fixture(autouse=True)
+def few_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Curves that are computed in no time."""
+    monkeypatch.setattr(curves, "POINTS", 3)
 
 
 @pytest.fixture
