@@ -15,6 +15,7 @@ urlpatterns = [
     path("", include("audit.urls")),
     path("", include("recipes.urls")),
     path("", include("planner.urls")),
+    path("", include("planner.papers_urls")),
     path("", include("releases.urls")),
     path("", include("panapp.operations_urls")),
 ]

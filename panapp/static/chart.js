@@ -10,6 +10,7 @@ const CONFIG = {
 };
 const ROLES = {
   "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth",
+  "baseline": "--chart-fourth", "baseline-targeted": "--chart-third", "aggregated": "--chart-truth", "sampled": "--chart-estimate",
   "line-1": "--chart-estimate", "line-2": "--chart-truth", "line-3": "--chart-third", "line-4": "--chart-fourth", "current": "--text",
 };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -25,8 +26,7 @@ function coloured(figure) {
       ...(trace.marker && { marker: { ...trace.marker, color: own, line: { ...trace.marker.line, color: own } } }),
     };
   });
-  const axisColours = { gridcolor: colour("--line"), zerolinecolor: colour("--control"), linecolor: colour("--line") };
-  const axes = Object.entries(figure.layout).filter(([name]) => /^[xy]axis\d*$/.test(name));
+  const axis = { gridcolor: colour("--line"), zerolinecolor: colour("--control"), linecolor: colour("--line") };
   const layout = {
     ...figure.layout,
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -34,8 +34,11 @@ function coloured(figure) {
     font: { family: style.getPropertyValue("--sans"), size: 14, color: colour("--text") },
     modebar: { color: colour("--muted"), activecolor: colour("--text"), bgcolor: "rgba(0,0,0,0)" },
     hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--control"), font: { color: colour("--text") } },
-    ...Object.fromEntries(axes.map(([name, axis]) => [name, { ...axis, ...axisColours }])),
   };
+  // A figure with several panels has an axis xaxis2, yaxis2, … for each.
+  for (const name of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
+    layout[name] = { ...layout[name], ...axis };
+  }
   return { data, layout };
 }
 

@@ -131,8 +131,9 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float) -> float:
             high /= 16
     # log δ is nearly a parabola in ε: ten evaluations do what halving does in thirty.
     root = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=RELATIVE_TOLERANCE / 4)
+    step = RELATIVE_TOLERANCE / 4
     while excess(root) > 0:
-        root *= 1 + RELATIVE_TOLERANCE / 4
+        root, step = root * (1 + step), 2 * step
     return float(root)
 
 

@@ -102,9 +102,26 @@ def _assignments(others: int, k: int) -> list[tuple[int, int]]:
     return sorted(pairs if k == 2 else pairs | {(0, 0)})
 
 
+@dataclass(frozen=True)
+class _Coordinate:
+    """The sum on one coordinate, on the outcomes that matter, with the device's one on it and without.
+
+    Attributes:
+        one, zero: Pr[S + Ber(1 − p) = x] and Pr[S + Ber(p) = x] for the other bits' sum S.
+        loss: log(one/zero), which grows with x, as S is log-concave.
+        one_below, zero_below: their sums over all outcomes before the x-th.
+    """
+
+    one: Numbers
+    zero: Numbers
+    loss: Numbers
+    one_below: Numbers
+    zero_below: Numbers
+
+
 @lru_cache(maxsize=256)
-def _coordinate(n: int, epsilon0: float, ones: int) -> tuple[Numbers, Numbers]:
-    """Pr[S + Ber(1 − p) = x] and Pr[S + Ber(p) = x] for the other bits' sum S, `ones` of them 1."""
+def _coordinate(n: int, epsilon0: float, ones: int) -> _Coordinate:
+    """With `ones` ones among the n − 1 other bits."""
     p, keep = flip_probabilities(epsilon0)
     parts = []
     for trials, up, down in ((ones, keep, p), (n - 1 - ones, p, keep)):
@@ -112,21 +129,20 @@ def _coordinate(n: int, epsilon0: float, ones: int) -> tuple[Numbers, Numbers]:
         parts.append(binomial.probability(np.arange(low, high + 1), trials, up, down))
     padded = np.concatenate([[0.0], np.convolve(parts[0], parts[1]), [0.0]])
     stay, moved = padded[1:], padded[:-1]
-    return keep * moved + p * stay, p * moved + keep * stay
+    one, zero = keep * moved + p * stay, p * moved + keep * stay
+    below = [np.concatenate([[0.0], np.cumsum(x)]) for x in (one, zero)]
+    return _Coordinate(one, zero, np.log(one / zero), below[0], below[1])
 
 
 def _divergence(n: int, epsilon0: float, i: int, j: int, epsilon: float) -> float:
-    # Coordinate i: with the device's one, or without. Coordinate j: without, or with.
-    with_i, without_i = _coordinate(n, epsilon0, i)
-    with_j, without_j = _coordinate(n, epsilon0, j)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loss_i = np.log(with_i / without_i)
-        loss_j = np.log(without_j / with_j)
-    # loss_i grows and loss_j falls with x: whatever i shows, the outcomes of j that count are the lowest.
-    counted = np.searchsorted(-loss_j, -(epsilon - loss_i), side="left")
-    likely = float(with_i @ np.concatenate([[0.0], np.cumsum(without_j)])[counted])
-    unlikely = math.exp(epsilon) * float(without_i @ np.concatenate([[0.0], np.cumsum(with_j)])[counted])
+    """Between the device's one beside i others' and its one beside j others', in one direction."""
+    here, there = _coordinate(n, epsilon0, i), _coordinate(n, epsilon0, j)
+    # The loss is that of the one less that of the other; whatever the one shows, the lowest outcomes of
+    # the other are those that count.
+    counted = np.searchsorted(there.loss, here.loss - epsilon)
+    likely = float(here.one @ there.zero_below[counted])
+    unlikely = math.exp(epsilon) * float(here.zero @ there.one_below[counted])
     # Each probability's own error, in the farthest outcome, and that of adding up positive terms.
-    size = len(with_i) + len(with_j)
+    size = len(here.one) + len(there.one)
     error = 2 * float(binomial.relative_error(size, 0, 0.0)) + 2.0**-50 * size
     return min(1.0, max(0.0, likely - unlikely) + error * (likely + unlikely) + 8 * _OUTSIDE)

@@ -7,14 +7,14 @@ distributions, in which the other devices hide the protected one as *clones* of 
 
 - FMT 2021 ("Hiding among the clones", FOCS 2021): r = e^−ε₀, for any ε₀-private randomizers.
 - FMT 2022 ("Stronger privacy amplification by shuffling", SODA 2023): r = 2/(e^ε₀ + 1). The authors'
-  erratum takes back that it holds for all of them (Lemma 3.5). It holds where another device's report R(x) is, with
-  probability r, a fair choice between R(x₀) and R(x₁), the reports of the protected device's two inputs:
+  erratum takes back that it holds for all of them (Lemma 3.5). It holds where another device's report R(x)
+  is, with probability r, a fair choice between R(x₀) and R(x₁), the reports of the protected device's inputs:
 
-      R(x)(y) ≥ (R(x₀)(y) + R(x₁)(y))/(e^ε₀ + 1)  for all x₀, x₁, x and outputs y,
+      R(x)(y) ≥ (R(x₀)(y) + R(x₁)(y))/(e^ε₀ + 1)  for all x₀, x₁, x and outputs y.
 
-  which fails if an output is e^ε₀ times likelier than its least for two inputs at once. It is so for
-  randomized response on bits and on k values. It is *not* so for one-hot vectors whose bits are randomized (RAPPOR under
-  replacement, ε₀ = 2ε of a bit): with ones at x₀ and x₁ and a zero at x, y is e^ε₀ times likelier for both.
+  It is so for randomized response on bits and on k values. It is *not* so for one-hot vectors whose bits
+  are randomized (RAPPOR under replacement, ε₀ twice that of a bit): a vector with ones at x₀ and x₁ and a
+  zero at x is e^ε₀ times likelier under both than under x.
 """
 
 import math

@@ -18,7 +18,6 @@ from panprivacy.parameters import Description
 from panprivacy.planning import curves
 from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.planning.curves import AXES, axis_values, error_curve, error_curves_by_epsilon, privacy_curve
-from panprivacy.planning.epsilons import local_epsilon
 from panprivacy.planning.epsilons import epsilons_of, local_epsilon
 from panprivacy.planning.expectation import (
     device_bytes,

@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
-from panprivacy.accounting.randomized_response_sum import LARGEST_ENUMERATED, RandomizedResponseSum
+from panprivacy.accounting.randomized_response_sum import (
+    LARGEST_ENUMERATED,
+    RandomizedResponseSum,
+    _enumerated,
+)
 from panprivacy.accounting.shuffled import Shuffled
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
 from tests.panprivacy.accounting.by_definition import (
@@ -96,7 +100,7 @@ def test_delta_where_unanimous_bits_are_not_the_worst_is_larger_than_theirs():
 
 @pytest.mark.parametrize(("n", "epsilon0", "epsilon"), [
     (1_000, 1.0, 0.0), (1_000, 1.0, 0.1266), (10_000, 2.0, 0.087), (10_000, 2.0, 0.28), (10_000, 5.689, 1.0),
-    (10_000, 4.0, 3.5), (3_000, 0.05, 0.004),
+    (10_000, 4.0, 0.6), (3_000, 0.05, 0.004),
 ])  # fmt: skip
 def test_delta_of_many_devices_is_no_less_than_forty_digits_give_for_unanimous_bits(n, epsilon0, epsilon):
     with mp.workdps(DIGITS):
@@ -118,13 +122,34 @@ def test_delta_of_many_devices_is_no_less_than_forty_digits_give_for_unanimous_b
     assert found <= exact * (1 + mp.mpf("2e-2"))  # what other assignments may add
 
 
-def test_delta_at_the_limit_of_enumeration_does_not_jump():
-    epsilon = 0.3
-    below, above = (
-        RandomizedResponseSum(n=n, epsilon0=1.0).delta(epsilon)
-        for n in (LARGEST_ENUMERATED, LARGEST_ENUMERATED + 1)
-    )
-    assert 0.9 * below < above < below
+@pytest.mark.parametrize("n", [LARGEST_ENUMERATED + 1, 100, 233])
+@pytest.mark.parametrize("epsilon0", [0.01, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("share", [0.0, 1e-3, 0.1, 0.5, 0.9])
+def test_delta_bounded_over_ranges_of_assignments_is_that_of_every_single_one(n, epsilon0, share):
+    event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
+    exact = _enumerated(n, epsilon0, share * epsilon0)
+    assert exact * (1 - 1e-9) <= event.delta(share * epsilon0) <= exact * (1 + 1e-8) + 1e-35
+
+
+def test_delta_bounded_leaves_out_no_assignment_where_a_nearly_unanimous_one_is_worst():
+    """n = 10,000, ε₀ = 2: with three zeros among the others' ones, 0.067 % worse than unanimous."""
+    n, epsilon0, epsilon = 10_000, 2.0, 0.08701563
+    event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
+    with mp.workdps(DIGITS):
+        p = flip_probability(epsilon0)
+        base = [(1 - p) ** (n - 4)]  # of flips among the n − 4 ones
+        for x in range(n - 4):
+            base.append(base[-1] * (n - 4 - x) / (x + 1) * p / (1 - p))
+        flips = base[:3_000]  # the sum is n − 1 less these, plus the three zeros and the device's own
+        for _ in range(3):
+            flips = [
+                (1 - p) * a + p * b for a, b in zip([mp.mpf(0), *flips], [*flips, mp.mpf(0)], strict=True)
+            ]
+        one = [p * a + (1 - p) * b for a, b in zip([mp.mpf(0), *flips], [*flips, mp.mpf(0)], strict=True)]
+        zero = [(1 - p) * a + p * b for a, b in zip([mp.mpf(0), *flips], [*flips, mp.mpf(0)], strict=True)]
+        exact = hockey_stick(dict(enumerate(one)), dict(enumerate(zero)), epsilon)
+        assert exact > mp.mpf("1.00066e-6")
+        assert exact * (1 - mp.mpf("1e-9")) <= event.delta(epsilon) <= exact * (1 + mp.mpf("1e-5"))
 
 
 @pytest.mark.parametrize(("n", "rate"), [(1, 0.3), (2, 0.5), (4, 0.1), (6, 0.6)])
