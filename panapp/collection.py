@@ -25,7 +25,15 @@ STALLED_SECONDS = 600.0
 
 POLL_SECONDS = 0.1
 
-PRIVACY_MEMBERS = ("model", "relation", "epsilon", "delta", "source")
+PRIVACY_MEMBERS = (
+    "model",
+    "relation",
+    "epsilon",
+    "found_epsilon",
+    "delta",
+    "dishonest_fraction",
+    "source",
+)
 
 Say = Callable[[str], None]
 

@@ -128,6 +128,15 @@ class Parameters:
         maximum=1,
         default=1.0,
     )
+    aggregator_epsilon: float | None = described(
+        label="Aggregator target ε",
+        help="What whoever sees only the combined result must be held to, proved, under replacement, at δ "
+        "and the cohort size. Parameters that do not reach it are refused; leave it empty to state none.",
+        minimum=1e-6,
+        usual_minimum=0.01,
+        maximum=20,
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -150,6 +159,15 @@ class Parameters:
     def derived_names(cls) -> tuple[str, ...]:
         """Names of the parameters that `calibrated` computes."""
         return tuple(field.name for field in dataclasses.fields(cls) if description_of(field).derived)
+
+    @classmethod
+    def required_names(cls) -> tuple[str, ...]:
+        """Names of the parameters that have a value in every published recipe."""
+        return tuple(
+            field.name
+            for field in dataclasses.fields(cls)
+            if field.default is not None or description_of(field).derived
+        )
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:

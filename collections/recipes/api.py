@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from panprivacy.accounting.guarantees import Model, Relation
 from recipes.models import Recipe
 from recipes.operations import verification_key
 from recipes.problems import invalid_parameter, not_found
@@ -41,11 +42,29 @@ class RecipeListSerializer(serializers.Serializer[dict[str, Any]]):
     results = RecipeSummarySerializer(many=True)
 
 
+class GuaranteeSerializer(serializers.Serializer[dict[str, Any]]):
+    model = serializers.ChoiceField([model.value for model in Model], help_text="Who is kept from learning.")
+    relation = serializers.ChoiceField(
+        [relation.value for relation in Relation], help_text="Which two inputs are hard to tell apart."
+    )
+    epsilon = serializers.FloatField(allow_null=True, help_text="Proved; null where not computed.")
+    delta = serializers.FloatField(allow_null=True)
+    found_epsilon = serializers.FloatField(
+        allow_null=True, help_text="Worst case found numerically; null where epsilon is exact."
+    )
+    dishonest_fraction = serializers.FloatField(help_text="Part of the cohort that may collude.")
+    source = serializers.CharField()
+    assumption = serializers.CharField(allow_blank=True)
+
+
 class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
     id = serializers.CharField(help_text="SHA-256 of the canonical document.")
     document = serializers.DictField(help_text="Every public parameter.")
     signature = serializers.CharField(help_text="Ed25519 signature in base64.")
     status = serializers.CharField(help_text="open or closed.")
+    guarantees = GuaranteeSerializer(
+        many=True, help_text="What the document's parameters guarantee: computed from it, not part of it."
+    )
 
 
 class VerificationKeyView(APIView):
@@ -111,5 +130,6 @@ class RecipeView(APIView):
                 "document": recipe.published.document,
                 "signature": base64.b64encode(bytes(recipe.signature)).decode(),
                 "status": RecipeSummarySerializer().get_status(recipe),
+                "guarantees": [guarantee.as_dict() for guarantee in recipe.published.mechanism.guarantees()],
             }
         )

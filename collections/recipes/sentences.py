@@ -5,7 +5,7 @@ beside its neighbouring relation.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,8 @@ HIDES_NOTHING = math.log(999)
 OBSERVERS = {
     Model.LOCAL: "Someone who reads one device's decrypted report",
     Model.AGGREGATOR: "Someone who sees only the combined result",
+    Model.SAMPLED: "Someone who sees only the combined result, and not who took part",
+    Model.SHUFFLE: "Someone who sees all reports in random order",
     Model.PAN: "Someone who opens the device",
 }
 
@@ -43,6 +45,8 @@ class GuaranteeText:
         relation_names, relations: the neighbouring relations, named; named and explained.
         epsilon, delta: the numbers, or "not computed"; where encryption protects, ε is said to be
             no measure, and δ is empty.
+        found: what is known below a proved ε; empty where ε is exact.
+        colluding: the same guarantee if a part of the cohort colludes; empty where that changes nothing.
         source, assumption: as the guarantee states them.
     """
 
@@ -53,16 +57,23 @@ class GuaranteeText:
     relations: tuple[str, ...]
     epsilon: str
     delta: str
+    found: str
+    colluding: str
     source: str
     assumption: str
 
 
 def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
-    """Every guarantee with its sentence; those that differ in their relation only stand together."""
+    """Every guarantee with its sentence; those that differ in their relation only stand together, and so
+    does what a colluding part of the cohort changes."""
     alike: dict[Guarantee, list[Relation]] = {}
     for guarantee in guarantees:
         # The sentence of the stronger relation speaks for both.
         alike.setdefault(replace(guarantee, relation=Relation.REPLACE), []).append(guarantee.relation)
+    colluding: dict[tuple[Model, tuple[Relation, ...]], list[str]] = {}
+    for guarantee, relations in alike.items():
+        if guarantee.dishonest_fraction:
+            colluding.setdefault((guarantee.model, tuple(relations)), []).append(_colluding(guarantee))
     return [
         GuaranteeText(
             model=guarantee.model.value,
@@ -74,10 +85,13 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
             relations=tuple(RELATIONS[relation] for relation in relations),
             epsilon=_epsilon(guarantee),
             delta=_delta(guarantee),
+            found=_found(guarantee),
+            colluding=" ".join(colluding.get((guarantee.model, tuple(relations)), [])),
             source=guarantee.source,
             assumption=guarantee.assumption,
         )
         for guarantee, relations in alike.items()
+        if not guarantee.dishonest_fraction
     ]
 
 
@@ -155,6 +169,28 @@ def _delta(guarantee: Guarantee) -> str:
     return NOT_COMPUTED if guarantee.delta is None else number(guarantee.delta)
 
 
+def _found(guarantee: Guarantee) -> str:
+    if guarantee.epsilon is None or guarantee.found_epsilon is None:
+        return ""
+    return (
+        f"ε = {epsilon_text(guarantee.epsilon)} is proved. The worst case found numerically is "
+        f"{epsilon_text(guarantee.found_epsilon)}; nothing proves that none is worse."
+    )
+
+
+def _colluding(guarantee: Guarantee) -> str:
+    if guarantee.epsilon is None:
+        return ""
+    percent = significant(100 * guarantee.dishonest_fraction)
+    found = (
+        ""
+        if guarantee.found_epsilon is None
+        else f" (worst case found: {epsilon_text(guarantee.found_epsilon)})"
+    )
+    epsilon = epsilon_text(guarantee.epsilon)
+    return f"ε = {epsilon}{found} if {percent} % of the devices collude with the observer."
+
+
 def _local(guarantee: Guarantee) -> str:
     observer = "Devices scramble answers before sending. Someone who reads one device's decrypted report"
     if guarantee.epsilon is None:
@@ -170,14 +206,16 @@ def _local(guarantee: Guarantee) -> str:
     )
 
 
-def _aggregator(guarantee: Guarantee) -> str:
-    observer = "Whoever sees only the combined result"
-    if guarantee.epsilon is None:
-        return f"{observer} learns something about one device; how much is not computed."
-    return (
-        f"{observer} can shift the odds about one device by {odds_factor(guarantee.epsilon)}"
-        f"{allowance(guarantee.delta)}."
-    )
+def _odds_of(observer: str) -> Callable[[Guarantee], str]:
+    def sentence(guarantee: Guarantee) -> str:
+        if guarantee.epsilon is None:
+            return f"{observer} learns something about one device; how much is not computed."
+        return (
+            f"{observer} can shift the odds about one device by {odds_factor(guarantee.epsilon)}"
+            f"{allowance(guarantee.delta)}."
+        )
+
+    return sentence
 
 
 def _pan(_: Guarantee) -> str:
@@ -187,7 +225,13 @@ def _pan(_: Guarantee) -> str:
     )
 
 
-_SENTENCES = {Model.LOCAL: _local, Model.AGGREGATOR: _aggregator, Model.PAN: _pan}
+_SENTENCES = {
+    Model.LOCAL: _local,
+    Model.AGGREGATOR: _odds_of("Whoever sees only the combined result"),
+    Model.SAMPLED: _odds_of("Whoever sees only the combined result, and not which devices took part,"),
+    Model.SHUFFLE: _odds_of("Whoever sees every report of a cohort, in random order and without senders,"),
+    Model.PAN: _pan,
+}
 
 _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 

@@ -8,7 +8,7 @@ const CONFIG = {
   plotlyServerURL: "",
   modeBarButtonsToRemove: ["sendDataToCloud", "lasso2d", "select2d", "autoScale2d"],
 };
-const ROLES = { "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth" };
+const ROLES = { "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth", "spent": "--chart-estimate", "budget": "--chart-truth", "baseline": "--chart-fourth", "baseline-targeted": "--chart-third", "aggregated": "--chart-truth", "sampled": "--chart-estimate" };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function coloured(figure) {
@@ -30,9 +30,11 @@ function coloured(figure) {
     font: { family: style.getPropertyValue("--sans"), size: 14, color: colour("--text") },
     modebar: { color: colour("--muted"), activecolor: colour("--text"), bgcolor: "rgba(0,0,0,0)" },
     hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--control"), font: { color: colour("--text") } },
-    xaxis: { ...figure.layout.xaxis, ...axis },
-    yaxis: { ...figure.layout.yaxis, ...axis },
   };
+  // A figure with several panels has an axis xaxis2, yaxis2, … for each.
+  for (const name of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
+    layout[name] = { ...layout[name], ...axis };
+  }
   return { data, layout };
 }
 

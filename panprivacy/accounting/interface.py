@@ -22,7 +22,7 @@ from panprivacy.parameters import description_of, kind_of
 LARGEST_N = 10**12
 """Number of devices up to which floating point tells one device from none."""
 
-SMALLEST_DELTA = 1e-30
+SMALLEST_DELTA = 1e-32
 """δ below which rounding errors would have to be known better than they are."""
 
 RELATIVE_TOLERANCE = 1e-9
@@ -80,6 +80,12 @@ class PrivacyEvent(ABC):
         """
         require_delta(delta)
         return smallest_epsilon(self.delta, delta)
+
+    def over(self, n: int) -> "PrivacyEvent":
+        """The same release over n devices (≥ 1); FieldError for an event that is not one over devices."""
+        if "n" not in {field.name for field in dataclasses.fields(self)}:
+            raise FieldError("event", "must be one over n devices")
+        return dataclasses.replace(self, n=n)  # type: ignore[call-arg]  # just checked
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, read again by `event_from_mapping`."""

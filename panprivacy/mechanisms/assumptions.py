@@ -5,26 +5,6 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 FOLLOWS_PROTOCOL = "the device following the protocol, with randomness that nobody can predict"
 
 
-def honest_cohort(cohort_size: int) -> str:
-    """What a guarantee for the sum of a cohort relies on."""
-    return f"at least {cohort_size:,} devices that follow the protocol, and nobody reading single reports"
-
-
-def aggregator_not_computed(cohort_size: int, why: str = "") -> tuple[Guarantee, ...]:
-    """That nothing is claimed for the sum, beyond what single reports give away, under either relation."""
-    return tuple(
-        Guarantee(
-            model=Model.AGGREGATOR,
-            relation=relation,
-            epsilon=None,
-            delta=None,
-            source=f"Not computed: {why}" if why else "Not computed.",
-            assumption=honest_cohort(cohort_size),
-        )
-        for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
-    )
-
-
 def pan_privacy(theorem: str) -> Guarantee:
     """The guarantee against intruders on the device: 0, as far as encryption can give it."""
     return Guarantee(

@@ -4,8 +4,17 @@ import random
 from collections.abc import Mapping, Sequence
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, aggregator_not_computed, pan_privacy
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.combined_result import (
+    aggregator_guarantees,
+    honest_devices,
+    randomized_bits,
+    sampled_guarantees,
+)
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
@@ -91,21 +100,48 @@ class CountNonzero(Mechanism[Parameters]):
     def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
         return (float(sum(devices for count, devices in devices_by_count.items() if count > 0)),)
 
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        return self._bound(honest_devices(self.parameters.cohort_size, dishonest_fraction))
+
+    def _bound(self, n: int) -> PrivacyEvent:
+        return randomized_bits(n, self.parameters.epsilon)
+
     def guarantees(self) -> tuple[Guarantee, ...]:
+        parameters = self.parameters
+        # One bit: a device without events sends the reference report, so both relations are the same.
+        relations = (Relation.REPLACE, Relation.ADD_REMOVE)
         local = [
             Guarantee(
                 model=Model.LOCAL,
                 relation=relation,
-                epsilon=self.parameters.epsilon,
+                epsilon=parameters.epsilon,
                 delta=0.0,
                 source="Randomized response of one bit: LPP Theorem 10, Observation 5.",
                 assumption=FOLLOWS_PROTOCOL,
             )
-            for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
+            for relation in relations
         ]
         return (
             *local,
-            *aggregator_not_computed(self.parameters.cohort_size),
+            *aggregator_guarantees(
+                relations=relations,
+                cohort_size=parameters.cohort_size,
+                delta=parameters.delta,
+                stated_delta=parameters.delta,
+                bound=self._bound,
+                found=lambda n: RandomizedResponseSum(n=n, epsilon0=parameters.epsilon),
+            ),
+            *sampled_guarantees(
+                relations=relations,
+                cohort_size=parameters.cohort_size,
+                sampling_rate=parameters.sampling_rate,
+                delta=parameters.delta,
+                stated_delta=parameters.delta,
+                bound=lambda n: Sampled(event=self._bound(n), n=n, sampling_rate=parameters.sampling_rate),
+                found=lambda n: RandomizedResponseSum(
+                    n=n, epsilon0=parameters.epsilon, sampling_rate=parameters.sampling_rate
+                ),
+            ),
             pan_privacy("LPP Theorem 10"),
         )
 

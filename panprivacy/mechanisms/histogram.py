@@ -6,9 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.one_hot_sum import OneHotSum
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, aggregator_not_computed, pan_privacy
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.combined_result import (
+    aggregator_guarantees,
+    honest_devices,
+    randomized_bits,
+    sampled_guarantees,
+)
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
@@ -152,8 +163,18 @@ class Histogram(Mechanism[HistogramParameters]):
             buckets[min(count, self.parameters.k)] += devices
         return tuple(buckets)
 
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        return self._bound(honest_devices(self.parameters.cohort_size, dishonest_fraction))
+
+    def _bound(self, n: int) -> PrivacyEvent:
+        # Two coordinates move under replacement; their noise is independent, so they compose.
+        return Repeated(event=self._coordinate_bound(n), times=2)
+
+    def _coordinate_bound(self, n: int) -> PrivacyEvent:
+        return randomized_bits(n, self.parameters.epsilon)
+
     def guarantees(self) -> tuple[Guarantee, ...]:
-        epsilon = self.parameters.epsilon
+        parameters, epsilon = self.parameters, self.parameters.epsilon
         return (
             Guarantee(
                 model=Model.LOCAL,
@@ -172,7 +193,33 @@ class Histogram(Mechanism[HistogramParameters]):
                 source="Randomized response of a one-hot vector, of which two bits differ: twice ε.",
                 assumption=FOLLOWS_PROTOCOL,
             ),
-            *aggregator_not_computed(self.parameters.cohort_size),
+            *aggregator_guarantees(
+                relations=(Relation.REPLACE,),
+                cohort_size=parameters.cohort_size,
+                delta=parameters.delta,
+                stated_delta=parameters.delta,
+                bound=self._bound,
+                found=lambda n: OneHotSum(n=n, k=parameters.k + 1, epsilon0=epsilon),
+            ),
+            *aggregator_guarantees(
+                relations=(Relation.ADD_REMOVE,),
+                cohort_size=parameters.cohort_size,
+                delta=parameters.delta,
+                stated_delta=parameters.delta,
+                bound=self._coordinate_bound,
+                found=lambda n: RandomizedResponseSum(n=n, epsilon0=epsilon),
+            ),
+            # Without the protected device a cohort holds another one instead, which differs in two
+            # coordinates: under either relation the bound is that of replacement.
+            *sampled_guarantees(
+                relations=(Relation.REPLACE, Relation.ADD_REMOVE),
+                cohort_size=parameters.cohort_size,
+                sampling_rate=parameters.sampling_rate,
+                delta=parameters.delta,
+                stated_delta=parameters.delta,
+                bound=lambda n: Sampled(event=self._bound(n), n=n, sampling_rate=parameters.sampling_rate),
+                found=None,
+            ),
             pan_privacy("LPP Theorem 11"),
         )
 

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.combined_result import epsilon_at
 from panprivacy.parameters import Parameters
 
 P = TypeVar("P", bound=Parameters)
@@ -185,12 +188,37 @@ class Mechanism(ABC, Generic[P]):
             raise ValueError(f"population must be at least 1, not {population}")
 
     def require_promise(self) -> None:
-        """FieldError where derived parameters do not keep the promise that the others make.
+        """FieldError where the parameters do not keep what the recipe states.
 
-        Devices call it before they take part, as nobody else can hold a server to it. Where the
-        parameters are the promise themselves, there is nothing to check.
+        Devices call it before they take part, as nobody else can hold a server to it.
         """
-        return
+        target = self.parameters.aggregator_epsilon
+        if target is None:
+            return
+        event = self.aggregator_event()
+        if event.delta(target) > self.event_delta:
+            reached = epsilon_at(event, self.event_delta)
+            raise FieldError(
+                "aggregator_epsilon",
+                f"of {target:g} is not met: whoever sees only the combined result can be held to "
+                f"{reached:.4g} (proved, under replacement, δ = {self.parameters.delta:g}, "
+                f"cohort size {self.parameters.cohort_size:,})",
+            )
+
+    @property
+    def event_delta(self) -> float:
+        """The part of δ that `aggregator_event` may use."""
+        return self.parameters.delta
+
+    @abstractmethod
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        """The release of one full cohort, for whoever reads nothing else and may know who took part.
+
+        Under replacement, and proved: what a budget is charged with.
+
+        Args:
+            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
+        """
 
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:

@@ -9,20 +9,24 @@ from typing import Self
 
 from panprivacy.accounting.discrete_gaussian_sum import (
     SMALLEST_EPSILON,
+    DiscreteGaussianSum,
     delta_of,
     epsilon_of,
     smallest_scale,
     variance,
 )
+from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import discrete_gaussian
-from panprivacy.mechanisms.assumptions import (
-    FOLLOWS_PROTOCOL,
-    aggregator_not_computed,
-    honest_cohort,
-    pan_privacy,
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
+from panprivacy.mechanisms.combined_result import (
+    aggregator_guarantees,
+    honest_devices,
+    sampled_guarantees,
 )
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
 from panprivacy.parameters import K, Parameters, described
@@ -276,67 +280,80 @@ class Mean(Mechanism[MeanParameters]):
                 f"{scale:g} is too small for the {parameters.guarantee} guarantee that the recipe promises, "
                 f"with ε = {parameters.epsilon:g} and δ = {parameters.delta:g}",
             )
+        super().require_promise()
+
+    @property
+    def event_delta(self) -> float:
+        return self.parameters.usable_delta
+
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        return self._bound(honest_devices(self.parameters.cohort_size, dishonest_fraction))
+
+    def _bound(self, n: int) -> PrivacyEvent:
+        parameters = self.parameters
+        if self._sums_squares:
+            # Σy² is released too, which the exact sum does not cover. What is computed from
+            # reports keeps the guarantee of each of them.
+            return GivenGuarantee(
+                epsilon_given=parameters.epsilon,
+                delta_given=parameters.usable_delta,
+                relation=Relation.REPLACE.value,
+            )
+        return DiscreteGaussianSum(n=n, scale=parameters.required_noise_scale, value_range=parameters.k)
 
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The promised guarantee first, then what the same noise gives in the other model.
+        """The promised guarantee first, then what the same noise gives elsewhere.
 
         Both relations move a count by at most k, so their numbers are equal. Raises FieldError where the
         noise scale does not keep the promise.
         """
-        models = [Model.AGGREGATOR, Model.LOCAL]
-        if self.parameters.guarantee == Model.LOCAL:
-            models.reverse()
-        return (
-            *(
-                guarantee
-                for model in models
-                for guarantee in (self._aggregator() if model == Model.AGGREGATOR else self._local())
+        self.require_promise()
+        parameters = self.parameters
+        relations = (Relation.REPLACE, Relation.ADD_REMOVE)
+        local = self._local()
+        combined = (
+            *aggregator_guarantees(
+                relations=relations,
+                cohort_size=parameters.cohort_size,
+                delta=self.event_delta,
+                stated_delta=parameters.delta,
+                bound=self._bound,
+                found=None,
             ),
-            pan_privacy("LPP Theorem 13"),
+            *sampled_guarantees(
+                relations=relations,
+                cohort_size=parameters.cohort_size,
+                sampling_rate=parameters.sampling_rate,
+                delta=self.event_delta,
+                stated_delta=parameters.delta,
+                bound=lambda n: Sampled(event=self._bound(n), n=n, sampling_rate=parameters.sampling_rate),
+                found=None,
+            ),
         )
+        ordered = (*local, *combined) if parameters.guarantee == Model.LOCAL else (*combined, *local)
+        # The scale is rounded up, so that the promise itself is what is stated.
+        stated = [
+            replace(guarantee, epsilon=parameters.epsilon)
+            if guarantee.model == parameters.guarantee and guarantee.dishonest_fraction == 0
+            else guarantee
+            for guarantee in ordered
+        ]
+        return (*stated, pan_privacy("LPP Theorem 13"))
 
     def _local(self) -> Sequence[Guarantee]:
-        epsilon = self._epsilon(Model.LOCAL, 1)
+        parameters = self.parameters
+        scale = parameters.required_noise_scale
         return [
             Guarantee(
                 model=Model.LOCAL,
                 relation=relation,
-                epsilon=epsilon,
-                delta=self.parameters.delta,
-                source=f"Exact, for one discrete Gaussian of scale {self.parameters.noise_scale:g}.",
+                epsilon=epsilon_of(1, scale, parameters.k, parameters.usable_delta),
+                delta=parameters.delta,
+                source=f"Exact, for one discrete Gaussian of scale {scale:g}.",
                 assumption=FOLLOWS_PROTOCOL,
             )
             for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
         ]
-
-    def _aggregator(self) -> Sequence[Guarantee]:
-        cohort_size = self.parameters.cohort_size
-        if self._sums_squares:
-            return aggregator_not_computed(
-                cohort_size,
-                "releases also contain a standard error from the sum of squares, and the exact "
-                "number covers the sum alone. The local guarantee covers both.",
-            )
-        epsilon = self._epsilon(Model.AGGREGATOR, cohort_size)
-        scale = self.parameters.required_noise_scale
-        return [
-            Guarantee(
-                model=Model.AGGREGATOR,
-                relation=relation,
-                epsilon=epsilon,
-                delta=self.parameters.delta,
-                source=f"Exact, for the sum of {cohort_size:,} discrete Gaussians of scale {scale:g}.",
-                assumption=honest_cohort(cohort_size),
-            )
-            for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
-        ]
-
-    def _epsilon(self, model: Model, noise_terms: int) -> float:
-        scale, k = self.parameters.required_noise_scale, self.parameters.k
-        if self.parameters.guarantee != model:
-            return epsilon_of(noise_terms, scale, k, self.parameters.usable_delta)
-        self.require_promise()
-        return self.parameters.epsilon
 
     def expected_standard_error(self, population: int) -> float:
         """The worst case over the truth: half of the devices have no event, half have k or more."""

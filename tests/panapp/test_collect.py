@@ -83,7 +83,15 @@ def test_collect_of_a_count_prints_one_object_with_every_member(tmp_path: Path, 
     assert result["interval"]["low"] < result["estimate"] < result["interval"]["high"]
     assert set(result["seconds"]) == {"devices", "submit", "process", "total"}
     for guarantee in result["privacy"]:
-        assert set(guarantee) == {"model", "relation", "epsilon", "delta", "source"}
+        assert set(guarantee) == {
+            "model",
+            "relation",
+            "epsilon",
+            "found_epsilon",
+            "delta",
+            "dishonest_fraction",
+            "source",
+        }
     recipe = Recipe.objects.get(identifier=result["recipe"])
     assert (recipe.status, recipe.simulation) == ("closed", True)
 

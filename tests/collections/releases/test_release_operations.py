@@ -126,12 +126,14 @@ def test_release_states_every_guarantee_with_its_relation() -> None:
     assert release is not None
     local = {g["relation"]: g["epsilon"] for g in release.guarantees if g["model"] == "local"}
     assert local == {"replace": 2.0, "add_remove": 2.0}
-    aggregator = {g["relation"]: g for g in release.guarantees if g["model"] == "aggregator"}
-    assert set(aggregator) == {"replace", "add_remove"}
+    aggregator = {
+        (g["relation"], g["dishonest_fraction"]): g for g in release.guarantees if g["model"] == "aggregator"
+    }
+    assert set(aggregator) == {(relation, part) for relation in local for part in (0.0, 0.5)}
     for guarantee in aggregator.values():
-        assert guarantee["epsilon"] is None
-        assert guarantee["delta"] is None
-        assert "not computed" in guarantee["source"].lower()
+        assert 0 < guarantee["epsilon"] <= 2.0
+        assert guarantee["delta"] == 1e-6
+        assert guarantee["source"]
 
 
 @pytest.mark.parametrize(

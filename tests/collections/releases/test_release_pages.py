@@ -118,7 +118,8 @@ def test_open_recipe_shows_everything_public_but_no_estimate(client: Client) -> 
         recipe.identifier,
         "About 30 of 400",
         "88 % sure",
-        "not computed",
+        "Whoever sees only the combined result can shift the odds",
+        "if 50 % of the devices collude",
         "devices_sim join",
     ):
         assert text in page

@@ -7,12 +7,15 @@ transparent scheme.
 
 import random
 from collections import Counter
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.encryption.interface import PrivateKey
+from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS, mechanism_class
 from panprivacy.mechanisms.interface import InvalidReportError, Mechanism, State
 from tests.panprivacy.mechanisms.transparent import (
@@ -181,23 +184,56 @@ class MechanismContract:
 
     def test_guarantees_cover_every_model_and_say_what_they_rely_on(self, mechanism):
         guarantees = mechanism.guarantees()
-        keys = Counter((guarantee.model, guarantee.relation) for guarantee in guarantees)
-        both = {(model, relation) for model in (Model.LOCAL, Model.AGGREGATOR) for relation in Relation}
-        assert keys == Counter({*both, (Model.PAN, Relation.REPLACE)})
+        keys = Counter((g.model, g.relation, g.dishonest_fraction) for g in guarantees)
+        combined = {Model.AGGREGATOR} | ({Model.SAMPLED} if mechanism.parameters.sampling_rate < 1 else set())
+        expected = {(Model.LOCAL, relation, 0.0) for relation in Relation}
+        expected |= {
+            (model, relation, part) for model in combined for relation in Relation for part in (0.0, 0.5)
+        }
+        assert keys == Counter({*expected, (Model.PAN, Relation.REPLACE, 0.0)})
         for guarantee in guarantees:
             assert guarantee.assumption
             assert guarantee.source
-            if guarantee.epsilon is None:
-                assert guarantee.delta is None
-                assert "ot computed" in guarantee.source
-            else:
-                assert guarantee.epsilon >= 0
-                assert 0 <= guarantee.delta < 1
+            assert guarantee.epsilon >= 0
+            assert 0 <= guarantee.delta < 1
+            assert guarantee.found_epsilon is None or 0 <= guarantee.found_epsilon <= guarantee.epsilon
             if guarantee.model == Model.PAN:
                 assert (guarantee.epsilon, guarantee.delta) == (0.0, 0.0)
                 assert "semantic security" in guarantee.assumption
                 assert "private key" in guarantee.assumption
                 assert "computational" in guarantee.source
+
+    def test_guarantees_with_colluders_are_weaker_and_never_beat_a_single_report(self, mechanism):
+        by_key = {(g.model, g.relation, g.dishonest_fraction): g.epsilon for g in mechanism.guarantees()}
+        for relation in Relation:
+            alone = by_key[Model.LOCAL, relation, 0.0]
+            assert by_key[Model.AGGREGATOR, relation, 0.0] <= by_key[Model.AGGREGATOR, relation, 0.5]
+            # What is computed from a report gives away no more than the report.
+            assert by_key[Model.AGGREGATOR, relation, 0.5] <= alone * (1 + 1e-6)
+
+    def test_aggregator_event_is_what_the_guarantee_under_replacement_states(self, mechanism):
+        stated = {
+            g.dishonest_fraction: g.epsilon
+            for g in mechanism.guarantees()
+            if (g.model, g.relation) == (Model.AGGREGATOR, Relation.REPLACE)
+        }
+        for fraction, epsilon in stated.items():
+            event = mechanism.aggregator_event(fraction)
+            assert event.proved
+            assert event.neighbours == Relation.REPLACE
+            assert event.epsilon(mechanism.event_delta) == pytest.approx(epsilon, rel=1e-5)
+
+    def test_aggregator_target_that_is_met_is_kept_and_one_that_is_not_is_refused(self, mechanism):
+        (reached,) = (
+            g.epsilon
+            for g in mechanism.guarantees()
+            if (g.model, g.relation, g.dishonest_fraction) == (Model.AGGREGATOR, Relation.REPLACE, 0.0)
+        )
+        # The composition of few devices' coordinates is known from above only, hence the half.
+        for factor, met in ((1.01, True), (0.5, False)):
+            parameters = replace(mechanism.parameters, aggregator_epsilon=min(20.0, factor * reached))
+            with nullcontext() if met else pytest.raises(FieldError, match="aggregator_epsilon"):
+                type(mechanism)(parameters).require_promise()
 
     def test_expected_standard_error_covers_that_of_an_estimate_in_the_middle(self, mechanism):
         population = 10_000

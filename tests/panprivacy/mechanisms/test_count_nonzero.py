@@ -47,21 +47,53 @@ def test_estimate_above_the_population_is_projected_onto_it():
     assert estimate.projection == (200.0,)
 
 
-def test_guarantees_state_one_local_epsilon_for_both_relations_and_none_for_the_sum():
+def test_guarantees_state_one_local_epsilon_for_both_relations():
     found = {(g.model, g.relation): (g.epsilon, g.delta) for g in CountNonzero(parameters()).guarantees()}
     assert found[Model.LOCAL, Relation.REPLACE] == (1.0, 0.0)
     assert found[Model.LOCAL, Relation.ADD_REMOVE] == (1.0, 0.0)
-    assert found[Model.AGGREGATOR, Relation.REPLACE] == (None, None)
-    assert found[Model.AGGREGATOR, Relation.ADD_REMOVE] == (None, None)
+
+
+def test_guarantees_of_a_cohort_state_the_proved_bound_and_the_exact_worst_case_found():
+    """Independent numbers: FMT 2022 gives 0.11440 and 0.16596, the exact sum 0.08702 and 0.12794."""
+    mechanism = CountNonzero(parameters(epsilon=2.0, delta=1e-6, cohort_size=10_000))
+    for relation in Relation:
+        found = {
+            g.dishonest_fraction: (g.epsilon, g.found_epsilon)
+            for g in mechanism.guarantees()
+            if (g.model, g.relation) == (Model.AGGREGATOR, relation)
+        }
+        assert found[0.0] == pytest.approx((0.11440, 0.08702), rel=1e-3)
+        assert found[0.5] == pytest.approx((0.16596, 0.12794), rel=1e-3)
+
+
+def test_guarantees_of_a_small_cohort_are_exact():
+    mechanism = CountNonzero(parameters(cohort_size=100))
+    combined = [g for g in mechanism.guarantees() if g.model == Model.AGGREGATOR]
+    assert {g.found_epsilon for g in combined} == {None}
+    assert all("every assignment" in g.source for g in combined)
+
+
+def test_guarantees_with_sampling_state_the_bound_and_the_exact_number():
+    """Independent: 0.02516 for 10,000 devices of which a tenth takes part."""
+    mechanism = CountNonzero(parameters(epsilon=2.0, delta=1e-6, cohort_size=1_000, sampling_rate=0.1))
+    (sampled,) = (
+        g
+        for g in mechanism.guarantees()
+        if (g.model, g.relation, g.dishonest_fraction) == (Model.SAMPLED, Relation.REPLACE, 0.0)
+    )
+    assert sampled.found_epsilon == pytest.approx(0.02516, rel=1e-3)
+    assert sampled.found_epsilon < sampled.epsilon < 2 * sampled.found_epsilon
+    assert "10,000 devices" in sampled.assumption
 
 
 def test_guarantees_write_the_cohort_with_thousands_separators():
-    (assumption,) = {
-        g.assumption
+    assumptions = {
+        g.dishonest_fraction: g.assumption
         for g in CountNonzero(parameters(cohort_size=3000)).guarantees()
         if g.model == Model.AGGREGATOR
     }
-    assert assumption.startswith("at least 3,000 devices")
+    assert assumptions[0.0].startswith("at least 3,000 devices")
+    assert assumptions[0.5].startswith("at least 1,500 devices")
 
 
 def test_expected_standard_error_is_that_of_an_event_on_every_device():

@@ -1,0 +1,17 @@
+"""The public page of the papers' numbers."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views import View
+
+from panprivacy.reproduction.results import committed
+from planner.papers import paper_sections
+
+
+class PapersView(View):
+    """What the papers print beside what we compute; read from a committed file, not computed here."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        document = committed()
+        context = {"papers": paper_sections(document), "libraries": document["libraries"]}
+        return render(request, "planner/papers.html", context)

@@ -1,0 +1,89 @@
+"""`account`: questions about privacy as JSON lines on standard input, one answer each on standard output."""
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, NoReturn
+
+from django.core.management.base import BaseCommand
+
+from panprivacy.accounting.question import answer
+from panprivacy.errors import FieldError
+
+LONGEST_LINE = 65_536
+"""Bytes of one question."""
+
+LONGEST_SECONDS = 60.0
+"""Time for one answer. The bounds of the parameters keep every answer below it on an ordinary machine."""
+
+
+class Command(BaseCommand):
+    help = (
+        "Read questions about privacy as JSON lines on standard input, and write one JSON line each: "
+        "epsilon, or the parameter left out, with method, relation and seconds; or error, for that line "
+        f"only. Needs no database. A line has at most {LONGEST_LINE:,} bytes, an answer takes at most "
+        f"{LONGEST_SECONDS:g} seconds."
+    )
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for line in _lines(sys.stdin.buffer):
+            started = time.monotonic()
+            try:
+                with _at_most(LONGEST_SECONDS):
+                    result = answer(_parsed(line))
+            except FieldError as error:
+                result = {"error": str(error), "field": error.field}
+            result["seconds"] = round(time.monotonic() - started, 6)
+            self.stdout.write(json.dumps(result, ensure_ascii=False, allow_nan=False))
+            self.stdout.flush()
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Lines without their ends; of one that is too long, only so much that it shows."""
+    while line := stream.readline(LONGEST_LINE + 2):
+        whole = line.endswith(b"\n")
+        yield line.rstrip(b"\r\n") if whole else line
+        while not whole and (rest := stream.readline(LONGEST_LINE)):
+            whole = rest.endswith(b"\n")
+
+
+def _parsed(line: bytes) -> object:
+    if len(line) > LONGEST_LINE:
+        raise FieldError("line", f"must have at most {LONGEST_LINE:,} bytes")
+    try:
+        return json.loads(line, parse_constant=_refused, object_pairs_hook=_without_repetition)
+    except FieldError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise FieldError("line", f"must be one JSON object: {error}") from None
+
+
+def _refused(constant: str) -> NoReturn:
+    raise FieldError("line", f"must be JSON, which has no {constant}")
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise FieldError("line", "must name each field once")
+    return members
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """FieldError where the body takes longer. Main thread only, as signals are."""
+
+    def stop(*_: object) -> NoReturn:
+        raise FieldError("line", f"asks for what takes more than {seconds:g} seconds to compute")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,66 @@
+"""A guarantee (ε, δ) of which nothing more is known, as an event."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
+from panprivacy.errors import FieldError
+from panprivacy.parameters import described
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenGuarantee(PrivacyEvent):
+    """Whatever is (ε, δ)-private: the curve of the worst mechanism that is.
+
+    That one gives the input away with probability δ, and otherwise answers by randomized response with ε:
+    every (ε, δ)-private mechanism is a post-processing of it (Kairouz, Oh & Viswanath 2015, Theorem 3.1). As
+    post-processing keeps a guarantee, the event also stands for whatever is computed from the output.
+    """
+
+    kind: ClassVar[str] = "given"
+
+    epsilon_given: float = described(label="ε", help="ε of the guarantee, in nats.", minimum=0, maximum=100)
+    delta_given: float = described(
+        label="δ", help="δ of the guarantee; 0 for pure privacy.", minimum=0, maximum=1, default=0.0
+    )
+    relation: str = described(
+        label="Neighbouring relation",
+        help="Which two inputs the guarantee makes hard to tell apart.",
+        choices=tuple(relation.value for relation in Relation),
+        default=Relation.REPLACE.value,
+    )
+
+    @property
+    def neighbours(self) -> Relation:
+        return Relation(self.relation)
+
+    @property
+    def proved(self) -> bool:
+        return True
+
+    @property
+    def method(self) -> str:
+        return "as given; the worst mechanism with this guarantee (Kairouz, Oh & Viswanath 2015, Theorem 3.1)"
+
+    def delta(self, epsilon: float) -> float:
+        require_epsilon(epsilon)
+        if epsilon >= self.epsilon_given:
+            return self.delta_given
+        # The part that randomized response adds, (e^ε₀ − e^ε)/(e^ε₀ + 1), written without overflow.
+        beyond = -math.expm1(epsilon - self.epsilon_given) / (1 + math.exp(-self.epsilon_given))
+        return min(1.0, (self.delta_given + (1 - self.delta_given) * beyond) * (1 + 1e-15))
+
+    def over(self, n: int) -> Self:  # noqa: ARG002  # holds for every n
+        """Itself: what holds for a release whatever the number of devices."""
+        return self
+
+    def epsilon(self, delta: float) -> float:
+        """As of every event; FieldError where δ is below the one given."""
+        require_delta(delta)
+        if delta < self.delta_given:
+            raise FieldError(
+                "delta", f"must be at least {self.delta_given!r}, that of the guarantee given, not {delta!r}"
+            )
+        return min(super().epsilon(delta), self.epsilon_given)

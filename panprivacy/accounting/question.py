@@ -1,0 +1,146 @@
+"""A question about one mechanism, as plain data, and its answer: behind `manage.py account`.
+
+With `delta` and every parameter, it asks for ε. With `delta`, `epsilon` and one parameter left out, it asks
+for that parameter. Names of mechanisms and fields are those of the public interface; an event's may differ.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from panprivacy.accounting.calibration import calibrated, solvable_fields
+from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_delta, require_epsilon
+from panprivacy.accounting.one_hot_sum import OneHotSum
+from panprivacy.accounting.proved import proved_bound
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.errors import FieldError
+
+LARGEST_SAMPLED_N = 10**9
+"""n up to which sums over numbers of reports, or of clones, are taken: seconds, some hundred megabytes."""
+
+LARGEST_ONE_HOT_N = 10**7
+"""n up to which two coordinates are added up jointly."""
+
+
+@dataclass(frozen=True)
+class _Mechanism:
+    event_class: type[PrivacyEvent]
+    renamed: Mapping[str, str]  # public name → the event's
+    largest_n: int = LARGEST_N
+
+
+MECHANISMS: Mapping[str, _Mechanism] = {
+    "randomized_response": _Mechanism(RandomizedResponseSum, {}),
+    "one_hot": _Mechanism(OneHotSum, {}, LARGEST_ONE_HOT_N),
+    "discrete_gaussian_sum": _Mechanism(DiscreteGaussianSum, {"range": "value_range"}),
+    "gaussian": _Mechanism(Gaussian, {}),
+    "shuffled": _Mechanism(Shuffled, {}, LARGEST_SAMPLED_N),
+}
+"""Mechanism → event, and names that differ."""
+
+
+def answer(question: object) -> dict[str, Any]:
+    """What a question asks for.
+
+    Args:
+        question: an object with `mechanism`, `delta`, the mechanism's parameters, and either all of them
+            or `epsilon` with exactly one solvable one left out.
+
+    Returns:
+        `epsilon`, or the parameter that was solved for; `delta`; `relation`; `method`; `proved`, whether ε
+        is a bound by proof or belongs to the worst case found numerically; `proved_epsilon`, ε by proof, at
+        the parameter that was solved for (None where none is computed).
+
+    Raises:
+        FieldError: names the field and what is allowed. n is limited beyond what events allow where
+            computing takes long: `LARGEST_ONE_HOT_N`, `LARGEST_SAMPLED_N`.
+    """
+    if not isinstance(question, Mapping):
+        raise FieldError("question", "must be an object")
+    members = dict(question)
+    name = members.pop("mechanism", None)
+    if not isinstance(name, str) or name not in MECHANISMS:
+        raise FieldError("mechanism", f"must be one of {', '.join(MECHANISMS)}")
+    mechanism = MECHANISMS[name]
+    if "delta" not in members:
+        raise FieldError("delta", "is missing; it must be a number above 0 and below 1")
+    delta: Any = members.pop("delta")
+    require_delta(delta)
+    members = _own_names(mechanism, members)
+    public = {own: shown for shown, own in mechanism.renamed.items()}
+    try:
+        answering = _solved if "epsilon" in members else _priced
+        return answering(mechanism, members, float(delta))
+    except FieldError as error:
+        if error.field in public:
+            raise FieldError(public[error.field], error.message) from None
+        raise
+
+
+def _own_names(mechanism: _Mechanism, members: Mapping[str, object]) -> dict[str, object]:
+    shown = {field.name: field.name for field in fields(mechanism.event_class)}
+    for public, own in mechanism.renamed.items():
+        shown[public] = shown.pop(own)
+    for name in members:
+        if name != "epsilon" and name not in shown:
+            allowed = ", ".join(["delta", "epsilon", *shown])
+            raise FieldError(name[:60], f"is not a field of this mechanism; it has {allowed}")
+    return {shown.get(name, name): value for name, value in members.items()}
+
+
+def _priced(mechanism: _Mechanism, members: dict[str, object], delta: float) -> dict[str, Any]:
+    event = mechanism.event_class.from_members(members)
+    _require_feasible(mechanism, event)
+    epsilon = event.epsilon(delta)
+    return {"epsilon": epsilon, **_described(event, delta, epsilon)}
+
+
+def _solved(mechanism: _Mechanism, members: dict[str, object], delta: float) -> dict[str, Any]:
+    epsilon: Any = members.pop("epsilon")
+    require_epsilon(epsilon)
+    solvable = solvable_fields(mechanism.event_class)
+    missing = [name for name in solvable if name not in members]
+    if len(missing) != 1:
+        public = " or ".join(solvable)
+        raise FieldError("epsilon", f"asks for one parameter: exactly one of {public} must be left out")
+    event = calibrated(
+        mechanism.event_class,
+        members=members,
+        solve_for=missing[0],
+        epsilon=float(epsilon),
+        delta=delta,
+        largest=_largest_n(mechanism, members) if missing[0] == "n" else None,
+    )
+    _require_feasible(mechanism, event)
+    return {missing[0]: getattr(event, missing[0]), **_described(event, delta, None)}
+
+
+def _described(event: PrivacyEvent, delta: float, epsilon: float | None) -> dict[str, Any]:
+    by_proof: float | None
+    if event.proved:
+        by_proof = event.epsilon(delta) if epsilon is None else epsilon
+    else:
+        bound = proved_bound(event) if getattr(event, "n", 1) <= LARGEST_SAMPLED_N else None
+        by_proof = None if bound is None else bound.epsilon(delta)
+    return {
+        "delta": delta,
+        "relation": event.neighbours.value,
+        "method": event.method,
+        "proved": event.proved,
+        "proved_epsilon": by_proof,
+    }
+
+
+def _largest_n(mechanism: _Mechanism, members: Mapping[str, object]) -> int:
+    sampled = members.get("sampling_rate", 1.0) != 1.0
+    return min(mechanism.largest_n, LARGEST_SAMPLED_N) if sampled else mechanism.largest_n
+
+
+def _require_feasible(mechanism: _Mechanism, event: PrivacyEvent) -> None:
+    members = event.as_dict()
+    largest = _largest_n(mechanism, members)
+    if members.get("n", 1) > largest:
+        raise FieldError("n", f"must be a whole number of at least 1 and at most {largest:,} here")

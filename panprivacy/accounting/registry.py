@@ -1,0 +1,59 @@
+"""Privacy events by kind, and reading them from stored data.
+
+A ledger is read for years. So a kind, and a field of one, never changes its meaning: what would need a
+different one gets a new kind, and the old one stays here.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.one_hot_sum import OneHotSum
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.sampling import Sampled
+from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
+from panprivacy.errors import FieldError
+
+DEEPEST_NESTING = 8
+"""Events within events that are read."""
+
+EVENTS: Mapping[str, type[PrivacyEvent]] = MappingProxyType(
+    {
+        event_class.kind: event_class
+        for event_class in (
+            RandomizedResponseSum,
+            OneHotSum,
+            DiscreteGaussianSum,
+            Gaussian,
+            Shuffled,
+            ShuffledClones,
+            Sampled,
+            Repeated,
+            GivenGuarantee,
+        )
+    }
+)
+"""Kind → class."""
+
+
+def event_from_mapping(members: object) -> PrivacyEvent:
+    """Inverse of `PrivacyEvent.as_dict`.
+
+    Raises:
+        FieldError: the kind is unknown, or a field is unknown, missing or out of range.
+    """
+    inner = members
+    for _ in range(DEEPEST_NESTING):
+        inner = inner.get("event") if isinstance(inner, Mapping) else None
+    if isinstance(inner, Mapping):
+        raise FieldError("event", f"must not contain events {DEEPEST_NESTING} deep")
+    if not isinstance(members, Mapping):
+        raise FieldError("event", "must be an object with a kind and its fields")
+    kind = members.get("kind")
+    if not isinstance(kind, str) or kind not in EVENTS:
+        raise FieldError("kind", f"must be one of {', '.join(EVENTS)}, not {str(kind)[:60]!r}")
+    return EVENTS[kind].from_members({name: value for name, value in members.items() if name != "kind"})

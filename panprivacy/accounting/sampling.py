@@ -1,0 +1,143 @@
+"""What not knowing who took part adds: amplification by Poisson sampling."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+from panprivacy.accounting import binomial
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.accounting.interface import LARGEST_N, require_epsilon
+from panprivacy.accounting.nested import NestedEvent
+from panprivacy.errors import FieldError
+from panprivacy.parameters import described
+
+_HALF_EDGES = (0.5, 1, 1.5, 2, 2.5, 3.25, 4, 5, 6, 7, 8, 10, 14)
+_EDGES = (*(-edge for edge in reversed(_HALF_EDGES)), 0, *_HALF_EDGES)
+"""Where ranges of the number of reports end, in standard deviations from its mean."""
+
+
+def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
+    """ε' = ln(1 + q·(e^ε − 1)): of an (ε, δ)-private event that a device takes part in with probability q.
+
+    The amplified guarantee has δ' = q·δ: to promise δ', take ε at the base's δ'/q (`base_delta`). For a local
+    randomizer, where a device that takes no part sends what does not depend on its data (Balle, Barthe &
+    Gaboardi 2018, Theorem 8).
+    """
+    require_epsilon(epsilon)
+    if epsilon > 1:
+        return epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
+    return math.log1p(sampling_rate * math.expm1(epsilon))
+
+
+def base_delta(delta: float, sampling_rate: float) -> float:
+    """δ/q, the δ at which the base's ε is to be taken; see `amplified_epsilon`. 1 asks for nothing."""
+    return delta / sampling_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled(NestedEvent):
+    """An event over the devices that take part, each with probability q: (sum, count) is released, not who.
+
+    Holds for any event over n reports under replacement, whose reports are independent of each other.
+
+    Derivation. Let c be the number of reports. Taking part does not depend on data, so c has the same
+    distribution for both neighbours, and δ is the mean of what it is given c. Given c, the protected
+    device is among the c with probability w = c/n, as all n devices are alike in this. So the outputs are
+    distributed as (1 − w)·R + w·P' and (1 − w)·R + w·Q': R without it, P' and Q' with it and its two
+    values. Any two of R, P', Q' are mixtures, over who else takes part, of sums over c reports that differ in
+    one replaced report (for R: a random other device takes its place). So δ_c(ε) bounds the divergence
+    between them, and, by convexity, that of P' from any mixture of R and Q'. Advanced joint convexity
+    (Balle, Barthe & Gaboardi 2018, Theorem 2) gives, at ε' = ln(1 + w·(e^ε − 1)), the output δ' = w·δ_c(ε).
+
+    δ_c falls with c, as a further report is independent noise (post-processing). So, for all c in a range
+    c_lo..c_hi and w = c_hi/n, δ' is at most w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)). Summed over ranges:
+
+        δ'(ε') ≤ Σ Pr[c_lo ≤ c ≤ c_hi]·w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)).
+
+    Attributes:
+        event: one over devices under replacement; its own number of them plays no role.
+        n: devices, the one protected included, that may take part.
+        sampling_rate: q.
+    """
+
+    kind: ClassVar[str] = "sampled"
+
+    n: int = described(label="n", help="Number of devices that may take part.", minimum=1, maximum=LARGEST_N)
+    sampling_rate: float = described(
+        label="Sampling rate", help="Probability q with which each takes part.", minimum=1e-6, maximum=1
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.event.over(1)
+        if self.event.neighbours is not Relation.REPLACE:
+            raise FieldError("event", "must be one under replacement")
+        if getattr(self.event, "sampling_rate", 1.0) != 1.0:
+            raise FieldError("event", "must not be sampled already")
+
+    @property
+    def neighbours(self) -> Relation:
+        return Relation.REPLACE
+
+    @property
+    def proved(self) -> bool:
+        return self.event.proved
+
+    @property
+    def method(self) -> str:
+        return (
+            "advanced joint convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) for each number of reports, "
+            f"over: {self.event.method}"
+        )
+
+    def delta(self, epsilon: float) -> float:
+        require_epsilon(epsilon)
+        if self.sampling_rate == 1:
+            return self.event.over(self.n).delta(epsilon)
+        found = 0.0
+        for probability, low, high in _ranges(self.n, self.sampling_rate):
+            weight = high / self.n
+            found += probability * weight * self.event.over(low).delta(_unamplified(epsilon, weight))
+        return min(1.0, found * (1 + 1e-14))
+
+
+def _unamplified(epsilon: float, weight: float) -> float:
+    """Inverse of `amplified_epsilon`, rounded down."""
+    if weight == 1:
+        return epsilon
+    if epsilon > 1:
+        found = epsilon + math.log1p((weight - 1) * math.exp(-epsilon)) - math.log(weight)
+    else:
+        found = math.log1p(math.expm1(epsilon) / weight)
+    return max(0.0, found * (1 - 4e-16))
+
+
+@lru_cache(maxsize=256)
+def _ranges(n: int, rate: float) -> tuple[tuple[float, int, int], ...]:
+    """Ranges that cover 1..n: a bound on Pr[c_lo ≤ c ≤ c_hi] for c binomial, c_lo and c_hi.
+
+    c = 0 is left out: without a report nothing is lost.
+    """
+    mean, deviation = n * rate, math.sqrt(n * rate * (1 - rate))
+    ends = sorted({min(n, max(1, round(mean + edge * deviation))) for edge in _EDGES} | {n})
+    ranges, low = [], 1
+    for high in ends:
+        # A difference of tails on the side where both are small, so that it keeps its digits.
+        if high < mean:
+            within, beyond = _tail_below(high, n, rate), _tail_below(low - 1, n, rate)
+        else:
+            within, beyond = _tail_below(n - low, n, 1 - rate), _tail_below(n - high - 1, n, 1 - rate)
+        ranges.append((min(1.0, within[1] - beyond[0]), low, high))
+        low = high + 1
+    return tuple(ranges)
+
+
+def _tail_below(c: int, n: int, rate: float) -> tuple[float, float]:
+    """Bounds from below and above on Pr[Bin(n, q) ≤ c]."""
+    if c < 0:
+        return 0.0, 0.0
+    probability = float(binomial.lower_tail(c, n, rate, 1 - rate))
+    # A probability below 1e-290, where the error is not known, is far below everything that counts.
+    error = float(binomial.relative_error(c, n, rate))
+    return probability * max(0.0, 1 - error), probability * (1 + error) + 1e-290

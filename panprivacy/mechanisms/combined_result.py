@@ -1,0 +1,146 @@
+"""Guarantees against whoever reads only the combined result, in the same words for every statistic."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.shuffled import Shuffled
+
+DISHONEST_FRACTIONS = (0.0, 0.5)
+"""The parts of the devices that collude with the observer for which every number is stated."""
+
+EventOf = Callable[[int], PrivacyEvent]
+"""A release over n devices, the protected one among them, as an event."""
+
+
+def honest_devices(devices: int, dishonest_fraction: float) -> int:
+    """How many of `devices` (≥ 1) are left, the protected one among them, if a part (0 ≤ part < 1) colludes.
+
+    What colluding devices sent is known to the observer, who subtracts it: the rest is a smaller cohort.
+    """
+    if not 0 <= dishonest_fraction < 1:
+        raise ValueError(f"dishonest_fraction must be at least 0 and below 1, not {dishonest_fraction!r}")
+    return max(1, devices - int(dishonest_fraction * devices))
+
+
+@lru_cache(maxsize=4096)  # pages ask for the same few numbers again and again
+def epsilon_at(event: PrivacyEvent, delta: float) -> float:
+    """`event.epsilon(delta)`, remembered."""
+    return event.epsilon(delta)
+
+
+def aggregator_guarantees(
+    *,
+    relations: Sequence[Relation],
+    cohort_size: int,
+    delta: float,
+    stated_delta: float,
+    bound: EventOf,
+    found: EventOf | None,
+) -> tuple[Guarantee, ...]:
+    """What a full cohort hides, for each relation and each of `DISHONEST_FRACTIONS`.
+
+    Args:
+        relations: those for which the numbers hold alike.
+        delta: the δ that the event may use.
+        stated_delta: the δ that the guarantee names, at least `delta`.
+        bound: the release over n devices, by proof.
+        found: the same, in the worst case that was found numerically; None where `bound` is exact.
+    """
+    guarantees = []
+    for fraction in DISHONEST_FRACTIONS:
+        honest = honest_devices(cohort_size, fraction)
+        event = bound(honest)
+        epsilon, found_epsilon, source = _numbers(event, found(honest) if found else None, delta)
+        guarantees += [
+            Guarantee(
+                model=Model.AGGREGATOR,
+                relation=relation,
+                epsilon=epsilon,
+                found_epsilon=found_epsilon,
+                delta=stated_delta,
+                dishonest_fraction=fraction,
+                source=source,
+                assumption=honest_cohort(cohort_size, fraction),
+            )
+            for relation in relations
+        ]
+    return tuple(guarantees)
+
+
+def sampled_guarantees(
+    *,
+    relations: Sequence[Relation],
+    cohort_size: int,
+    sampling_rate: float,
+    delta: float,
+    stated_delta: float,
+    bound: EventOf,
+    found: EventOf | None,
+) -> tuple[Guarantee, ...]:
+    """What a combined result hides if nobody sees who took part; empty where every device is asked to.
+
+    Args:
+        bound: the release over the devices that take part of n that heard of the recipe, by proof.
+        found: as in `aggregator_guarantees`, over n devices that heard of it.
+        The others: as in `aggregator_guarantees`.
+    """
+    if sampling_rate >= 1:
+        return ()
+    population = population_of(cohort_size, sampling_rate)
+    guarantees = []
+    for fraction in DISHONEST_FRACTIONS:
+        honest = honest_devices(population, fraction)
+        epsilon, found_epsilon, source = _numbers(bound(honest), found(honest) if found else None, delta)
+        guarantees += [
+            Guarantee(
+                model=Model.SAMPLED,
+                relation=relation,
+                epsilon=epsilon,
+                found_epsilon=found_epsilon,
+                delta=stated_delta,
+                dishonest_fraction=fraction,
+                source=source,
+                assumption=f"at least {honest:,} devices that follow the protocol hearing of the recipe, "
+                "and on nobody seeing which of them take part",
+            )
+            for relation in relations
+        ]
+    return tuple(guarantees)
+
+
+def population_of(cohort_size: int, sampling_rate: float) -> int:
+    """The number of devices of which `cohort_size` are expected to take part, rounded up."""
+    return -int(-cohort_size // sampling_rate)
+
+
+def randomized_bits(n: int, epsilon0: float) -> PrivacyEvent:
+    """The sum of n randomized bits, by proof: exact where every case can be gone through, else a bound."""
+    exact = RandomizedResponseSum(n=n, epsilon0=epsilon0)
+    # The sum is computed from the shuffled reports.
+    return exact if exact.proved else Shuffled(n=n, epsilon0=epsilon0)
+
+
+def honest_cohort(cohort_size: int, dishonest_fraction: float = 0.0) -> str:
+    """What a guarantee for the sum of a cohort relies on."""
+    devices = honest_devices(cohort_size, dishonest_fraction)
+    return f"at least {devices:,} devices that follow the protocol, and nobody reading single reports"
+
+
+def _numbers(
+    event: PrivacyEvent, found: PrivacyEvent | None, delta: float
+) -> tuple[float, float | None, str]:
+    """(proved ε, ε of the worst case found or None, where they come from)."""
+    if not event.proved:
+        raise TypeError(f"{event.kind} is not proved here, and so is no guarantee")
+    proved = epsilon_at(event, delta)
+    if found is None or found == event:
+        return proved, None, _sentence(event.method)
+    found_epsilon = epsilon_at(found, delta)
+    return proved, found_epsilon, f"{_sentence(event.method)} Worst case found: {found.method}."
+
+
+def _sentence(method: str) -> str:
+    return f"{method[:1].upper()}{method[1:]}."

@@ -1,0 +1,1 @@
+"""The papers' numbers and figures, computed again beside what is printed."""

@@ -1,0 +1,61 @@
+"""The values suggested in place of those that do not meet a target meet it, and nearly no others do."""
+
+import pytest
+
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms import mechanism_class
+from panprivacy.mechanisms.remedies import meeting_value, remedies
+from panprivacy.recipe import RecipeDraft
+
+MEMBERS = {
+    "name": "r",
+    "question": "q?",
+    "steps": 4,
+    "epsilon": 4,
+    "delta": 1e-6,
+    "cohort_size": 10_000,
+    "aggregator_epsilon": 0.2,
+}
+OF = {
+    "count_nonzero": {},
+    "histogram": {"k": 3},
+    "mean": {"k": 3, "guarantee": "local"},
+}
+
+
+def mechanism_of(statistic, **changed):
+    statistic_class = mechanism_class(statistic)
+    members = {name: value for name, value in MEMBERS.items() if name not in ("name", "question")}
+    parameters = statistic_class.parameters_class.from_mapping({**members, **OF[statistic], **changed})
+    return statistic_class(parameters.calibrated())
+
+
+@pytest.mark.parametrize("statistic", OF)
+@pytest.mark.parametrize(("name", "larger"), [("epsilon", False), ("cohort_size", True)])
+def test_meeting_value_meets_the_target_and_a_percent_back_does_not(statistic, name, larger):
+    target = 0.02 if statistic == "mean" else 0.2
+    refused = mechanism_of(statistic, aggregator_epsilon=target)
+    with pytest.raises(FieldError, match="aggregator_epsilon"):
+        refused.require_promise()
+    found = meeting_value(refused, name, larger=larger)
+    mechanism_of(statistic, aggregator_epsilon=target, **{name: found}).require_promise()
+    back = found * (0.985 if larger else 1.015)
+    with pytest.raises(FieldError, match="aggregator_epsilon"):
+        mechanism_of(
+            statistic, aggregator_epsilon=target, **{name: int(back) if larger else back}
+        ).require_promise()
+
+
+def test_remedies_name_no_cohort_size_where_the_noise_is_divided_among_any_cohort():
+    refused = mechanism_of("mean", guarantee="aggregator", aggregator_epsilon=0.2)
+    assert meeting_value(refused, "cohort_size", larger=True) is None
+    assert remedies(refused) == "ε = 0.199 would meet it"
+
+
+@pytest.mark.parametrize("statistic", OF)
+def test_recipe_that_misses_its_target_is_refused_with_the_numbers_that_meet_it(statistic):
+    target = 0.02 if statistic == "mean" else 0.2
+    members = {**MEMBERS, **OF[statistic], "statistic": statistic, "aggregator_epsilon": target}
+    with pytest.raises(FieldError, match=r"is not met.* or a cohort size of .* would meet it") as refusal:
+        RecipeDraft.from_mapping(members).mechanism()
+    assert refusal.value.field == "aggregator_epsilon"
