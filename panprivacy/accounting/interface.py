@@ -122,7 +122,7 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
 
     if curve(least) <= delta:
         return least
-    low, high, factor = least, least * (1 + 1e-8) or 1.0, 1 + 1e-6
+    low, high, factor = (least, least * (1 + 1e-8), 1 + 1e-6) if least else (0.0, 1.0, 4.0)
     while curve(high) > delta:
         low, high, factor = high, high * factor, min(4.0, factor**4)
     while low == 0.0:  # until ε is known to a factor of 16, so that small ones are found as exactly as large
