@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "axes",
     "django_prometheus",
     "audit",
+    "ledger",
     "recipes",
     "planner",
     "reports",
@@ -147,13 +148,26 @@ AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
 
 # Shared by all web processes; a local installation has just one.
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+_cache = (
+    {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     if LOCAL
     else {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": environment.text("PANAPP_CACHE_URL", environment.text("CELERY_BROKER_URL")),
     }
+)
+CACHES = {
+    "default": _cache,
+    # Apart from the counts of failed sign-ins, which a local cache would drop to make room for numbers.
+    "composed": {
+        **_cache,
+        **(
+            {"LOCATION": "composed", "OPTIONS": {"MAX_ENTRIES": 10_000}}
+            if LOCAL
+            else {"KEY_PREFIX": "composed"}
+        ),
+        "TIMEOUT": 30 * 86_400,
+    },
 }
 
 # Security ----------------------------------------------------------------------

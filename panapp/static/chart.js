@@ -8,7 +8,7 @@ const CONFIG = {
   plotlyServerURL: "",
   modeBarButtonsToRemove: ["sendDataToCloud", "lasso2d", "select2d", "autoScale2d"],
 };
-const ROLES = { "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth", "baseline": "--chart-fourth", "baseline-targeted": "--chart-third", "aggregated": "--chart-truth", "sampled": "--chart-estimate" };
+const ROLES = { "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth", "spent": "--chart-estimate", "budget": "--chart-truth", "baseline": "--chart-fourth", "baseline-targeted": "--chart-third", "aggregated": "--chart-truth", "sampled": "--chart-estimate" };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function coloured(figure) {

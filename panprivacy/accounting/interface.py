@@ -105,12 +105,13 @@ class PrivacyEvent(ABC):
         return cls(**members)
 
 
-def smallest_epsilon(curve: Callable[[float], float], delta: float) -> float:
+def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float = 0.0) -> float:
     """The smallest ε ≥ 0 with curve(ε) ≤ δ, from above: the curve at the result is at most δ.
 
     Args:
         curve: δ as a function of ε ≥ 0; does not increase, and falls to `delta` somewhere.
         delta: δ above 0.
+        least: an ε below which no result is wanted, from another curve that lies close below.
 
     Returns:
         ε, at most a relative `RELATIVE_TOLERANCE` above the smallest.
@@ -119,20 +120,20 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float) -> float:
     def excess(epsilon: float) -> float:
         return math.log(max(curve(epsilon), 1e-320)) - math.log(delta)
 
-    if excess(0.0) <= 0:
-        return 0.0
-    low, high = 0.0, 1.0
-    while excess(high) > 0:
-        low, high = high, 4 * high
+    if curve(least) <= delta:
+        return least
+    low, high, factor = (least, least * (1 + 1e-8), 1 + 1e-6) if least else (0.0, 1.0, 4.0)
+    while curve(high) > delta:
+        low, high, factor = high, high * factor, min(4.0, factor**4)
     while low == 0.0:  # until ε is known to a factor of 16, so that small ones are found as exactly as large
-        if excess(high / 16) > 0:
+        if curve(high / 16) > delta:
             low = high / 16
         else:
             high /= 16
     # log δ is nearly a parabola in ε: ten evaluations do what halving does in thirty.
     root = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=RELATIVE_TOLERANCE / 4)
     step = RELATIVE_TOLERANCE / 4
-    while excess(root) > 0:
+    while curve(root) > delta:
         root, step = root * (1 + step), 2 * step
     return float(root)
 

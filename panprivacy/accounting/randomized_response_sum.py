@@ -12,7 +12,14 @@ from panprivacy.accounting.assignments import worst_divergence
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.hockey_stick import binomial_divergence
-from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_epsilon
+from panprivacy.accounting.interface import (
+    LARGEST_N,
+    RELATIVE_TOLERANCE,
+    PrivacyEvent,
+    require_delta,
+    require_epsilon,
+    smallest_epsilon,
+)
 from panprivacy.parameters import described
 
 LARGEST_ENUMERATED = 64
@@ -54,25 +61,33 @@ class RandomizedResponseSum(PrivacyEvent):
 
     @property
     def proved(self) -> bool:
-        return self.sampling_rate == 1
+        return self.sampling_rate == 1 or self.n <= LARGEST_ENUMERATED
 
     @property
     def method(self) -> str:
-        if self.sampling_rate < 1:
-            return (
-                "exact sum over counts and outcomes; unanimous other bits, the worst case found numerically"
-            )
-        return "exact probabilities of the sum (LPP Theorem 7), for the worst assignment of the other bits"
+        released = "sum" if self.sampling_rate == 1 else "sum and count"
+        worst = "the worst assignment of the other bits" if self.proved else "unanimous other bits"
+        found = "" if self.proved else ", the worst case found numerically"
+        return f"exact probabilities of the {released} (LPP Theorem 7) for {worst}{found}"
 
     def delta(self, epsilon: float) -> float:
         require_epsilon(epsilon)
         if epsilon >= self.epsilon0:
             return 0.0
+        if self.sampling_rate < 1 and self.n <= LARGEST_ENUMERATED:
+            return _enumerated_sampled(self.n, self.epsilon0, self.sampling_rate, epsilon)
         if self.sampling_rate < 1:
             return _sampled(self.n, self.epsilon0, self.sampling_rate, epsilon)
         if self.n <= LARGEST_ENUMERATED:
             return _enumerated(self.n, self.epsilon0, epsilon)
         return _bounded(self.n, self.epsilon0, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        require_delta(delta)
+        if self.sampling_rate < 1 or self.n <= LARGEST_ENUMERATED:
+            return smallest_epsilon(self.delta, delta)
+        least = smallest_epsilon(lambda epsilon: _unanimous(self.n, self.epsilon0, epsilon), delta)
+        return smallest_epsilon(self.delta, delta, least * (1 - 2 * RELATIVE_TOLERANCE))
 
 
 def flip_probabilities(epsilon0: float) -> tuple[float, float]:
@@ -80,28 +95,29 @@ def flip_probabilities(epsilon0: float) -> tuple[float, float]:
     return 1 / (math.exp(epsilon0) + 1), 1 / (1 + math.exp(-epsilon0))
 
 
-def _weights(p: float, keep: float, epsilon: float) -> tuple[float, float]:
-    """(1 − p) − e^ε·p and e^ε·(1 − p) − p."""
-    return keep - math.exp(epsilon) * p, math.exp(epsilon) * keep - p
+def _excess(epsilon0: float, epsilon: float) -> float:
+    """(1 − p) − e^ε·p, without cancellation where ε is near ε₀."""
+    return -math.expm1(epsilon - epsilon0) / (1 + math.exp(-epsilon0))
+
+
+def _unanimous(n: int, epsilon0: float, epsilon: float) -> float:
+    """A lower bound on δ that costs nothing: nearly always nearly the worst case."""
+    if epsilon >= epsilon0:
+        return 0.0
+    p, keep = flip_probabilities(epsilon0)
+    deficit = keep * (math.expm1(epsilon) - math.expm1(-epsilon0))
+    # The worse of both directions is the one in which the device's bit is theirs or not: the lower tail.
+    return float(binomial_divergence(n - 1, keep, p, _excess(epsilon0, epsilon), deficit, epsilon))
 
 
 def _bounded(n: int, epsilon0: float, epsilon: float) -> float:
-    p, keep = flip_probabilities(epsilon0)
-    excess, _ = _weights(p, keep, epsilon)
-    if excess <= 0:  # ε rounds to ε₀
-        return 0.0
+    p, _ = flip_probabilities(epsilon0)
     # Every assignment for one direction: the other one is the first with zeros and ones exchanged.
-    return worst_divergence(n - 1, p, excess, math.expm1(epsilon), _tolerance(n))
-
-
-def _tolerance(n: int) -> float:
-    """How far δ may lie above the worst case's, so that one δ takes 10 to 20 ms: ε moves by a 25th of it."""
-    return 1e-10 if n <= 100_000 else min(3e-3, 1e-11 * n)
+    return worst_divergence(n - 1, p, _excess(epsilon0, epsilon), math.expm1(epsilon))
 
 
 def _enumerated(n: int, epsilon0: float, epsilon: float) -> float:
-    p, keep = flip_probabilities(epsilon0)
-    excess, _ = _weights(p, keep, epsilon)
+    excess = _excess(epsilon0, epsilon)
     at, tail = _every_assignment(n, epsilon0)
     found = excess * at - math.expm1(epsilon) * tail
     return float(min(1.0, max(0.0, found.max()) + 1e-300))
@@ -124,12 +140,50 @@ def _every_assignment(n: int, epsilon0: float) -> tuple[Numbers, Numbers]:
     return at, tail
 
 
+def _enumerated_sampled(n: int, epsilon0: float, rate: float, epsilon: float) -> float:
+    growth = math.exp(epsilon)
+    one, zero = _every_assignment_sampled(n, epsilon0, rate)
+    worst = 0.0
+    for first, second in ((one, zero), (zero, one)):
+        # Each probability is right to a relative 3e-12, so that no term errs downwards.
+        terms = np.maximum(0.0, first * (1 + 3e-12) - growth * (1 - 3e-12) * second)
+        worst = max(worst, float(terms.sum(axis=(1, 2)).max()))
+    return min(1.0, worst)
+
+
+@lru_cache(maxsize=8)
+def _every_assignment_sampled(n: int, epsilon0: float, rate: float) -> tuple[Numbers, Numbers]:
+    """Pr[count = c, sum = x] at [m, c, x] for m ones among the others, if the device's bit is 1, and if 0."""
+    p, keep = flip_probabilities(epsilon0)
+    m = np.arange(n)[:, None]
+    others = np.zeros((n, n + 1, n + 1))
+    for c in range(n):
+        a = np.arange(c + 1)  # so many of the c who take part have bit 1
+        sums = [
+            np.convolve(
+                binomial.probability(np.arange(k + 1), k, keep, p),
+                binomial.probability(np.arange(c - k + 1), c - k, p, keep),
+            )
+            for k in a
+        ]
+        taking_part = binomial.probability(a, m, rate, 1 - rate)
+        taking_part = taking_part * binomial.probability(c - a, n - 1 - m, rate, 1 - rate)
+        others[:, c, : c + 1] = taking_part @ np.array(sums)
+    found = []
+    for up, down in ((keep, p), (p, keep)):
+        present = (1 - rate) * others
+        present[:, 1:, 1:] += rate * up * others[:, :-1, :-1]
+        present[:, 1:, :] += rate * down * others[:, :-1, :]
+        found.append(present)
+    return found[0], found[1]
+
+
 def _sampled(n: int, epsilon0: float, rate: float, epsilon: float) -> float:
     p, keep = flip_probabilities(epsilon0)
     first, last, mass, outside = _counts(n, rate)
     with_protected = last / n
     # b = p without the protected bit's influence; a between p and 1 − p in proportion.
-    gap = (keep - p) * with_protected
+    gap = math.tanh(epsilon0 / 2) * with_protected
     growth = math.expm1(epsilon)
     # zeros, up: a = p + gap, b = p;  zeros, down (as ones among ones, up): a = 1 − p, b = 1 − p − gap.
     up = binomial_divergence(first - 1, p, keep, gap - growth * p, gap + growth * keep, epsilon)

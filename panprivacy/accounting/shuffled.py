@@ -65,8 +65,9 @@ class _ShuffledReports(PrivacyEvent):
             return 0.0
         clones, mass = _clones(self.n - 1, clone, no_clone)
         other, own = 1 / (math.exp(self.epsilon0) + 1), 1 / (1 + math.exp(-self.epsilon0))
-        growth = math.exp(epsilon)
-        found = binomial_divergence(clones, 0.5, 0.5, own - growth * other, growth * own - other, epsilon)
+        # own − e^ε·other, without cancellation where ε is near ε₀
+        excess = -own * math.expm1(epsilon - self.epsilon0)
+        found = binomial_divergence(clones, 0.5, 0.5, excess, math.exp(epsilon) * own - other, epsilon)
         return float(min(1.0, float(mass @ found) * (1 + 1e-12) + 2 * _OUTSIDE))
 
 
