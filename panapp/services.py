@@ -270,7 +270,7 @@ def _queue(broker_url: str) -> Iterator[str]:
     name = f"panapp-{secrets.token_hex(8)}"
     yield name
     with Connection(broker_url) as connection:
-        for full_name in (name, f"{name}-advance"):
+        for full_name in (name, f"{name}-advance", f"{name}-plans"):
             queue = Queue(full_name, Exchange(full_name, "direct"), routing_key=full_name)
             bound = queue(connection.default_channel)
             # Deleting takes the bindings along only where this process knows of them.

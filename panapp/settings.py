@@ -168,6 +168,14 @@ CACHES = {
         ),
         "TIMEOUT": 30 * 86_400,
     },
+    # Results of planning, which workers write and web processes read. In files, old ones make room.
+    "plans": {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": DATA_DIR / "plans",
+        "OPTIONS": {"MAX_ENTRIES": 500},
+    }
+    if LOCAL
+    else {**_cache, "KEY_PREFIX": environment.text("PANAPP_QUEUE", "panapp")},
 }
 
 # Security ----------------------------------------------------------------------
@@ -213,12 +221,17 @@ CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 # The periodic task has a queue that workers look into first: a backlog of chunks must not hold up
 # the closing and release of other recipes.
 ADVANCE_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-advance"
+# Plans come last: anyone may ask for them, and no collection must wait for that.
+PLAN_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-plans"
 CELERY_TASK_QUEUES = [
     # An exchange each: whoever deletes a queue leaves nothing of it on the broker.
     Queue(name, Exchange(name, "direct"), routing_key=name)
-    for name in (ADVANCE_QUEUE, CELERY_TASK_DEFAULT_QUEUE)
+    for name in (ADVANCE_QUEUE, CELERY_TASK_DEFAULT_QUEUE, PLAN_QUEUE)
 ]
-CELERY_TASK_ROUTES = {"releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE}}
+CELERY_TASK_ROUTES = {
+    "releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
+    "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
+}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

@@ -1,6 +1,7 @@
 """The form of a recipe, made from the parameters that the chosen statistic declares."""
 
 import dataclasses
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -143,6 +144,24 @@ class RecipeForm(forms.Form):
         return groups
 
     @classmethod
+    def initial_of_query(cls, query: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+        """The initial values that an address names, and the labels of those that cannot be.
+
+        Only numbers and choices: words are for the analyst to write.
+        """
+        initial, refused = {}, []
+        for name, field in cls.base_fields.items():
+            if name not in query or not isinstance(
+                field, forms.IntegerField | forms.FloatField | forms.ChoiceField
+            ):
+                continue
+            try:
+                initial[name] = field.clean(query[name])
+            except forms.ValidationError:
+                refused.append(str(field.label or name))
+        return initial, refused
+
+    @classmethod
     def initial_of(cls, draft: dict[str, Any]) -> dict[str, Any]:
         """The initial values that show a stored draft."""
         times = {
@@ -154,18 +173,24 @@ class RecipeForm(forms.Form):
         return {**size, **draft, **times}
 
 
-def recipe_form_class(mechanism: type[Mechanism[Any]]) -> type[RecipeForm]:
-    """The form for one statistic: a field for every parameter that is not derived."""
-    fields: dict[str, Any] = {
+def parameter_fields(mechanism: type[Mechanism[Any]]) -> dict[str, forms.Field]:
+    """A field for every parameter of a statistic that is not derived, with the value to start from."""
+    fields = {
         field.name: _field_of(field)
         for field in dataclasses.fields(mechanism.parameters_class)
         if not description_of(field).derived
     }
-    fields["step_seconds"] = _number_field(STEP_SECONDS, int, required=True)
+    for name in SUGGESTED.keys() & fields.keys():
+        fields[name].initial = SUGGESTED[name]
+    return fields
+
+
+def recipe_form_class(mechanism: type[Mechanism[Any]]) -> type[RecipeForm]:
+    """The form for one statistic: a field for every parameter that is not derived."""
+    fields: dict[str, Any] = dict(parameter_fields(mechanism))
+    fields["step_seconds"] = number_field(STEP_SECONDS, int, required=True)
     fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
-    for name, value in SUGGESTED.items():
-        if name in fields:
-            fields[name].initial = value
+    fields["step_seconds"].initial = SUGGESTED["step_seconds"]
     form = type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism})
     for name in ("population", "population_size", "encryption"):
         form.base_fields[name].initial = SUGGESTED[name]
@@ -184,7 +209,7 @@ def _field_of(field: "dataclasses.Field[Any]") -> forms.Field:
         choice_field.initial = field.default if has_default else description.choices[0]
         return choice_field
     kind = kind_of(field)
-    box = _number_field(description, kind, required=required)
+    box = number_field(description, kind, required=required)
     if has_default:
         if field.default is not None:
             # 1.0 is shown as 1.
@@ -201,7 +226,8 @@ def _range_text(description: Description) -> str:
     return f"From {number(low)}, up to {number(high)}."
 
 
-def _number_field(description: Description, kind: type, *, required: bool) -> forms.Field:
+def number_field(description: Description, kind: type, *, required: bool) -> forms.Field:
+    """A number box for a described quantity; a script adds a slider to it."""
     attributes: dict[str, Any] = {"inputmode": "numeric" if kind is int else "decimal"}
     low, high = description.minimum, description.maximum
     if low is not None and high is not None:

@@ -33,7 +33,10 @@ class NewRecipeView(PublishersOnly):
             )
         mechanism = _mechanism(request)
         form_class = recipe_form_class(mechanism)
-        return _form_page(request, form_class(), _initial_preview(form_class, {}), None)
+        initial, refused = form_class.initial_of_query(request.GET)
+        if refused:
+            messages.info(request, f"Not taken over, because it cannot be: {', '.join(refused)}.")
+        return _form_page(request, form_class(initial=initial), _initial_preview(form_class, initial), None)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         return _form_answer(request, recipe_form_class(_mechanism(request))(request.POST), None)

@@ -8,7 +8,11 @@ const CONFIG = {
   plotlyServerURL: "",
   modeBarButtonsToRemove: ["sendDataToCloud", "lasso2d", "select2d", "autoScale2d"],
 };
-const ROLES = { "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth", "spent": "--chart-estimate", "budget": "--chart-truth", "baseline": "--chart-fourth", "baseline-targeted": "--chart-third", "aggregated": "--chart-truth", "sampled": "--chart-estimate" };
+const ROLES = {
+  "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth",
+  "baseline": "--chart-fourth", "baseline-targeted": "--chart-third", "aggregated": "--chart-truth", "sampled": "--chart-estimate",
+  "line-1": "--chart-estimate", "line-2": "--chart-truth", "line-3": "--chart-third", "line-4": "--chart-fourth", "current": "--text", "spent": "--chart-estimate", "budget": "--chart-truth",
+};
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function coloured(figure) {
@@ -38,13 +42,26 @@ function coloured(figure) {
   return { data, layout };
 }
 
-for (const element of document.querySelectorAll(".chart")) {
-  const figure = JSON.parse(document.getElementById(element.dataset.figure).textContent);
-  const draw = () => {
-    const { data, layout } = coloured(figure);
-    return Plotly.react(element, data, layout, CONFIG);
-  };
-  element.replaceChildren();
-  draw();
-  dark.addEventListener("change", draw);
+const drawn = new Map();
+
+// A chart's figure stands in a script element of its page (data-figure) or, where HTMX brings
+// it along, in the element itself (data-plot).
+function drawAll(root) {
+  for (const element of root.querySelectorAll(".chart")) {
+    const text = element.dataset.plot ?? document.getElementById(element.dataset.figure).textContent;
+    const figure = JSON.parse(text);
+    const draw = () => {
+      const { data, layout } = coloured(figure);
+      return Plotly.react(element, data, layout, CONFIG);
+    };
+    element.replaceChildren();
+    draw();
+    drawn.set(element, draw);
+  }
 }
+
+drawAll(document);
+document.addEventListener("htmx:afterSwap", (event) => drawAll(event.detail.target));
+dark.addEventListener("change", () => {
+  for (const [element, draw] of drawn) element.isConnected ? draw() : drawn.delete(element);
+});

@@ -54,7 +54,7 @@ class PublicKey(ABC):
     scheme: ClassVar[str]
     """Registered name, e.g. `elgamal-secp256k1`. Part of every serialized key."""
 
-    ciphertext_bytes: int
+    ciphertext_bytes: ClassVar[int]
     """Length of one encoded ciphertext."""
 
     decryption_seconds: ClassVar[float]

@@ -122,7 +122,6 @@ class PaillierPublicKey(PublicKey):
         if not 1 < hs < n * n or gmpy2.jacobi(hs, n) != 1:
             raise InvalidKeyError("'hs' must be a unit modulo n², not 1, with Jacobi symbol +1")
         self.phe_key = phe.PaillierPublicKey(n)
-        self.ciphertext_bytes = 2 * self.modulus_bits // 8
         self._n = gmpy2.mpz(n)
         self._n_squared = self._n * self._n
         self._hs = gmpy2.mpz(hs)
@@ -354,12 +353,14 @@ def _draw_blum_prime(bits: int, random_source: random.Random) -> int:
 class Paillier2048PublicKey(PaillierPublicKey):
     scheme = "paillier-2048"
     modulus_bits = 2048
+    ciphertext_bytes = 2 * modulus_bits // 8
     decryption_seconds = 4e-3
 
 
 class Paillier3072PublicKey(PaillierPublicKey):
     scheme = "paillier-3072"
     modulus_bits = 3072
+    ciphertext_bytes = 2 * modulus_bits // 8
     decryption_seconds = 12e-3
 
 

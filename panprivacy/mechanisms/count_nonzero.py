@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
@@ -40,6 +39,10 @@ class CountNonzero(Mechanism[Parameters]):
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         self._response = RandomizedResponse(parameters.epsilon)
+
+    @property
+    def state_ciphertexts(self) -> int:
+        return 1
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         return (public_key.encrypt(0, random_source),)
@@ -106,30 +109,38 @@ class CountNonzero(Mechanism[Parameters]):
     def _bound(self, n: int) -> PrivacyEvent:
         return randomized_bits(n, self.parameters.epsilon)
 
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        parameters = self.parameters
-        # One bit: a device without events sends the reference report, so both relations are the same.
-        relations = (Relation.REPLACE, Relation.ADD_REMOVE)
-        local = [
+    def _found(self, n: int) -> PrivacyEvent:
+        return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
+
+    def found_event(self) -> PrivacyEvent | None:
+        return self._found(self.parameters.cohort_size)
+
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        """One bit: a device without events sends the reference report, so both relations are the same."""
+        return tuple(
             Guarantee(
                 model=Model.LOCAL,
                 relation=relation,
-                epsilon=parameters.epsilon,
+                epsilon=self.parameters.epsilon,
                 delta=0.0,
                 source="Randomized response of one bit: LPP Theorem 10, Observation 5.",
                 assumption=FOLLOWS_PROTOCOL,
             )
-            for relation in relations
-        ]
+            for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
+        )
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        parameters = self.parameters
+        relations = (Relation.REPLACE, Relation.ADD_REMOVE)
         return (
-            *local,
+            *self.local_guarantees(),
             *aggregator_guarantees(
                 relations=relations,
                 cohort_size=parameters.cohort_size,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
                 bound=self._bound,
-                found=lambda n: RandomizedResponseSum(n=n, epsilon0=parameters.epsilon),
+                found=self._found,
             ),
             *sampled_guarantees(
                 relations=relations,
@@ -137,7 +148,7 @@ class CountNonzero(Mechanism[Parameters]):
                 sampling_rate=parameters.sampling_rate,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
-                bound=lambda n: Sampled(event=self._bound(n), n=n, sampling_rate=parameters.sampling_rate),
+                bound=self._sampled,
                 found=lambda n: RandomizedResponseSum(
                     n=n, epsilon0=parameters.epsilon, sampling_rate=parameters.sampling_rate
                 ),

@@ -11,7 +11,6 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
@@ -57,6 +56,10 @@ class Histogram(Mechanism[HistogramParameters]):
     def __init__(self, parameters: HistogramParameters) -> None:
         super().__init__(parameters)
         self._response = RandomizedResponse(parameters.epsilon)
+
+    @property
+    def state_ciphertexts(self) -> int:
+        return 2 * (self.parameters.k + 1)
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         return self.state_of_count(public_key, 0, 0, random_source)
@@ -173,8 +176,14 @@ class Histogram(Mechanism[HistogramParameters]):
     def _coordinate_bound(self, n: int) -> PrivacyEvent:
         return randomized_bits(n, self.parameters.epsilon)
 
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        parameters, epsilon = self.parameters, self.parameters.epsilon
+    def _found(self, n: int) -> PrivacyEvent:
+        return OneHotSum(n=n, k=self.parameters.k + 1, epsilon0=self.parameters.epsilon)
+
+    def found_event(self) -> PrivacyEvent | None:
+        return self._found(self.parameters.cohort_size)
+
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        epsilon = self.parameters.epsilon
         return (
             Guarantee(
                 model=Model.LOCAL,
@@ -193,13 +202,19 @@ class Histogram(Mechanism[HistogramParameters]):
                 source="Randomized response of a one-hot vector, of which two bits differ: twice ε.",
                 assumption=FOLLOWS_PROTOCOL,
             ),
+        )
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        parameters, epsilon = self.parameters, self.parameters.epsilon
+        return (
+            *self.local_guarantees(),
             *aggregator_guarantees(
                 relations=(Relation.REPLACE,),
                 cohort_size=parameters.cohort_size,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
                 bound=self._bound,
-                found=lambda n: OneHotSum(n=n, k=parameters.k + 1, epsilon0=epsilon),
+                found=self._found,
             ),
             *aggregator_guarantees(
                 relations=(Relation.ADD_REMOVE,),
@@ -217,7 +232,7 @@ class Histogram(Mechanism[HistogramParameters]):
                 sampling_rate=parameters.sampling_rate,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
-                bound=lambda n: Sampled(event=self._bound(n), n=n, sampling_rate=parameters.sampling_rate),
+                bound=self._sampled,
                 found=None,
             ),
             pan_privacy("LPP Theorem 11"),

@@ -12,9 +12,10 @@ from typing import ClassVar, Generic, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.combined_result import epsilon_at
+from panprivacy.mechanisms.combined_result import epsilon_at, population_of
 from panprivacy.parameters import Parameters
 
 P = TypeVar("P", bound=Parameters)
@@ -94,6 +95,11 @@ class Mechanism(ABC, Generic[P]):
             raise ValueError(
                 f"count {count} after step {step} is impossible: 0 ≤ count ≤ step ≤ {self.parameters.steps}"
             )
+
+    @property
+    @abstractmethod
+    def state_ciphertexts(self) -> int:
+        """Number of ciphertexts in the state, at every step the same."""
 
     @abstractmethod
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
@@ -219,6 +225,29 @@ class Mechanism(ABC, Generic[P]):
         Args:
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
         """
+
+    def found_event(self) -> PrivacyEvent | None:
+        """The worst case of `aggregator_event` that was found numerically; None where that one is exact."""
+        return None
+
+    def sampled_event(self) -> PrivacyEvent | None:
+        """The same release for whoever does not know who took part, proved; None where all devices do."""
+        parameters = self.parameters
+        if parameters.sampling_rate == 1:
+            return None
+        return self._sampled(population_of(parameters.cohort_size, parameters.sampling_rate))
+
+    @abstractmethod
+    def _bound(self, n: int) -> PrivacyEvent:
+        """The release over n honest devices, proved, under replacement."""
+
+    def _sampled(self, n: int) -> PrivacyEvent:
+        """The release over those who take part of n honest devices that heard of it, proved."""
+        return Sampled(event=self._bound(n), n=n, sampling_rate=self.parameters.sampling_rate)
+
+    @abstractmethod
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        """Those among `guarantees` that hold against readers of one report."""
 
     @abstractmethod
     def guarantees(self) -> tuple[Guarantee, ...]:

@@ -18,7 +18,6 @@ from panprivacy.accounting.discrete_gaussian_sum import (
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import discrete_gaussian
@@ -145,6 +144,10 @@ class Mean(Mechanism[MeanParameters]):
     unit = "events per device"
     counts_devices = False
     parameters_class = MeanParameters
+
+    @property
+    def state_ciphertexts(self) -> int:
+        return self.parameters.k
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         return self.state_of_count(public_key, 0, 0, random_source)
@@ -310,7 +313,7 @@ class Mean(Mechanism[MeanParameters]):
         self.require_promise()
         parameters = self.parameters
         relations = (Relation.REPLACE, Relation.ADD_REMOVE)
-        local = self._local()
+        local = self.local_guarantees()
         combined = (
             *aggregator_guarantees(
                 relations=relations,
@@ -326,7 +329,7 @@ class Mean(Mechanism[MeanParameters]):
                 sampling_rate=parameters.sampling_rate,
                 delta=self.event_delta,
                 stated_delta=parameters.delta,
-                bound=lambda n: Sampled(event=self._bound(n), n=n, sampling_rate=parameters.sampling_rate),
+                bound=self._sampled,
                 found=None,
             ),
         )
@@ -340,20 +343,24 @@ class Mean(Mechanism[MeanParameters]):
         ]
         return (*stated, pan_privacy("LPP Theorem 13"))
 
-    def _local(self) -> Sequence[Guarantee]:
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
         parameters = self.parameters
         scale = parameters.required_noise_scale
-        return [
+        # The scale is rounded up, so that the promise itself is what is stated.
+        epsilon = parameters.epsilon
+        if parameters.guarantee != Model.LOCAL:
+            epsilon = epsilon_of(1, scale, parameters.k, parameters.usable_delta)
+        return tuple(
             Guarantee(
                 model=Model.LOCAL,
                 relation=relation,
-                epsilon=epsilon_of(1, scale, parameters.k, parameters.usable_delta),
+                epsilon=epsilon,
                 delta=parameters.delta,
                 source=f"Exact, for one discrete Gaussian of scale {scale:g}.",
                 assumption=FOLLOWS_PROTOCOL,
             )
             for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
-        ]
+        )
 
     def expected_standard_error(self, population: int) -> float:
         """The worst case over the truth: half of the devices have no event, half have k or more."""

@@ -78,7 +78,7 @@ class MechanismContract:
     def test_step_with_or_without_event_changes_every_ciphertext(self, mechanism, private_key, source, event):
         before = mechanism.start(private_key.public_key, source)
         after = mechanism.step(private_key.public_key, before, event, 1, source)
-        assert len(after) == len(before)
+        assert len(after) == len(before) == mechanism.state_ciphertexts
         assert not {bytes(c) for c in before} & {bytes(c) for c in after}
         assert len({bytes(c) for c in after}) == len(after)
 

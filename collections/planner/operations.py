@@ -1,0 +1,164 @@
+"""Answering a question: at once what is quick, the rest by a task."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import structlog
+from celery import current_app
+from kombu.exceptions import OperationalError
+
+from panprivacy.planning.checkpoint import OutOfTimeError
+from panprivacy.planning.plan import Plan, Question, plan_of
+from planner import store
+
+logger = structlog.get_logger(__name__)
+
+QUICK_SECONDS = 0.12
+"""What a request may spend. What is under way then is finished, which takes up to a tenth of a second."""
+
+TASK_SECONDS = 40.0
+"""What a task may spend; below `store.PENDING_SECONDS`, after which it is taken for lost."""
+
+AT_ONCE = 2
+"""Requests of one web process that compute at a time: reports come in through the same process."""
+
+WAIT_SECONDS = 1.0
+"""How long a further one waits for its turn."""
+
+BROKER_SECONDS = 1
+"""How long the broker may take to accept a task."""
+
+SILENT_SECONDS = 15
+"""How long a broker that did not is not asked again."""
+
+TASK = "planner.tasks.compute_plan"
+
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+class State(StrEnum):
+    """How far a plan is."""
+
+    COMPLETE = "complete"
+    COMPUTING = "computing"
+    """A task computes the rest; ask again."""
+
+    BUSY = "busy"
+    """Too many tasks are under way; ask again later."""
+
+    NO_WORKER = "no_worker"
+    """No task could be sent, or none has answered."""
+
+    TOO_LONG = "too_long"
+    """The task had no time for all of it."""
+
+
+class BusyError(Exception):
+    """Too many requests compute plans right now."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A plan as `Plan.as_dict` gives it, and how far it is."""
+
+    plan: dict[str, Any]
+    state: State
+
+
+def plan_answer(*, question: Question) -> Answer:
+    """The plan as far as it is known or quickly computed; what is missing is given to a task.
+
+    Raises:
+        FieldError: the proposal's mechanism cannot be computed.
+        BusyError: too many requests compute plans right now.
+    """
+    key = store.key_of(question)
+    known = store.result_get(key)
+    if known is not None:
+        return Answer(known, _state_of(known))
+    if not _turns.acquire(timeout=WAIT_SECONDS):
+        raise BusyError
+    try:
+        plan = plan_quick(question)
+    finally:
+        _turns.release()
+    return Answer(plan.as_dict(), State.COMPLETE if plan.complete else _task_request(question, key))
+
+
+def plan_state(*, question: Question) -> State:
+    """How far the task for a question is; never starts one."""
+    key = store.key_of(question)
+    known = store.result_get(key)
+    if known is not None:
+        return _state_of(known)
+    return State.COMPUTING if store.is_pending(key) else State.NO_WORKER
+
+
+def plan_compute(*, question: Question, slot: int) -> None:
+    """What the task does: compute and keep everything there is time for."""
+    key = store.key_of(question)
+    try:
+        if store.result_get(key) is None:
+            store.result_put(key, _thorough(question).as_dict())
+    finally:
+        store.slot_release(key, slot)
+
+
+def _state_of(plan: dict[str, Any]) -> State:
+    return State.COMPLETE if plan["complete"] else State.TOO_LONG
+
+
+def plan_quick(question: Question) -> Plan:
+    """As much of a plan as a request may take time for."""
+    return plan_of(question, _until(time.monotonic() + QUICK_SECONDS), quick=True)
+
+
+def _thorough(question: Question) -> Plan:
+    return plan_of(question, _until(time.monotonic() + TASK_SECONDS))
+
+
+def _until(deadline: float) -> Callable[[], None]:
+    def checkpoint() -> None:
+        if time.monotonic() > deadline:
+            raise OutOfTimeError
+
+    return checkpoint
+
+
+def _task_request(question: Question, key: str) -> State:
+    if store.is_pending(key):
+        return State.COMPUTING
+    if store.broker_was_silent():
+        return State.NO_WORKER
+    slot = store.slot_take(key)
+    if slot is None:
+        return State.BUSY
+    try:
+        _send(question, slot)
+    except (OperationalError, OSError) as error:
+        store.slot_release(key, slot)
+        store.broker_note_silent(SILENT_SECONDS)
+        logger.warning("plan_not_sent", error=type(error).__name__)
+        return State.NO_WORKER
+    return State.COMPUTING
+
+
+def _send(question: Question, slot: int) -> None:
+    # The task carries the question itself, unlike others: public numbers that stand in no table.
+    options = {"socket_connect_timeout": BROKER_SECONDS, "socket_timeout": BROKER_SECONDS}
+    with current_app.connection_for_write(
+        connect_timeout=BROKER_SECONDS,
+        transport_options={**current_app.conf.broker_transport_options, **options},
+    ) as connection:
+        # By name: tasks.py imports this module.
+        current_app.send_task(
+            TASK,
+            (question.as_dict(), slot),
+            connection=connection,
+            retry=False,
+            expires=store.PENDING_SECONDS,
+        )

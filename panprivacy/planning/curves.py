@@ -1,0 +1,124 @@
+"""How error and ε change with one parameter, the others as they are."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.planning.checkpoint import Checkpoint
+from panprivacy.planning.epsilons import Epsilons, epsilons_of
+from panprivacy.planning.expectation import shown_margin
+from panprivacy.planning.inversion import CURVE_TOLERANCE
+from panprivacy.planning.proposal import Proposal
+
+AXES = ("cohort_size", "sampling_rate", "epsilon")
+"""The parameters that curves run over."""
+
+POINTS = 25
+"""Values per curve, evenly on a logarithmic axis; the proposal's own comes on top."""
+
+LARGEST_COHORT_SHOWN = 1_000_000
+
+EPSILON_FACTORS = (0.5, 1.0, 2.0, 4.0)
+"""Lines of the error against the cohort size: ε times each of these."""
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """The 95 % margin along one axis; None where no mechanism exists.
+
+    In percentage points where the statistic counts devices, else in its unit. Along the cohort size it is
+    that of the least precise result that would be released: exactly a cohort reports.
+    """
+
+    epsilon: float | None
+    values: tuple[float, ...]
+    margins: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class PrivacyCurve:
+    """ε under replacement along one axis, each as of `Epsilons`; None where it is not known."""
+
+    values: tuple[float, ...]
+    local: tuple[float | None, ...]
+    aggregator: tuple[float | None, ...]
+    aggregator_found: tuple[float | None, ...]
+    sampled: tuple[float | None, ...]
+
+
+def axis_values(proposal: Proposal, axis: str) -> tuple[float, ...]:
+    """Where curves along `axis` are computed: ascending, with the proposal's own value among them."""
+    description, kind = proposal.description(axis)
+    own = proposal.value(axis)
+    low = description.usual_minimum or description.minimum or own
+    high = description.maximum or own
+    if kind is int:
+        high = min(high, max(LARGEST_COHORT_SHOWN, own))
+    low, high = min(low, own), max(high, own)
+    ratio = (high / low) ** (1 / (POINTS - 1))
+    spread = [min(high, float(f"{low * ratio**step:.3g}")) for step in range(POINTS)]
+    if kind is int:
+        spread = [round(value) for value in spread]
+    return tuple(sorted({*spread, own}))
+
+
+def error_curve(proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None) -> ErrorCurve:
+    """The margin along one axis."""
+    values = axis_values(proposal, axis)
+    return ErrorCurve(None, values, tuple(_margin(proposal, axis, value, checkpoint) for value in values))
+
+
+def error_curves_by_epsilon(
+    proposal: Proposal, checkpoint: Checkpoint = lambda: None
+) -> tuple[ErrorCurve, ...]:
+    """The margin along the cohort size, a line for each of a few ε around the proposal's."""
+    description, _ = proposal.description("epsilon")
+    own = proposal.value("epsilon")
+    values = axis_values(proposal, "cohort_size")
+    curves = []
+    for factor in EPSILON_FACTORS:
+        epsilon = float(f"{own * factor:.3g}") if factor != 1 else own
+        if not (description.minimum or 0) <= epsilon <= (description.maximum or math.inf):
+            continue
+        line = proposal.having("epsilon", epsilon)
+        margins = tuple(_margin(line, "cohort_size", value, checkpoint) for value in values)
+        curves.append(ErrorCurve(epsilon, values, margins))
+    return tuple(curves)
+
+
+def privacy_curve(proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None) -> PrivacyCurve:
+    """The ε along one axis."""
+    values = axis_values(proposal, axis)
+    mechanisms = [_mechanism(proposal.having(axis, value), checkpoint) for value in values]
+    points = [
+        Epsilons() if mechanism is None else epsilons_of(mechanism, checkpoint, CURVE_TOLERANCE)
+        for mechanism in mechanisms
+    ]
+    return PrivacyCurve(
+        values=values,
+        local=tuple(point.local for point in points),
+        aggregator=tuple(point.aggregator for point in points),
+        aggregator_found=tuple(point.aggregator_found for point in points),
+        sampled=tuple(point.sampled for point in points),
+    )
+
+
+def _mechanism(proposal: Proposal, checkpoint: Checkpoint) -> Mechanism[Any] | None:
+    checkpoint()
+    try:
+        return proposal.mechanism()
+    except FieldError:
+        return None
+
+
+def _margin(proposal: Proposal, axis: str, value: float, checkpoint: Checkpoint) -> float | None:
+    at = proposal.having(axis, value)
+    mechanism = _mechanism(at, checkpoint)
+    if mechanism is None:
+        return None
+    population = at.population_size
+    if axis == "cohort_size":
+        population = math.ceil(value / at.parameters.sampling_rate)
+    return shown_margin(mechanism, mechanism.expected_standard_error(population), population)

@@ -1,0 +1,62 @@
+"""The ε of a mechanism under replacement: the numbers of its guarantees, one by one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.planning.checkpoint import Checkpoint
+from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
+
+
+@dataclass(frozen=True)
+class Epsilons:
+    """ε under replacement, at the mechanism's own δ and cohort size, nobody colluding.
+
+    Each is a little above what `Mechanism.guarantees` states: see `epsilons_of`. None is not known.
+
+    Attributes:
+        local: against readers of one report.
+        aggregator: against readers of the sum of a cohort, proved.
+        aggregator_found: the same for the worst case that was found numerically; None where `aggregator`
+            is exact.
+        sampled: against readers of the sum who do not know who took part, proved; None where all do.
+    """
+
+    local: float | None = None
+    aggregator: float | None = None
+    aggregator_found: float | None = None
+    sampled: float | None = None
+
+
+def local_epsilon(mechanism: Mechanism[Any]) -> float | None:
+    """ε against readers of one report: quick."""
+    for guarantee in mechanism.local_guarantees():
+        if guarantee.relation == Relation.REPLACE:
+            return guarantee.epsilon
+    return None
+
+
+def aggregator_epsilon(mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None) -> float:
+    """ε against readers of the sum of a cohort, proved."""
+    return shown_epsilon(mechanism.aggregator_event(), mechanism.event_delta, checkpoint)
+
+
+def epsilons_of(
+    mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None, tolerance: float = TOLERANCE
+) -> Epsilons:
+    """All of them, each at most `tolerance` (relative) above what is stated: slow."""
+    bound, found, sampled = (
+        mechanism.aggregator_event(),
+        mechanism.found_event(),
+        mechanism.sampled_event(),
+    )
+    delta = mechanism.event_delta
+    return Epsilons(
+        local=local_epsilon(mechanism),
+        aggregator=shown_epsilon(bound, delta, checkpoint, tolerance),
+        aggregator_found=None
+        if found is None or found == bound
+        else shown_epsilon(found, delta, checkpoint, tolerance),
+        sampled=None if sampled is None else shown_epsilon(sampled, delta, checkpoint, tolerance),
+    )

@@ -1,0 +1,140 @@
+"""What a proposal can be expected to give and to cost: error, reports, bytes."""
+
+from dataclasses import dataclass
+
+# SciPy loads its parts when they are first used.
+import scipy
+
+from panprivacy.encryption import SCHEMES
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.parameters import Parameters
+from panprivacy.planning.proposal import Proposal
+
+Z_95 = 1.959963984540054
+"""Half the width of a 95 % interval in standard errors: Φ⁻¹(0.975)."""
+
+NONCE_BYTES = 16
+"""Length of a report's nonce on the wire (docs/protocol.md)."""
+
+
+@dataclass(frozen=True)
+class ExpectedReports:
+    """How many devices report, where each of the population takes part by a coin of its own: Bin(N, q).
+
+    Attributes:
+        mean: N·q.
+        low, high: at most 2.5 % of repeats have fewer reports than `low`, at most 2.5 % more than `high`.
+        cohort_probability: that at least a cohort reports, so that something is released.
+    """
+
+    mean: float
+    low: int
+    high: int
+    cohort_probability: float
+
+
+@dataclass(frozen=True)
+class DeviceBytes:
+    """What one device stores and sends, in bytes.
+
+    Attributes:
+        state: the ciphertexts it keeps between steps.
+        report: the body of its one request, as JSON (docs/protocol.md).
+    """
+
+    state: int
+    report: int
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What to expect of a proposal.
+
+    Attributes:
+        standard_error: the largest to expect, in the statistic's unit, sampling included.
+        margin: half the width of its 95 % interval.
+        margin_points: `margin` in percentage points of the population; None where the statistic does not
+            count devices.
+        reports, bytes: see there.
+    """
+
+    standard_error: float
+    margin: float
+    margin_points: float | None
+    reports: ExpectedReports
+    bytes: DeviceBytes
+
+
+def expectation_of(proposal: Proposal) -> Expectation:
+    """Everything to expect of a proposal; FieldError where its mechanism cannot be computed."""
+    mechanism = proposal.mechanism()
+    error = mechanism.expected_standard_error(proposal.population_size)
+    return Expectation(
+        standard_error=error,
+        margin=Z_95 * error,
+        margin_points=margin_points(mechanism, error, proposal.population_size),
+        reports=expected_reports(proposal.population_size, proposal.parameters),
+        bytes=device_bytes(mechanism, proposal.encryption),
+    )
+
+
+def margin_points(mechanism: Mechanism[Parameters], error: float, population_size: float) -> float | None:
+    """The 95 % margin in percentage points of the population; None where devices are not counted."""
+    return 100 * Z_95 * error / population_size if mechanism.counts_devices else None
+
+
+def shown_margin(mechanism: Mechanism[Parameters], error: float, population_size: float) -> float:
+    """The 95 % margin in percentage points where devices are counted, else in the statistic's unit."""
+    points = margin_points(mechanism, error, population_size)
+    return Z_95 * error if points is None else points
+
+
+def expected_reports(population_size: int, parameters: Parameters) -> ExpectedReports:
+    """The distribution of the number of reports, from the exact binomial."""
+    rate = parameters.sampling_rate
+    return ExpectedReports(
+        mean=population_size * rate,
+        low=_least_reached(population_size, rate, 0.975),
+        high=_least_reached(population_size, rate, 0.025, strictly=True),
+        cohort_probability=probability_of_at_least(parameters.cohort_size, population_size, rate),
+    )
+
+
+def probability_of_at_least(reports: int, population_size: int, sampling_rate: float) -> float:
+    """Pr[Bin(N, q) ≥ reports], exact but for rounding: the incomplete beta function I_q(r, N − r + 1)."""
+    if reports <= 0:
+        return 1.0
+    if reports > population_size:
+        return 0.0
+    return float(scipy.special.betainc(reports, population_size - reports + 1, sampling_rate))
+
+
+def _least_reached(
+    population_size: int, sampling_rate: float, probability: float, *, strictly: bool = False
+) -> int:
+    """The largest r with Pr[Bin ≥ r] ≥ probability (or > probability)."""
+    low, high = 0, population_size + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        reached = probability_of_at_least(middle, population_size, sampling_rate)
+        if reached > probability or (reached == probability and not strictly):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def device_bytes(mechanism: Mechanism[Parameters], encryption: str) -> DeviceBytes:
+    """What one device stores and sends under an encryption scheme."""
+    size = SCHEMES[encryption].public_key_class.ciphertext_bytes
+    sent = mechanism.report_ciphertexts
+    # {"nonce": "…", "ciphertexts": ["…", "…"]}
+    framing = len('{"nonce": "", "ciphertexts": []}') + sent * len('""') + (sent - 1) * len(", ")
+    return DeviceBytes(
+        state=mechanism.state_ciphertexts * size,
+        report=framing + _base64_length(NONCE_BYTES) + sent * _base64_length(size),
+    )
+
+
+def _base64_length(length: int) -> int:
+    return 4 * -(-length // 3)

@@ -1,0 +1,116 @@
+"""A collection under consideration: a statistic, its parameters, and how many devices hear of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, Self
+
+from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms import mechanism_class
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.parameters import Description, Parameters, description_of, kind_of
+
+POPULATION_SIZE = Description(
+    label="Population size",
+    help="Number of devices that will hear of the recipe.",
+    minimum=1,
+    usual_minimum=100,
+    maximum=10_000_000_000,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """Everything that a plan depends on.
+
+    Attributes:
+        statistic: registered name.
+        parameters: of that statistic, derived ones not yet computed.
+        population_size: number of devices that hear of it.
+        encryption: registered name of the scheme.
+    """
+
+    statistic: str
+    parameters: Parameters
+    population_size: int
+    encryption: str = DEFAULT_SCHEME
+
+    @classmethod
+    def from_mapping(cls, members: Mapping[str, object]) -> Self:
+        """Read `statistic`, `parameters` (as in a recipe file), `population_size`, and perhaps `encryption`.
+
+        Raises:
+            FieldError: names the first field that is unknown, missing or out of range.
+        """
+        for name in members:
+            if name not in ("statistic", "parameters", "population_size", "encryption"):
+                raise FieldError(name, "is not a field of a plan")
+        for name in ("statistic", "parameters", "population_size"):
+            if name not in members:
+                raise FieldError(name, "is missing")
+        statistic = mechanism_class(members["statistic"])
+        given = members["parameters"]
+        if not isinstance(given, Mapping):
+            raise FieldError("parameters", "must be an object")
+        for name in statistic.parameters_class.derived_names():
+            if name in given:
+                raise FieldError(name, "is computed; leave it out")
+        if given.get("aggregator_epsilon") is not None:
+            # As a parameter it would refuse what does not meet it, instead of telling what would.
+            raise FieldError("aggregator_epsilon", "belongs to the targets of a plan, not to its parameters")
+        return cls(
+            statistic=statistic.statistic,
+            parameters=statistic.parameters_class.from_mapping(given),
+            population_size=POPULATION_SIZE.check("population_size", int, members["population_size"]),
+            encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The members that `from_mapping` reads."""
+        return {
+            "statistic": self.statistic,
+            "parameters": self.parameters.as_dict(),
+            "population_size": self.population_size,
+            "encryption": self.encryption,
+        }
+
+    def value(self, name: str) -> float:
+        """The value of a numeric parameter, or of `population_size`."""
+        value: float = self.population_size if name == "population_size" else getattr(self.parameters, name)
+        return value
+
+    def having(self, name: str, value: float) -> "Proposal":
+        """The same with another value of one parameter, or of `population_size`.
+
+        Raises:
+            FieldError: the value is out of range.
+        """
+        if name == "population_size":
+            return replace(self, population_size=POPULATION_SIZE.check(name, int, value))
+        changed: Any = {name: value}  # checked by the parameters themselves
+        return replace(self, parameters=replace(self.parameters, **changed))
+
+    def description(self, name: str) -> tuple[Description, type]:
+        """Description and plain type of a parameter, or of `population_size`."""
+        if name == "population_size":
+            return POPULATION_SIZE, int
+        (field,) = (field for field in fields(self.parameters) if field.name == name)
+        return description_of(field), kind_of(field)
+
+    def mechanism(self) -> Mechanism[Any]:
+        """The statistic with its derived parameters computed.
+
+        Raises:
+            FieldError: they cannot be computed, or reports could not be decrypted.
+        """
+        return calibrated_mechanism(self.statistic, self.parameters)
+
+
+@lru_cache(maxsize=4096)  # a search and a curve ask for the same few again and again
+def calibrated_mechanism(statistic: str, parameters: Parameters) -> Mechanism[Any]:
+    """The mechanism of a statistic with its derived parameters computed; FieldError where that fails."""
+    mechanism = mechanism_class(statistic)(parameters.calibrated())
+    # Found only now: a range of values too wide to be decrypted.
+    _ = mechanism.allowed_values
+    return mechanism

@@ -1,0 +1,215 @@
+"""What must I choose? One unknown parameter, so that a proposal meets its targets.
+
+Every requirement goes over at most once as a parameter grows (`Requirement.falls_with`): those that
+growth helps give a lowest value, those that growth breaks a highest one, each found by bisection.
+That is a matter of finding the best value only: every value that is returned has been tried with the
+mechanism and met all requirements.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from panprivacy.errors import FieldError
+from panprivacy.planning.checkpoint import Checkpoint
+from panprivacy.planning.ladder import Ladder
+from panprivacy.planning.proposal import Proposal
+from panprivacy.planning.targets import PrecisionRequirement, Requirement, Targets
+
+UNKNOWNS = ("epsilon", "population_size", "sampling_rate", "cohort_size")
+"""What can be solved for."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Other values that meet every target.
+
+    Attributes:
+        changes: parameter → value, to be changed in the original proposal.
+        proposal: the proposal with them.
+    """
+
+    changes: dict[str, float]
+    proposal: Proposal
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The answer for one unknown.
+
+    Attributes:
+        unknown: which parameter.
+        proposal: with a value of the unknown that meets every target, verified; None if there is none.
+        lowest, highest: of the values of the unknown that do; None if there are none.
+        closest: `proposal`, or where that is None, what keeps as many requirements as possible:
+            those of privacy and of the cohort before that of precision.
+        unmet: names of the requirements that `closest` does not meet.
+        alternatives: changes of other parameters that would meet every target, only where `proposal` is None.
+    """
+
+    unknown: str
+    proposal: Proposal | None
+    lowest: float | None
+    highest: float | None
+    closest: Proposal
+    unmet: tuple[str, ...]
+    alternatives: tuple[Alternative, ...]
+
+
+def solve(
+    proposal: Proposal, unknown: str, targets: Targets, checkpoint: Checkpoint = lambda: None
+) -> Solution:
+    """The value of `unknown` that meets `targets`, everything else as in `proposal`.
+
+    Of several the most private: the smallest ε, population size and sampling rate, the largest cohort
+    size. Without a margin to keep, the smallest ε would be no answer; then it is the largest.
+
+    Args:
+        unknown: one of `UNKNOWNS`. ε, sampling rate and the like are tried with four significant digits.
+        checkpoint: see `Checkpoint`.
+
+    Raises:
+        FieldError: an unknown that cannot be solved for.
+    """
+    require_unknown(unknown)
+    requirements = targets.requirements()
+    search = _Search(unknown, requirements, checkpoint)
+    interval = search.interval(proposal)
+    if interval is not None:
+        found = search.chosen(proposal, interval)
+        if not search.unmet(found):
+            ladder = search.ladder(proposal)
+            lowest, highest = (ladder.value(index) for index in interval)
+            return Solution(unknown, found, lowest, highest, found, (), ())
+    closest = search.closest(proposal)
+    unmet = search.unmet(closest)
+    return Solution(
+        unknown=unknown,
+        proposal=None,
+        lowest=None,
+        highest=None,
+        closest=closest,
+        unmet=tuple(requirement.name for requirement in unmet),
+        alternatives=tuple(_alternatives(proposal, closest, unmet, search)),
+    )
+
+
+def require_unknown(name: object) -> str:
+    """`name` where it can be solved for, else FieldError."""
+    if not isinstance(name, str) or name not in UNKNOWNS:
+        raise FieldError("unknown", f"must be one of {', '.join(UNKNOWNS)}")
+    return name
+
+
+class _Search:
+    """The search for one unknown under some requirements."""
+
+    def __init__(self, unknown: str, requirements: Sequence[Requirement], checkpoint: Checkpoint) -> None:
+        self.unknown = unknown
+        self.requirements = requirements
+        self.checkpoint = checkpoint
+
+    def ladder(self, proposal: Proposal) -> Ladder:
+        return Ladder.of(*proposal.description(self.unknown))
+
+    def met(self, proposal: Proposal, requirement: Requirement) -> bool:
+        self.checkpoint()
+        try:
+            return requirement.met(proposal)
+        except FieldError:  # there is no such mechanism: too much noise to decrypt, for one
+            return False
+
+    def unmet(self, proposal: Proposal) -> list[Requirement]:
+        return [requirement for requirement in self.requirements if not self.met(proposal, requirement)]
+
+    def bound(
+        self, proposal: Proposal, requirement: Requirement, within: tuple[int, int]
+    ) -> tuple[int, int] | None:
+        """First and last index, of those `within`, at which one requirement is met; None if at none."""
+        ladder, (first, last) = self.ladder(proposal), within
+
+        def holds(value: float) -> bool:
+            self.checkpoint()
+            try:
+                return requirement.met(proposal.having(self.unknown, value))
+            except FieldError:
+                # There is no such mechanism: too much noise to decrypt, for one. More of ε, devices or
+                # anything else helps against that, so it is out of sight from below.
+                return self.unknown in requirement.falls_with
+
+        if self.unknown in requirement.falls_with:
+            highest = ladder.last_where(holds, first, last)
+            return None if highest is None else (first, highest)
+        lowest = ladder.first_where(holds, first, last)
+        return None if lowest is None else (lowest, last)
+
+    def interval(self, proposal: Proposal) -> tuple[int, int] | None:
+        """First and last index at which every requirement is met; None if nowhere."""
+        within: tuple[int, int] | None = (0, self.ladder(proposal).length - 1)
+        # The quick ones first, so that the slow ones have less to search.
+        for requirement in sorted(self.requirements, key=lambda requirement: requirement.slowness):
+            if within is not None:
+                within = self.bound(proposal, requirement, within)
+        return within
+
+    def chosen(self, proposal: Proposal, interval: tuple[int, int]) -> Proposal:
+        """The most private value of an interval; see `solve`."""
+        first, last = interval
+        precise = any(isinstance(requirement, PrecisionRequirement) for requirement in self.requirements)
+        largest = self.unknown == "cohort_size" or (self.unknown == "epsilon" and not precise)
+        return proposal.having(self.unknown, self.ladder(proposal).value(last if largest else first))
+
+    def closest(self, proposal: Proposal) -> Proposal:
+        """The value that meets requirements in their order, as many as go together."""
+        within = (0, self.ladder(proposal).length - 1)
+        for requirement in self.requirements:
+            bound = self.bound(proposal, requirement, within)
+            if bound is not None:
+                within = bound
+            elif isinstance(requirement, PrecisionRequirement):
+                # Not even the most that the others leave is enough: that, at least.
+                within = (within[1], within[1])
+            elif self.unknown in requirement.falls_with and within[0] > 0:
+                within = (within[0], within[0])
+        closest = self.chosen(proposal, within)
+        try:
+            closest.mechanism()
+        except FieldError:
+            return proposal
+        return closest
+
+
+def _alternatives(
+    proposal: Proposal, closest: Proposal, unmet: Sequence[Requirement], search: _Search
+) -> list[Alternative]:
+    """For every other parameter, a change of it that meets every target, or of it and the unknown."""
+    found = []
+    for name in UNKNOWNS:
+        if name == search.unknown:
+            continue
+        alone = _Search(name, search.requirements, search.checkpoint)
+        interval = alone.interval(closest)
+        changed = None if interval is None else alone.chosen(closest, interval)
+        if changed is None:
+            # First the other parameter, just enough for what the unknown cannot mend; then the unknown anew.
+            other = _Search(name, unmet, search.checkpoint)
+            interval = other.interval(closest)
+            if interval is None:
+                continue
+            ladder = other.ladder(closest)
+            index = (
+                interval[1] if any(name in requirement.falls_with for requirement in unmet) else interval[0]
+            )
+            moved = closest.having(name, ladder.value(index))
+            again = search.interval(moved)
+            if again is None:
+                continue
+            changed = search.chosen(moved, again)
+        if search.unmet(changed):
+            continue
+        changes = {
+            parameter: changed.value(parameter)
+            for parameter in (search.unknown, name)
+            if changed.value(parameter) != proposal.value(parameter)
+        }
+        found.append(Alternative(changes, changed))
+    return found

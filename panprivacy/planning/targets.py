@@ -1,0 +1,180 @@
+"""What a result should be like, and whether a proposal makes it so."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+from panprivacy.accounting.interface import SMALLEST_DELTA, PrivacyEvent
+from panprivacy.errors import FieldError
+from panprivacy.parameters import Description
+from panprivacy.planning.expectation import probability_of_at_least, shown_margin
+from panprivacy.planning.proposal import Proposal
+
+MARGIN = Description(
+    label="Wanted margin",
+    help="Half the width of the 95 % interval: percentage points of the population where devices are "
+    "counted, else the statistic's unit.",
+    minimum=1e-6,
+    usual_minimum=0.01,
+    maximum=1_000,
+)
+AGGREGATOR_EPSILON = Description(
+    label="Wanted aggregator ε",
+    help="The most that whoever sees only the combined result may learn about one device.",
+    minimum=1e-6,
+    usual_minimum=0.01,
+    maximum=20,
+)
+AGGREGATOR_DELTA = Description(
+    label="δ of the wanted aggregator ε",
+    help="Probability with which that may fail.",
+    minimum=SMALLEST_DELTA,
+    maximum=0.1,
+)
+
+REACHED = 0.95
+"""A proposal that releases nothing is of no use: probability with which the cohort must be reached."""
+
+
+class Requirement(ABC):
+    """Something that a proposal meets or not, and that goes over at most once as a parameter grows."""
+
+    name: ClassVar[str]
+
+    falls_with: ClassVar[frozenset[str]] = frozenset()
+    """Parameters whose growth can only break it. The growth of any other can only help."""
+
+    slowness: ClassVar[int] = 0
+    """Requirements with more of it are looked at later."""
+
+    @abstractmethod
+    def met(self, proposal: Proposal) -> bool:
+        """Whether the proposal meets it, computed by the mechanism itself.
+
+        Raises:
+            FieldError: the proposal's mechanism cannot be computed.
+        """
+
+
+@dataclass(frozen=True)
+class MechanismRequirement(Requirement):
+    """There is such a mechanism at all."""
+
+    name: ClassVar[str] = "mechanism"
+
+    def met(self, proposal: Proposal) -> bool:
+        proposal.mechanism()
+        return True
+
+
+@dataclass(frozen=True)
+class PrecisionRequirement(Requirement):
+    """The 95 % margin is at most `margin` (percentage points where devices are counted, else units)."""
+
+    name: ClassVar[str] = "margin"
+    slowness: ClassVar[int] = 1
+    margin: float
+
+    def met(self, proposal: Proposal) -> bool:
+        mechanism = proposal.mechanism()
+        error = mechanism.expected_standard_error(proposal.population_size)
+        return shown_margin(mechanism, error, proposal.population_size) <= self.margin
+
+
+@dataclass(frozen=True)
+class AggregatorRequirement(Requirement):
+    """The sum over a cohort is (ε, δ)-private under replacement, by proof."""
+
+    name: ClassVar[str] = "aggregator"
+    falls_with: ClassVar[frozenset[str]] = frozenset({"epsilon"})
+    slowness: ClassVar[int] = 2
+    epsilon: float
+    delta: float
+
+    def met(self, proposal: Proposal) -> bool:
+        mechanism = proposal.mechanism()
+        # A mechanism may keep a part of its δ for other failures: as much of this one.
+        usable = self.delta * (mechanism.event_delta / proposal.parameters.delta)
+        return _delta(mechanism.aggregator_event(), self.epsilon) <= usable
+
+
+@dataclass(frozen=True)
+class CohortRequirement(Requirement):
+    """The cohort size is reached with a probability of at least `REACHED`."""
+
+    name: ClassVar[str] = "cohort"
+    falls_with: ClassVar[frozenset[str]] = frozenset({"cohort_size"})
+
+    def met(self, proposal: Proposal) -> bool:
+        parameters = proposal.parameters
+        reached = probability_of_at_least(
+            parameters.cohort_size, proposal.population_size, parameters.sampling_rate
+        )
+        return reached >= REACHED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets:
+    """What is wanted; None is not asked for.
+
+    Attributes:
+        margin: 95 % margin, in percentage points of the population or in the statistic's unit.
+        aggregator_epsilon, aggregator_delta: of the proved aggregator guarantee under replacement;
+            both or neither.
+    """
+
+    margin: float | None = None
+    aggregator_epsilon: float | None = None
+    aggregator_delta: float | None = None
+
+    def __post_init__(self) -> None:
+        """FieldError naming a value that is out of range, or missing."""
+        for name, description in (
+            ("margin", MARGIN),
+            ("aggregator_epsilon", AGGREGATOR_EPSILON),
+            ("aggregator_delta", AGGREGATOR_DELTA),
+        ):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, description.check(name, float, value))
+        if (self.aggregator_epsilon is None) != (self.aggregator_delta is None):
+            missing = "aggregator_epsilon" if self.aggregator_epsilon is None else "aggregator_delta"
+            raise FieldError(missing, "is missing: an aggregator target has an ε and a δ")
+        if self.margin is None and self.aggregator_epsilon is None:
+            raise FieldError("targets", "must hold a margin, or an aggregator's ε and δ, or both")
+
+    @classmethod
+    def from_mapping(cls, members: object) -> "Targets":
+        """Read `margin`, `aggregator_epsilon` and `aggregator_delta`; FieldError names what is wrong."""
+        if not isinstance(members, Mapping):
+            raise FieldError("targets", "must be an object")
+        for name in members:
+            if name not in ("margin", "aggregator_epsilon", "aggregator_delta"):
+                raise FieldError(str(name), "is not a target")
+        return cls(**members)
+
+    def as_dict(self) -> dict[str, float]:
+        """The members that `from_mapping` reads."""
+        members = {
+            "margin": self.margin,
+            "aggregator_epsilon": self.aggregator_epsilon,
+            "aggregator_delta": self.aggregator_delta,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        """One per target, and that the cohort is reached: the privacy of devices first."""
+        wanted: list[Requirement] = [MechanismRequirement()]
+        if self.aggregator_epsilon is not None and self.aggregator_delta is not None:
+            wanted.append(AggregatorRequirement(self.aggregator_epsilon, self.aggregator_delta))
+        wanted.append(CohortRequirement())
+        if self.margin is not None:
+            wanted.append(PrecisionRequirement(self.margin))
+        return tuple(wanted)
+
+
+@lru_cache(maxsize=4096)  # searches over other parameters ask for the same again
+def _delta(event: PrivacyEvent, epsilon: float) -> float:
+    return event.delta(epsilon)

@@ -1,0 +1,175 @@
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from panprivacy.mechanisms import MECHANISMS
+from planner.forms import plan_form_class
+from planner.tasks import compute_plan
+from tests.scenes import analyst
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+def page_of(client: Client, sent: list[Any] | None = None, **query: Any) -> str:
+    """The page; where `sent` is given, after the tasks that it sent are done."""
+    response = client.get(reverse("plan"), query)
+    assert response.status_code == 200
+    if sent:
+        while sent:
+            question, slot = sent.pop()
+            compute_plan(question.as_dict(), slot)
+        response = client.get(reverse("plan"), query)
+    return html.unescape(response.content.decode())
+
+
+@pytest.mark.parametrize("statistic", sorted(MECHANISMS))
+def test_form_has_a_field_for_every_parameter_that_is_not_derived(statistic: str) -> None:
+    parameters = MECHANISMS[statistic].parameters_class
+    fields = plan_form_class(MECHANISMS[statistic]).base_fields
+    assert set(parameters.names()) - set(fields) == set(parameters.derived_names())
+
+
+@pytest.mark.parametrize("statistic", sorted(MECHANISMS))
+def test_page_of_every_statistic_shows_what_to_expect_without_any_query(
+    client: Client, sent: list[Any], statistic: str
+) -> None:
+    page = page_of(client, statistic=statistic)
+    assert "Expect ±" in page
+    assert "Bytes per device" in page
+
+
+def test_page_says_the_expected_error_reports_and_bytes(client: Client, sent: list[Any]) -> None:
+    page = page_of(client, epsilon="1", population_size="10000", sampling_rate="1")
+    # 1.96·√(10,000·e)/(e − 1)
+    assert "Expect ± 190 devices (± 1.9 points)" in page
+    assert "66 stored, 146 sent once" in page
+    assert "10,000, if every device sends" in page
+    sampled = page_of(client, sampling_rate="0.1")
+    assert re.search(r"About 1,000; 94[12] to 1,05[89] in 95 of 100 repeats", sampled)
+
+
+def test_page_answers_what_to_choose_and_leads_to_a_recipe_with_it(client: Client, sent: list[Any]) -> None:
+    page = page_of(client, sent, margin="2", aggregator_epsilon="", unknown="epsilon", cohort_size="500")
+    found = re.search(r"For ± 2 points, choose ε = ([0-9.]+)\.", page)
+    assert found
+    link = re.search(r'class="button" href="([^"]+)"', page)
+    assert link
+    client.force_login(analyst())
+    form = client.get(link[1]).context["form"]
+    assert str(form["epsilon"].value()) == found[1]
+    assert form["cohort_size"].value() == 500
+
+
+def test_page_says_what_would_meet_the_targets_where_the_unknown_cannot(
+    client: Client, sent: list[Any]
+) -> None:
+    page = page_of(
+        client, sent, margin="1", aggregator_epsilon="", population_size="1000", sampling_rate="0.7",
+        cohort_size="100",
+    )  # fmt: skip
+    assert "No ε gives ± 1 points" in page
+    assert re.search(r"It would be met with .*a population of [\d,]+", page)
+
+
+def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client, sent: list[Any]) -> None:
+    query = {"statistic": "count_nonzero", "aggregator_epsilon": ""}
+    page_of(client, sent, **query)
+    page = client.get(reverse("plan"), query).content.decode()
+    figures = [json.loads(html.unescape(text)) for text in re.findall(r'data-plot="([^"]+)"', page)]
+    assert len(figures) == 4
+    assert page.count("<figcaption>") == page.count("The same as a table") == len(figures)
+    (rows,) = re.findall(r"<tbody>(.*?)</tbody>", page, re.DOTALL)[:1]
+    lines = [trace for trace in figures[0]["data"] if trace["mode"] == "lines"]
+    assert rows.count("<tr>") == len(lines[0]["x"])
+    assert rows.count("<td>") == sum(len(line["y"]) for line in lines)
+    for figure in figures:
+        names = [(trace["meta"], trace.get("line", {}).get("dash")) for trace in figure["data"]]
+        drawn = [name for name in names if name[0] != "current"]
+        assert len(set(drawn)) == len(drawn)  # told apart by dashes as well
+        assert "color" not in json.dumps(figure)
+        assert "overlaying" not in json.dumps(figure)  # two scales never share a panel
+
+
+def test_htmx_gets_the_figures_alone(client: Client, sent: list[Any]) -> None:
+    response = client.get(reverse("plan"), {"statistic": "count_nonzero"}, headers=HTMX)
+    page = response.content.decode()
+    assert "<html" not in page
+    assert "Expect" in page
+
+
+def test_htmx_with_impossible_values_leaves_the_figures_and_names_the_field(client: Client) -> None:
+    response = client.get(reverse("plan"), {"statistic": "count_nonzero", "epsilon": "-3"}, headers=HTMX)
+    assert response["HX-Retarget"] == "#plan-problem"
+    page = response.content.decode()
+    assert "<strong>ε:</strong>" in page
+    assert "Expect" not in page
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"epsilon": "0"}, "epsilon"),
+        ({"population_size": "0"}, "population_size"),
+        ({"population_size": "9" * 5_000}, "population_size"),
+        ({"margin": "nan"}, "margin"),
+        ({"margin": "", "aggregator_epsilon": ""}, "unknown"),
+        ({"unknown": "k"}, "unknown"),
+        ({"encryption": "rot13"}, "encryption"),
+        ({"statistic": "mean", "guarantee": "local", "k": "1000", "epsilon": "0.0001"}, "epsilon"),
+    ],
+)
+def test_page_with_an_impossible_value_names_its_field(
+    client: Client, query: dict[str, str], field: str
+) -> None:
+    response = client.get(reverse("plan"), query)
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == [field]
+
+
+def test_page_of_an_unknown_statistic_is_not_found(client: Client) -> None:
+    assert client.get(reverse("plan"), {"statistic": "median"}).status_code == 404
+
+
+@pytest.mark.usefixtures("no_time")
+def test_page_asks_for_the_rest_until_the_task_has_answered(client: Client, sent: list[Any]) -> None:
+    page = page_of(client, unknown="epsilon", margin="2", aggregator_epsilon="")
+    assert "the rest follows" in page
+    assert "choose ε" not in page
+    (rest,) = re.findall(r'hx-get="(/plan/rest/[^"]+)"', page)
+    assert client.get(rest).status_code == 204
+    ((question, slot),) = sent
+    compute_plan(question.as_dict(), slot)
+    answer = client.get(rest)
+    assert answer["HX-Retarget"] == "#plan-figures"
+    assert "choose ε" in answer.content.decode()
+    assert "the rest follows" not in answer.content.decode()
+
+
+@pytest.mark.usefixtures("no_time")
+def test_page_stops_asking_where_no_worker_answers(client: Client, sent: list[Any]) -> None:
+    page = page_of(client)
+    (rest,) = re.findall(r'hx-get="(/plan/rest/[^"]+)"', page)
+    from django.core.cache import caches
+
+    caches["plans"].clear()  # as after a minute
+    response = client.get(rest)
+    assert response.status_code == 286
+    assert "no worker has answered" in response.content.decode()
+    assert len(sent) == 1
+
+
+def test_new_recipe_page_takes_over_numbers_that_can_be_and_names_those_that_cannot(client: Client) -> None:
+    client.force_login(analyst())
+    query = {"statistic": "histogram", "epsilon": "0.5", "k": "4", "cohort_size": "-1", "question": "<b>Why?"}
+    response = client.get(reverse("recipe-new"), query)
+    form = response.context["form"]
+    assert (form["epsilon"].value(), form["k"].value(), form["cohort_size"].value()) == (0.5, 4, 1_000)
+    assert form["question"].value() is None
+    assert "Not taken over, because it cannot be: Cohort size." in response.content.decode()

@@ -1,0 +1,110 @@
+"""Plans that take long: one task each, so many at a time, and answers that say how far they are."""
+
+import threading
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from kombu.exceptions import OperationalError
+
+from panprivacy.planning.plan import Question
+from planner import operations, store
+from planner.operations import BusyError, State, plan_answer, plan_compute, plan_state
+from planner.tasks import compute_plan
+
+
+def question(**changes: Any) -> Question:
+    parameters = {"steps": 7, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000, **changes}
+    return Question.from_mapping(
+        {
+            "statistic": "count_nonzero",
+            "parameters": parameters,
+            "population_size": 10_000,
+            "unknown": "epsilon",
+            "targets": {"margin": 2.0},
+        }
+    )
+
+
+@pytest.mark.usefixtures("no_time")
+def test_answer_without_time_has_the_expectation_and_sends_one_task(sent: list[Any]) -> None:
+    first, second = plan_answer(question=question()), plan_answer(question=question())
+    assert first.state == second.state == State.COMPUTING
+    assert first.plan["expectation"]["margin_points"] == pytest.approx(1.88, abs=0.01)
+    assert first.plan["solution"] is None
+    assert len(sent) == 1
+
+
+@pytest.mark.usefixtures("no_time")
+def test_answer_after_the_task_is_complete_and_gives_its_slot_back(sent: list[Any]) -> None:
+    plan_answer(question=question())
+    ((asked, slot),) = sent
+    compute_plan(asked.as_dict(), slot)
+    answer = plan_answer(question=question())
+    assert answer.state == State.COMPLETE == plan_state(question=question())
+    assert answer.plan["solution"]["found"]
+    assert [caches["plans"].get(f"slot:{number}") for number in range(store.MOST_PENDING)] == [
+        None
+    ] * store.MOST_PENDING
+
+
+@pytest.mark.usefixtures("no_time")
+def test_flood_of_different_questions_fills_the_slots_and_no_more(sent: list[Any]) -> None:
+    states = [plan_answer(question=question(steps=steps)).state for steps in range(1, 100)]
+    assert states.count(State.COMPUTING) == len(sent) == store.MOST_PENDING
+    assert states.count(State.BUSY) == 99 - store.MOST_PENDING
+    # Nothing is remembered of those that were turned away.
+    assert len(caches["plans"]._cache) == 2 * store.MOST_PENDING
+
+
+@pytest.mark.usefixtures("no_time")
+def test_task_that_fails_gives_its_slot_back(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    plan_answer(question=question())
+    ((asked, slot),) = sent
+
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(operations, "plan_of", broken)
+    with pytest.raises(ZeroDivisionError):
+        plan_compute(question=asked, slot=slot)
+    assert plan_state(question=question()) == State.NO_WORKER
+
+
+@pytest.mark.usefixtures("no_time")
+def test_answer_without_a_broker_says_so_and_spares_the_next_request_the_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = []
+
+    def refuse(asked: Question, slot: int) -> None:
+        tried.append(slot)
+        raise OperationalError
+
+    monkeypatch.setattr(operations, "_send", refuse)
+    assert plan_answer(question=question()).state == State.NO_WORKER
+    assert plan_answer(question=question(steps=8)).state == State.NO_WORKER
+    assert tried == [0]
+
+
+def test_task_without_enough_time_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "TASK_SECONDS", -1.0)
+    plan_compute(question=question(), slot=0)
+    answer = plan_answer(question=question())
+    assert answer.state == State.TOO_LONG
+    assert not answer.plan["complete"]
+
+
+def test_key_tells_questions_and_versions_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = store.key_of(question())
+    assert key == store.key_of(question())
+    assert key != store.key_of(question(epsilon=1.5))
+    monkeypatch.setattr(store, "LIBRARY", "another")
+    assert key != store.key_of(question())
+
+
+def test_requests_beyond_those_that_compute_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(operations, "_turns", threading.BoundedSemaphore(1))
+    with operations._turns, pytest.raises(BusyError):
+        plan_answer(question=question())
