@@ -7,8 +7,8 @@ import pytest
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.proved import proved_bound
 from panprivacy.accounting.one_hot_sum import OneHotSum
+from panprivacy.accounting.proved import proved_bound
 from panprivacy.accounting.registry import DEEPEST_NESTING, EVENTS, event_from_mapping
 from panprivacy.errors import FieldError
 
