@@ -55,7 +55,7 @@ def test_calibrated_agrees_with_reference_numbers(
 
 
 @pytest.mark.parametrize(("event_class", "members", "name", "epsilon", "limit"), [
-    (RandomizedResponseSum, {"epsilon0": 2.0}, "n", 1e-9, "1e+12"),
+    (DiscreteGaussianSum, {"scale": 0.5, "value_range": 10}, "n", 1e-8, "1e+12"),
     (RandomizedResponseSum, {"n": 1}, "epsilon0", 1e-12, "1e-06"),
     (Gaussian, {}, "sigma", 1e-10, "1e+09"),
 ])  # fmt: skip
