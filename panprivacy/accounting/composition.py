@@ -110,6 +110,7 @@ class Repeated(NestedEvent, Decomposable):
     """
 
     kind: ClassVar[str] = "repeated"
+    quick: ClassVar[bool] = False
 
     times: int = described(
         label="Times", help="Number of independent events.", minimum=1, maximum=LARGEST_TIMES

@@ -41,6 +41,9 @@ class PrivacyEvent(ABC):
 
     kind: ClassVar[str]
 
+    quick: ClassVar[bool] = True
+    """Whether a look at `delta` takes at most about a tenth of a second: what a request may wait for."""
+
     def __post_init__(self) -> None:
         """FieldError naming a field that is out of range."""
         for field in dataclasses.fields(self):

@@ -62,6 +62,7 @@ class Sampled(NestedEvent):
     """
 
     kind: ClassVar[str] = "sampled"
+    quick: ClassVar[bool] = False
 
     n: int = described(label="n", help="Number of devices that may take part.", minimum=1, maximum=LARGEST_N)
     sampling_rate: float = described(

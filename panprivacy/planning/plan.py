@@ -104,7 +104,8 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
     Args:
         checkpoint: called before every computation but the first; raises `OutOfTimeError` when there is
             no more time.
-        quick: leave out what cannot be interrupted within a tenth of a second: guarantees, ε along curves.
+        quick: leave out what cannot be interrupted within a tenth of a second: guarantees, ε along curves,
+            and all that looks at an aggregator event which is not `quick` itself.
 
     Raises:
         FieldError: the proposal's mechanism cannot be computed, or the unknown cannot be solved for.
@@ -120,9 +121,11 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
     by_epsilon: tuple[ErrorCurve, ...] | None = None
     privacy: dict[str, PrivacyCurve] = {}
     complete = False
+    affordable = not quick or mechanism.aggregator_event().quick
     try:
-        epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
-        if question.unknown is not None and question.targets is not None:
+        if affordable:
+            epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
+        if question.unknown is not None and question.targets is not None and affordable:
             found = solve(proposal, question.unknown, question.targets, checkpoint)
             chosen = found.closest.mechanism()
             solved = (
