@@ -53,6 +53,7 @@ openapi: setup ## Write docs/openapi.yaml anew
 
 bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/encryption.py
+	$(RUN) benchmarks/accounting.py
 	$(RUN) benchmarks/end_to_end.py --million
 	$(RUN) -m benchmarks.planner
 

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "axes",
     "django_prometheus",
     "audit",
+    "ledger",
     "recipes",
     "planner",
     "reports",
@@ -147,12 +148,25 @@ AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
 
 # Shared by all web processes; a local installation has just one.
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+_cache = (
+    {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     if LOCAL
     else {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": environment.text("PANAPP_CACHE_URL", environment.text("CELERY_BROKER_URL")),
+    }
+)
+CACHES = {
+    "default": _cache,
+    # Apart from the counts of failed sign-ins, which a local cache would drop to make room for numbers.
+    "composed": {
+        **_cache,
+        **(
+            {"LOCATION": "composed", "OPTIONS": {"MAX_ENTRIES": 10_000}}
+            if LOCAL
+            else {"KEY_PREFIX": "composed"}
+        ),
+        "TIMEOUT": 30 * 86_400,
     },
     # Results of planning, which workers write and web processes read. In files, old ones make room.
     "plans": {
@@ -161,11 +175,7 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 500},
     }
     if LOCAL
-    else {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": environment.text("PANAPP_CACHE_URL", environment.text("CELERY_BROKER_URL")),
-        "KEY_PREFIX": environment.text("PANAPP_QUEUE", "panapp"),
-    },
+    else {**_cache, "KEY_PREFIX": environment.text("PANAPP_QUEUE", "panapp")},
 }
 
 # Security ----------------------------------------------------------------------

@@ -9,10 +9,12 @@ register_converter(IdentifierConverter, "identifier")
 
 urlpatterns = [
     path("api/v1/", include("recipes.api_urls")),
+    path("api/v1/", include("ledger.api_urls")),
     path("api/v1/", include("planner.api_urls")),
     path("api/v1/", include("reports.urls")),
     path("admin/", admin.site.urls),
     path("", include("audit.urls")),
+    path("", include("ledger.urls")),
     path("", include("recipes.urls")),
     path("", include("planner.urls")),
     path("", include("planner.papers_urls")),

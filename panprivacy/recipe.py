@@ -44,8 +44,22 @@ STEP_SECONDS = Description(
     label="Seconds per step", help="Length of one time step in seconds.", minimum=1, maximum=31 * 86_400
 )
 
-DRAFT_FIELDS = ("name", "question", "statistic", "encryption", "step_seconds", "opens_at", "closes_at")
+DRAFT_FIELDS = (
+    "name",
+    "question",
+    "statistic",
+    "population",
+    "encryption",
+    "step_seconds",
+    "opens_at",
+    "closes_at",
+)
 """Fields of a recipe file beside the statistic's own parameters."""
+
+POPULATION_PATTERN = re.compile(r"[a-z0-9-]{1,60}")
+
+DEFAULT_POPULATION = "everyone"
+"""The population of a recipe file that names none."""
 
 
 class RecipeVerificationError(ValueError):
@@ -54,11 +68,17 @@ class RecipeVerificationError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeDraft:
-    """A recipe before it has a key: everything an analyst decides."""
+    """A recipe before it has a key: everything an analyst decides.
+
+    Attributes:
+        population: name of the devices that are asked; recipes that name the same one share its
+            privacy budget. Whether there is such a population only the server knows.
+    """
 
     name: str
     question: str
     statistic: str
+    population: str
     parameters: Parameters
     encryption: str
     step_seconds: int
@@ -94,6 +114,7 @@ class RecipeDraft:
             name=_text("name", members["name"], NAME_LENGTH),
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
+            population=require_population_name(members.get("population", DEFAULT_POPULATION)),
             parameters=statistic.parameters_class.from_mapping(parameter_members),
             encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
             step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400)),
@@ -155,6 +176,7 @@ class RecipeDraft:
             name=self.name,
             question=self.question,
             statistic=self.statistic,
+            population=self.population,
             parameters=self.mechanism().parameters,
             public_key_members=public_key.to_json(),
             step_seconds=self.step_seconds,
@@ -169,6 +191,7 @@ class RecipeDraft:
             "name": self.name,
             "question": self.question,
             "statistic": self.statistic,
+            "population": self.population,
             **self.parameters.as_dict(),
             "encryption": self.encryption,
             "step_seconds": self.step_seconds,
@@ -179,11 +202,17 @@ class RecipeDraft:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A published recipe. Equal documents have equal identifiers."""
+    """A published recipe. Equal documents have equal identifiers.
+
+    Attributes:
+        population: as in `RecipeDraft`; None in a document that was published before recipes named
+            one. Absent stays absent, or the identifier would be another.
+    """
 
     name: str
     question: str
     statistic: str
+    population: str | None
     parameters: Parameters
     public_key_members: Mapping[str, str]
     step_seconds: int
@@ -210,7 +239,7 @@ class Recipe:
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
         for name in DRAFT_FIELDS:
-            if name not in members:
+            if name not in members and name != "population":
                 raise FieldError(name, "is missing")
         if members["encryption"] != public_key.scheme:
             raise FieldError("encryption", "must be the scheme of public_key")
@@ -228,6 +257,7 @@ class Recipe:
             name=_text("name", members["name"], NAME_LENGTH),
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
+            population=require_population_name(members["population"]) if "population" in members else None,
             parameters=statistic.parameters_class.from_mapping(parameter_members),
             public_key_members=public_key.to_json(),
             step_seconds=STEP_SECONDS.check("step_seconds", int, members["step_seconds"]),
@@ -275,6 +305,7 @@ class Recipe:
             "name": self.name,
             "question": self.question,
             "statistic": self.statistic,
+            **({} if self.population is None else {"population": self.population}),
             **self.parameters.as_dict(),
             "encryption": self.public_key_members["scheme"],
             "public_key": dict(self.public_key_members),
@@ -326,6 +357,13 @@ def parse_time(field: str, value: object) -> datetime:
     if time.tzinfo is None or not 1970 <= time.year < 9999:
         raise FieldError(field, f"must be {example}, not {value!r}")
     return time.astimezone(UTC).replace(microsecond=0)
+
+
+def require_population_name(value: object) -> str:
+    """The name of a population; FieldError unless it is 1 to 60 of the characters a-z, 0-9 and -."""
+    if not isinstance(value, str) or not POPULATION_PATTERN.fullmatch(value):
+        raise FieldError("population", "must be 1 to 60 of the characters a-z, 0-9 and -")
+    return value
 
 
 def _closes_too_early() -> FieldError:

@@ -87,10 +87,12 @@ def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
 
 def _guards() -> list:
     import audit.guards
+    import ledger.guards
     import recipes.guards
     import releases.guards
 
-    return [*audit.guards.GUARDS, *recipes.guards.GUARDS, *releases.guards.GUARDS]
+    apps_with_guards = (audit, ledger, recipes, releases)
+    return [guard for app in apps_with_guards for guard in app.guards.GUARDS]
 
 
 def _empty_database() -> None:
@@ -98,6 +100,7 @@ def _empty_database() -> None:
     from django.contrib.auth.models import User
 
     from audit.models import GENESIS, Head
+    from ledger.models import Population
 
     tables = [
         model._meta.db_table
@@ -120,6 +123,8 @@ def _empty_database() -> None:
                     for table in tables:
                         cursor.execute(f"DELETE FROM {table}")
             Head.objects.update(index=0, entry_hash=GENESIS)
+            # As the migration left it.
+            Population.objects.create(name="everyone", description="Every device.")
         finally:
             for guard in _guards():
                 for statement in guard.install_statements(connection.vendor):

@@ -11,6 +11,8 @@ class Action(models.TextChoices):
 
     RECIPE_PUBLISHED = "recipe_published", "Recipe published"
     RECIPE_CLOSED = "recipe_closed", "Recipe closed"
+    POPULATION_CREATED = "population_created", "Population created"
+    POPULATION_CHANGED = "population_changed", "Population or its budget changed"
     RESULT_RELEASED = "result_released", "Result released"
     RESULT_WITHHELD = "result_withheld", "Result withheld"
     SIGN_IN_FAILED = "sign_in_failed", "Sign-in failed"
@@ -42,7 +44,8 @@ class Entry(models.Model):
     actor = models.CharField(max_length=150, blank=True, help_text="Username; empty for the system itself.")
     action = models.CharField(max_length=40, choices=Action)
     subject = models.CharField(
-        max_length=200, help_text="Identifier of a recipe, a username, or “group” and its name."
+        max_length=200,
+        help_text="Identifier of a recipe, a username, or “group” or “population” and its name.",
     )
     details = models.JSONField(default=dict)
     previous_hash = models.CharField(max_length=64)

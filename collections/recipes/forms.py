@@ -7,22 +7,32 @@ from typing import Any, ClassVar
 
 from django import forms
 
+from ledger.selectors import population_choices
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import Description, Parameters, description_of, kind_of
-from panprivacy.recipe import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS, RecipeDraft, format_time, parse_time
+from panprivacy.recipe import (
+    DEFAULT_POPULATION,
+    NAME_LENGTH,
+    QUESTION_LENGTH,
+    STEP_SECONDS,
+    RecipeDraft,
+    format_time,
+    parse_time,
+)
 from recipes.presentation import number
 
-POPULATION_MAXIMUM = 10_000_000_000
+POPULATION_SIZE_MAXIMUM = 10_000_000_000
 
 SUGGESTED: dict[str, Any] = {
+    "population": DEFAULT_POPULATION,
     "steps": 7,
     "step_seconds": 86_400,
     "epsilon": 1,
     "delta": "0.000001",
     "cohort_size": 1_000,
-    "population": 10_000,
+    "population_size": 10_000,
     "encryption": DEFAULT_SCHEME,
 }
 """Where a new recipe starts; a statistic's own parameters start at their default."""
@@ -43,10 +53,14 @@ class RecipeForm(forms.Form):
         max_length=QUESTION_LENGTH,
         help_text="What you want to know, as one question; it is the title of the public page.",
     )
-    population = forms.IntegerField(
+    population = forms.ChoiceField(
+        choices=population_choices,
+        help_text="Which devices are asked. Recipes that ask the same ones share a privacy budget.",
+    )
+    population_size = forms.IntegerField(
         label="Devices that will hear of it",
         min_value=1,
-        max_value=POPULATION_MAXIMUM,
+        max_value=POPULATION_SIZE_MAXIMUM,
         help_text="Used for the preview only; it is not part of the recipe.",
     )
     opens_at = forms.DateTimeField(
@@ -70,7 +84,7 @@ class RecipeForm(forms.Form):
         ("The question", ("name", "question")),
         ("What a device counts", ("steps", "step_seconds", "*")),
         ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
-        ("Who takes part", ("population", "sampling_rate", "cohort_size")),
+        ("Who takes part", ("population", "population_size", "sampling_rate", "cohort_size")),
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     )
     """Order on the page; `*` stands for what only this statistic has."""
@@ -97,7 +111,7 @@ class RecipeForm(forms.Form):
 
     def members(self, given: dict[str, Any]) -> dict[str, Any]:
         """The fields of a recipe file: what was entered, without what is for the preview only."""
-        members = {name: value for name, value in given.items() if name != "population"}
+        members = {name: value for name, value in given.items() if name != "population_size"}
         times = {name: format_time(value) for name, value in members.items() if isinstance(value, datetime)}
         return {**members, **times, "statistic": self.mechanism.statistic}
 
@@ -110,7 +124,7 @@ class RecipeForm(forms.Form):
 
     def preview_errors(self) -> list[tuple[str, str]]:
         """(label, message) of every field that the preview needs and that has an error."""
-        needed = {*self.mechanism.parameters_class.names(), "population"}
+        needed = {*self.mechanism.parameters_class.names(), "population_size"}
         return [
             (str(self.fields[name].label), " ".join(messages))
             for name, messages in self.errors.items()
@@ -155,8 +169,8 @@ class RecipeForm(forms.Form):
             for name in ("opens_at", "closes_at")
             if draft.get(name)
         }
-        population = {"population": max(SUGGESTED["population"], draft.get("cohort_size", 0))}
-        return {**population, **draft, **times}
+        size = {"population_size": max(SUGGESTED["population_size"], draft.get("cohort_size", 0))}
+        return {**size, **draft, **times}
 
 
 def parameter_fields(mechanism: type[Mechanism[Any]]) -> dict[str, forms.Field]:
@@ -178,7 +192,7 @@ def recipe_form_class(mechanism: type[Mechanism[Any]]) -> type[RecipeForm]:
     fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
     fields["step_seconds"].initial = SUGGESTED["step_seconds"]
     form = type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism})
-    for name in ("population", "encryption"):
+    for name in ("population", "population_size", "encryption"):
         form.base_fields[name].initial = SUGGESTED[name]
     return form
 

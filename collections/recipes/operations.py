@@ -13,11 +13,13 @@ from django.utils import timezone
 
 from audit.models import Action
 from audit.operations import entry_append
+from ledger.selectors import population_named
 from panprivacy.encryption import generate_private_key, load_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.encryption.sealing import seal, unseal
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft, format_time
+from recipes.budget import room_require, saying_what_fits, spend
 from recipes.models import Recipe, RecipeKey
 
 
@@ -50,6 +52,7 @@ def recipe_draft_save(
         RecipeStateError: the recipe has been published.
     """
     draft = RecipeDraft.from_mapping(members)
+    population_named(draft.population)
     recipe = Recipe(created_by=actor) if recipe is None else _locked(recipe, Recipe.Status.DRAFT)
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
     recipe.cohort_size = draft.parameters.cohort_size
@@ -68,17 +71,22 @@ def recipe_publish(*, recipe: Recipe, actor: AbstractBaseUser | None, simulation
     """Draft → published: make the key pair, fix the document, sign it.
 
     Raises:
-        FieldError: the draft cannot be published as it stands (e.g. it would be closed already).
+        FieldError: the draft cannot be published as it stands (e.g. it would be closed already, or
+            exceed its population's budget).
         RecipeStateError: the recipe is not a draft, or was changed while its key was made.
     """
     _require(recipe, Recipe.Status.DRAFT)
     content = recipe.draft
-    prepared = _prepare(RecipeDraft.from_mapping(content), simulation)
-    with transaction.atomic():
-        recipe = _locked(recipe, Recipe.Status.DRAFT)
-        if recipe.draft != content:
-            raise RecipeStateError("the draft was changed while it was being published; look at it once more")
-        return _publish(recipe, prepared, actor)
+    draft = RecipeDraft.from_mapping(content)
+    with saying_what_fits(draft):
+        prepared = _prepare(draft, simulation)
+        with transaction.atomic():
+            recipe = _locked(recipe, Recipe.Status.DRAFT)
+            if recipe.draft != content:
+                raise RecipeStateError(
+                    "the draft was changed while it was being published; look at it once more"
+                )
+            return _publish(recipe, prepared, actor)
 
 
 def recipe_publish_file(
@@ -89,9 +97,11 @@ def recipe_publish_file(
     Raises:
         FieldError: nothing was stored.
     """
-    prepared = _prepare(RecipeDraft.from_mapping(members), simulation)
-    with transaction.atomic():
-        return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
+    draft = RecipeDraft.from_mapping(members)
+    with saying_what_fits(draft):
+        prepared = _prepare(draft, simulation)
+        with transaction.atomic():
+            return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,10 @@ class _Prepared:
 def _prepare(draft: RecipeDraft, simulation: bool) -> _Prepared:
     now = timezone.now()
     # The cheap refusals first: a key takes longer to make.
-    draft.mechanism()
+    population_named(draft.population)
+    mechanism = draft.mechanism()
+    if not simulation:
+        room_require(mechanism=mechanism, population=draft.population)
     private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
     published = draft.publish(private_key.public_key, now, simulation=simulation)
     sealed = seal(
@@ -120,6 +133,7 @@ def _prepare(draft: RecipeDraft, simulation: bool) -> _Prepared:
 
 def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None) -> Recipe:
     published = prepared.published
+    spend(published=published)
     recipe.identifier = published.identifier
     recipe.document = published.canonical.decode()
     recipe.signature = published.sign(signing_key())
@@ -133,7 +147,12 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None
         action=Action.RECIPE_PUBLISHED,
         subject=published.identifier,
         actor=actor,
-        details={"name": recipe.name, "statistic": recipe.statistic, "simulation": published.simulation},
+        details={
+            "name": recipe.name,
+            "statistic": recipe.statistic,
+            "population": published.population,
+            "simulation": published.simulation,
+        },
     )
     return recipe
 

@@ -70,7 +70,7 @@ class Preview:
     points: str
     margin_points: str
     noise: str
-    population: int
+    population_size: int
     reporting: int
     cohort_size: int
     releases_nothing: bool
@@ -80,20 +80,20 @@ class Preview:
     plot: QuantilePlot
 
 
-def preview_of(mechanism: Mechanism[Any], population: int) -> Preview:
-    """What to expect if `population` devices (≥ 1) hear of a recipe with this (calibrated) mechanism."""
-    error = mechanism.expected_standard_error(population)
+def preview_of(mechanism: Mechanism[Any], population_size: int) -> Preview:
+    """What to expect if `population_size` devices (≥ 1) hear of a recipe with this (calibrated) mechanism."""
+    error = mechanism.expected_standard_error(population_size)
     parameters = mechanism.parameters
-    reporting = round(population * parameters.sampling_rate)
+    reporting = round(population_size * parameters.sampling_rate)
     counts_devices = mechanism.counts_devices
     return Preview(
         unit=mechanism.unit,
         standard_error=significant(error),
         margin=significant(margin(error)),
-        points=significant(100 * error / population) if counts_devices else "",
-        margin_points=significant(100 * margin(error) / population) if counts_devices else "",
+        points=significant(100 * error / population_size) if counts_devices else "",
+        margin_points=significant(100 * margin(error) / population_size) if counts_devices else "",
         noise=significant(Z_95 * math.sqrt(2) * error),
-        population=population,
+        population_size=population_size,
         reporting=reporting,
         cohort_size=parameters.cohort_size,
         releases_nothing=reporting < parameters.cohort_size,

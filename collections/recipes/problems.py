@@ -7,6 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from panprivacy.errors import FieldError
+
 CONTENT_TYPE = "application/problem+json"
 
 
@@ -64,8 +66,10 @@ def from_exception(error: Exception) -> Problem | None:
     """The problem that stands for an exception of Django or DRF; None for an unexpected one."""
     if isinstance(error, Problem):
         return error
+    if isinstance(error, FieldError):
+        return invalid_parameter(error.field, f"{error}.")
     if isinstance(error, Http404):
-        return not_found("No recipe or page has this address.")
+        return not_found("No recipe, population or page has this address.")
     if isinstance(error, exceptions.MethodNotAllowed):
         return method_not_allowed("see the API documentation")
     if isinstance(error, exceptions.ParseError):

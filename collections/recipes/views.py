@@ -12,6 +12,7 @@ from panprivacy.mechanisms import MECHANISMS, mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.recipe import RecipeDraft
 from recipes.access import PublishersOnly
+from recipes.budget import effect_of
 from recipes.forms import RecipeForm, recipe_form_class
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
@@ -76,7 +77,27 @@ class PreviewView(PublishersOnly):
             response["HX-Retarget"] = "#preview-problem"
             response["HX-Reswap"] = "innerHTML"
             return response
-        return render(request, "recipes/_preview.html", {"preview": preview, "made_at": timezone.now()})
+        mechanism = _presented(form.mechanism)
+        context = {"preview": preview, "mechanism": mechanism, "made_at": timezone.now()}
+        return render(request, "recipes/_preview.html", context)
+
+
+class EffectView(PublishersOnly):
+    """What the recipe would do to its population's budget, for HTMX.
+
+    Apart from the preview, which need not wait for it: many recipes take long to compose.
+    """
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = recipe_form_class(_mechanism(request))(request.POST)
+        form.is_valid()
+        effect = None
+        population = form.cleaned_data.get("population")
+        if form.parameters is not None and population is not None:
+            effect = effect_of(form.mechanism(form.parameters), population)
+        return render(request, "recipes/_effect.html", {"effect": effect})
 
 
 class DraftView(PublishersOnly):
@@ -167,11 +188,11 @@ def _form_answer(request: HttpRequest, form: RecipeForm, recipe: Recipe | None) 
 def _preview(form: RecipeForm) -> Preview | None:
     """The preview of a bound form, or None with the reasons among the form's errors."""
     form.is_valid()
-    population = form.cleaned_data.get("population")
-    if form.parameters is None or population is None:
+    population_size = form.cleaned_data.get("population_size")
+    if form.parameters is None or population_size is None:
         return None
     try:
-        return preview_of(form.mechanism(form.parameters), population)
+        return preview_of(form.mechanism(form.parameters), population_size)
     except FieldError as error:
         form.add_field_error(error)
         return None
@@ -198,6 +219,7 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
             "guarantees": guarantee_texts(mechanism.guarantees()),
             "warning": protection_warning(mechanism.guarantees()),
             "sampling": sampling_sentence(parameters.sampling_rate),
+            "effect": effect_of(mechanism, draft.population),
             "opens_at": opens_at,
             "closes_at": closes_at,
         }

@@ -15,6 +15,7 @@ from aggregation.selectors import Progress, progress_of
 from aggregation.tasks import process_chunk
 from audit.models import Action
 from audit.operations import entry_append
+from ledger.operations import spending_return
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import RecipeStateError, recipe_close
 from releases.models import Release, SimulatedTruth
@@ -71,11 +72,16 @@ def result_release(*, recipe: Recipe) -> Release | None:
         for model in (StoredReports, ReportNonce, SubAggregate, RecipeKey):
             model.objects.filter(recipe=recipe).delete()
         released = release.outcome == Release.Outcome.RELEASED
+        # Below the cohort size, nothing that depends on what devices sent leaves the house.
+        returned = None
+        if progress.summed < recipe.cohort_size:
+            returned = spending_return(recipe=str(recipe.identifier))
+        withheld = {"reason": release.reason, "spending_returned": returned is not None}
         entry_append(
             action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
             subject=str(recipe.identifier),
             actor=None,
-            details={"reports": release.reports} if released else {"reason": release.reason},
+            details={"reports": release.reports} if released else withheld,
         )
         return release
 

@@ -16,6 +16,7 @@ from aggregation.selectors import progress_of
 from audit.access import may_read_log
 from audit.paging import cursor_of, page_of, text_of
 from audit.selectors import entries_of_recipe
+from ledger.selectors import spending_standings
 from recipes.access import PublishersOnly, may_publish
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
@@ -31,6 +32,9 @@ from releases.selectors import overview_search
 from reports.selectors import public_rejections, rejections_by_reason
 
 PAGE_SIZE = 20
+
+STRIPS = 4
+"""How many populations the overview shows; their own page has all."""
 
 STATUSES = (
     ("all", "All"),
@@ -66,9 +70,11 @@ class OverviewView(View):
             "filtered": bool(text) or status != "all" or bool(page.newest),
             "drafts": drafts_list()[:PAGE_SIZE] if may_publish(request.user) else [],
         }
+        partial = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]  # HtmxMiddleware
+        if not partial:
+            context["standings"] = spending_standings(STRIPS)
         if not context["cards"]:
             context["nobody_yet"] = not get_user_model().objects.exists()
-        partial = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]  # HtmxMiddleware
         response = render(request, "releases/_cards.html" if partial else "releases/overview.html", context)
         patch_vary_headers(response, ("HX-Request",))
         return response

@@ -141,10 +141,13 @@ def _sampled_loss(loss: float, rate: float) -> float:
 
 def _unsampled_loss(loss: float, rate: float) -> float:
     """Inverse of `_sampled_loss`; −∞ at ln(1 − q) and below."""
-    if loss > 1:
-        return loss + math.log1p((rate - 1) * math.exp(-loss)) - math.log(rate)
-    part = math.expm1(loss) / rate
-    return math.log1p(part) if part > -1 else -math.inf
+    if rate == 1:
+        return loss
+    if abs(loss) > 1:
+        part, rest = (rate - 1) * math.exp(min(-loss, LARGEST_LOSS)), loss - math.log(rate)
+    else:
+        part, rest = math.expm1(loss) / rate, 0.0
+    return rest + math.log1p(part) if part > -1 else -math.inf
 
 
 def _removed(sigma: float, rate: float, epsilon: float) -> float:

@@ -41,9 +41,6 @@ class PrivacyEvent(ABC):
 
     kind: ClassVar[str]
 
-    quick: ClassVar[bool] = True
-    """Whether a look at `delta` takes at most about a tenth of a second: what a request may wait for."""
-
     def __post_init__(self) -> None:
         """FieldError naming a field that is out of range."""
         for field in dataclasses.fields(self):
@@ -59,6 +56,11 @@ class PrivacyEvent(ABC):
     @abstractmethod
     def proved(self) -> bool:
         """Whether `delta` and `epsilon` bound every case by proof."""
+
+    @property
+    def quick(self) -> bool:
+        """Whether a look at `delta` takes at most about a tenth of a second: what a request may wait for."""
+        return True
 
     @property
     @abstractmethod

@@ -37,6 +37,13 @@ class NestedEvent(PrivacyEvent):
 
     @classmethod
     def from_members(cls, members: Mapping[str, object]) -> Self:
+        fields = dataclasses.fields(cls)
         if "event" not in members:
             raise FieldError("event", "is missing; it must be a privacy event")
+        # A field that is missing or unknown is refused below, before anything of the inner event.
+        if isinstance(members["event"], Mapping) and {field.name for field in fields} == set(members):
+            # Imported here: the registry holds the classes that are made of this one.
+            from panprivacy.accounting.registry import event_from_mapping
+
+            members = {**members, "event": event_from_mapping(members["event"])}
         return super().from_members(members)

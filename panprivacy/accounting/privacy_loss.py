@@ -42,7 +42,8 @@ LARGEST_LOSS = 600.0
 """Losses beyond are taken as infinite: their exponentials must stay numbers."""
 
 _UNIT = 2.0**-53
-_STEP = 0.0125  # of the grid on which a curve is evaluated, as a part of four spreads
+_FLATNESS = 1.2e-3  # see `_dots`; a quarter of it is left, as middles become dots too
+_MOST_DOTS = 1000
 _OUTSIDE = 1e-16  # probability on either side of the lattice
 _FINE = 100  # lattice points per spread of one part
 _LARGEST_TRANSFORM = 2**18
@@ -118,8 +119,7 @@ def symmetric_loss(delta: Callable[[float], float]) -> PrivacyLoss:
     end = _end(delta)
     if end == 0.0:
         return PrivacyLoss(np.zeros(1), np.array([1 - delta(0.0)]), delta(0.0))
-    epsilons = grid(delta(0.0), end, _STEP)
-    deltas = np.array([delta(float(epsilon)) for epsilon in epsilons])
+    epsilons, deltas = _dots(delta, end)
     # The curve at −ε is 1 − e^{−ε}·(1 − δ(ε)); the line from there to ε passes 0 at this height.
     growth = np.expm1(epsilons[1:])
     deltas[0] = min(deltas[0], float(((2 * deltas[1:] + growth) / (growth + 2)).min()))
@@ -148,6 +148,32 @@ def grid(at_zero: float, end: float, step: float) -> Array:
     epsilons = spread * np.sinh(np.linspace(0.0, last, math.ceil(last / step) + 1))
     epsilons[-1] = end
     return epsilons
+
+
+def _dots(delta: Callable[[float], float], end: float) -> tuple[Array, Array]:
+    """ε from 0 to `end` and δ there: dense where the curve bends, be it at the atoms of a discrete loss.
+
+    An interval is halved while the line over it is more than `_FLATNESS` to the right of the curve at its
+    middle, in units of ε or the spread, whichever is larger; outside the bulk more is allowed.
+    """
+    known = {0.0: delta(0.0), end: delta(end)}
+    spread = min(2.5 * known[0.0], end)
+    intervals = [(0.0, end)]
+    while intervals and len(known) < _MOST_DOTS:
+        halves = []
+        for low, high in intervals:
+            middle = (low + high) / 2 if high < 8 * max(low, spread) else math.sqrt(max(low, spread) * high)
+            known[middle] = value = delta(middle)
+            slope = (known[low] - known[high]) / (math.exp(high) - math.exp(low)) * math.exp(middle)
+            line = known[high] + (known[low] - known[high]) * math.expm1(high - middle) / -math.expm1(
+                low - high
+            ) * math.exp(middle - high)
+            allowed = _FLATNESS * max(middle, spread) * (1 + (middle / (4 * spread)) ** 2)
+            if high - low > 1e-4 * high and (high - low > spread or line - value > allowed * slope):
+                halves += [(low, middle), (middle, high)]
+        intervals = halves
+    epsilons = sorted(known)
+    return np.array(epsilons), np.array([known[epsilon] for epsilon in epsilons])
 
 
 def _connected(epsilons: Array, deltas: Array) -> tuple[Array, Array, Array]:
@@ -207,31 +233,31 @@ class ComposedLoss:
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on δ(ε), ε ≥ 0, in [0, 1]."""
-        whole = _Sum(self._parts)
-        found = whole.delta(epsilon)
-        if whole.is_coarse and found > 0:
-            return min(found, self._without_far_tails(found).delta(epsilon))
-        return found
+        rough = min(1.0, math.exp(min(0.0, _Sum(self._parts).log_height(epsilon))))
+        return self._without_far_tails(0.1 * rough).delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity where there is none."""
         found = self._without_far_tails(delta).epsilon(delta)
-        return found if found < math.inf else _Sum(self._parts).epsilon(delta)
+        if found == math.inf:
+            return _Sum(self._parts).epsilon(delta)
+        while self.delta(found) > delta:  # both are upper bounds, which differ in the last digits
+            found *= 1 + 2e-9
+        return found
 
     def _without_far_tails(self, delta: float) -> "_Sum":
-        """The sum without losses that change a δ of this size by at most 1e-7 of it.
+        """The sum without losses that change a δ of this size by at most 1e-10 of it.
 
         Where a rare loss is far larger than the others, tilting would blow it up, and the lattice, which
         has to reach it, would become coarse.
         """
-        far = 1e-7 * delta / self._count
+        far = 1e-10 * delta / self._count
         return _Sum([(loss.truncated(far), times) for loss, times in self._parts])
 
 
 class _Sum:
     def __init__(self, parts: Sequence[tuple[PrivacyLoss, int]]) -> None:
         self._parts = parts
-        self.is_coarse = False
         count = sum(times for _, times in parts)
         self._variance = sum(times * loss.variance for loss, times in parts)
         self._largest = sum(times * loss.largest for loss, times in parts)
@@ -252,11 +278,18 @@ class _Sum:
         """An upper bound on δ(ε), ε ≥ 0, in [0, 1]."""
         if epsilon >= self._largest:
             return min(1.0, self._infinite * (1 + 1e-12))
-        if self._log_moment(self._steepest)[1] <= epsilon:
-            tilt = self._steepest
-        else:
-            tilt = _smallest(lambda theta: self._log_moment(theta)[1] > epsilon, self._steepest)
-        return self._tilted(tilt).delta(epsilon)
+        return self._tilted(self._tilt_to(epsilon)).delta(epsilon)
+
+    def log_height(self, epsilon: float) -> float:
+        """A bound on ln of δ(ε) without the infinite part (Chernoff)."""
+        tilt = self._tilt_to(epsilon)
+        return self._log_moment(tilt)[0] - tilt * epsilon
+
+    def _tilt_to(self, mean: float) -> float:
+        """The tilt θ ≥ 0 at which the sum has about this mean."""
+        if self._log_moment(self._steepest)[1] <= mean:
+            return self._steepest
+        return _smallest(lambda theta: self._log_moment(theta)[1] > mean, self._steepest)
 
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity where there is none."""
@@ -271,10 +304,18 @@ class _Sum:
             return moment - theta * mean < log_delta
 
         tilt = _smallest(is_beyond, self._steepest) if is_beyond(self._steepest) else self._steepest
-        tilted = self._tilted(tilt)
+        # Where masses lie far apart this tilt is too steep to be accurate: then once more, at what it gave.
+        for _ in range(3):
+            found = self._inverted(self._tilted(tilt), delta, max(0.0, self._log_moment(tilt)[1]))
+            before, tilt = tilt, self._tilt_to(found)
+            if abs(tilt - before) <= 1e-3 * before:
+                break
+        return found
+
+    def _inverted(self, tilted: "_Tilted", delta: float, start: float) -> float:
         if tilted.delta(0.0) <= delta:
             return 0.0
-        high = max(0.0, self._log_moment(tilt)[1])
+        high = start
         step = max(high / 8, self._spacing)
         while tilted.delta(high) > delta:
             high += step
@@ -335,7 +376,6 @@ class _Sum:
             size = scipy.fft.next_fast_len(math.ceil((high - low) / self._spacing) + 4, real=True)
             if size <= 2 * _LARGEST_TRANSFORM:
                 break
-            self.is_coarse = True
             self._spacing *= (high - low) / self._spacing / _LARGEST_TRANSFORM
             self._put_on_lattice()
         moment, _ = self._log_moment(tilt)
@@ -409,7 +449,7 @@ def _smallest(is_beyond: Callable[[float], bool], high: float, tolerance: float 
     if is_beyond(0.0):
         return 0.0
     while high - low > tolerance * high:
-        middle = (low + high) / 2
+        middle = (low + high) / 2 if low > 0 else high / 8
         if is_beyond(middle):
             high = middle
         else:

@@ -51,8 +51,8 @@ def answer(question: object) -> dict[str, Any]:
 
     Returns:
         `epsilon`, or the parameter that was solved for; `delta`; `relation`; `method`; `proved`, whether ε
-        is a bound by proof or belongs to the worst case found numerically; `proved_epsilon`, ε by proof (at the
-        parameter that was solved for), None where none is computed.
+        is a bound by proof or belongs to the worst case found numerically; `proved_epsilon`, ε by proof, at
+        the parameter that was solved for (None where none is computed).
 
     Raises:
         FieldError: names the field and what is allowed. n is limited beyond what events allow where
@@ -69,11 +69,11 @@ def answer(question: object) -> dict[str, Any]:
         raise FieldError("delta", "is missing; it must be a number above 0 and below 1")
     delta: Any = members.pop("delta")
     require_delta(delta)
+    members = _own_names(mechanism, members)
     public = {own: shown for shown, own in mechanism.renamed.items()}
     try:
-        if "epsilon" in members:
-            return _solved(mechanism, _own_names(mechanism, members), float(delta))
-        return _priced(mechanism, _own_names(mechanism, members), float(delta))
+        answering = _solved if "epsilon" in members else _priced
+        return answering(mechanism, members, float(delta))
     except FieldError as error:
         if error.field in public:
             raise FieldError(public[error.field], error.message) from None

@@ -46,18 +46,14 @@ def event_from_mapping(members: object) -> PrivacyEvent:
     Raises:
         FieldError: the kind is unknown, or a field is unknown, missing or out of range.
     """
-    return _event(members, DEEPEST_NESTING)
-
-
-def _event(members: object, depth: int) -> PrivacyEvent:
+    inner = members
+    for _ in range(DEEPEST_NESTING):
+        inner = inner.get("event") if isinstance(inner, Mapping) else None
+    if isinstance(inner, Mapping):
+        raise FieldError("event", f"must not contain events {DEEPEST_NESTING} deep")
     if not isinstance(members, Mapping):
         raise FieldError("event", "must be an object with a kind and its fields")
-    if depth == 0:
-        raise FieldError("event", f"must not contain events more than {DEEPEST_NESTING} deep")
     kind = members.get("kind")
     if not isinstance(kind, str) or kind not in EVENTS:
         raise FieldError("kind", f"must be one of {', '.join(EVENTS)}, not {str(kind)[:60]!r}")
-    rest = {name: value for name, value in members.items() if name != "kind"}
-    if isinstance(rest.get("event"), Mapping):
-        rest["event"] = _event(rest["event"], depth - 1)
-    return EVENTS[kind].from_members(rest)
+    return EVENTS[kind].from_members({name: value for name, value in members.items() if name != "kind"})

@@ -62,7 +62,6 @@ class Sampled(NestedEvent):
     """
 
     kind: ClassVar[str] = "sampled"
-    quick: ClassVar[bool] = False
 
     n: int = described(label="n", help="Number of devices that may take part.", minimum=1, maximum=LARGEST_N)
     sampling_rate: float = described(
@@ -76,6 +75,10 @@ class Sampled(NestedEvent):
             raise FieldError("event", "must be one under replacement")
         if getattr(self.event, "sampling_rate", 1.0) != 1.0:
             raise FieldError("event", "must not be sampled already")
+
+    @property
+    def quick(self) -> bool:
+        return False
 
     @property
     def neighbours(self) -> Relation:
@@ -105,6 +108,8 @@ class Sampled(NestedEvent):
 
 def _unamplified(epsilon: float, weight: float) -> float:
     """Inverse of `amplified_epsilon`, rounded down."""
+    if weight == 1:
+        return epsilon
     if epsilon > 1:
         found = epsilon + math.log1p((weight - 1) * math.exp(-epsilon)) - math.log(weight)
     else:

@@ -121,17 +121,15 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
     by_epsilon: tuple[ErrorCurve, ...] | None = None
     privacy: dict[str, PrivacyCurve] = {}
     complete = False
-    affordable = not quick or mechanism.aggregator_event().quick
     try:
-        if affordable:
+        if not quick or mechanism.aggregator_event().quick:
             epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
-        if question.unknown is not None and question.targets is not None and affordable:
+        if question.unknown is not None and question.targets is not None and _solvable(question, quick):
             found = solve(proposal, question.unknown, question.targets, checkpoint)
             chosen = found.closest.mechanism()
-            solved = (
-                expectation_of(found.closest),
-                Epsilons(local_epsilon(chosen), aggregator_epsilon(chosen, checkpoint)),
-            )
+            known = not quick or chosen.aggregator_event().quick
+            aggregator = aggregator_epsilon(chosen, checkpoint) if known else None
+            solved = expectation_of(found.closest), Epsilons(local_epsilon(chosen), aggregator)
             solution = found
         for axis in AXES:
             errors[axis] = error_curve(proposal, axis, checkpoint)
@@ -145,6 +143,14 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
     except OutOfTimeError:
         pass
     return Plan(expectation, epsilons, guarantees, solution, solved, errors, by_epsilon, privacy, complete)
+
+
+def _solvable(question: Question, quick: bool) -> bool:
+    """Whether no look of the search takes longer than a quick plan may."""
+    if not quick or question.targets is None or question.targets.aggregator_epsilon is None:
+        return True
+    # Other cohort sizes may not be quick where this one is.
+    return question.unknown != "cohort_size" and question.proposal.mechanism().aggregator_event().quick
 
 
 def _solution(solution: Solution, solved: tuple[Expectation, Epsilons] | None) -> dict[str, Any]:

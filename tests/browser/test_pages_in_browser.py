@@ -8,9 +8,11 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from ledger.budget import Budget
+from ledger.operations import population_create
 from recipes.models import Recipe
 from tests.factories import draft_recipe, report_of_count
-from tests.scenes import PASSWORD, analyst, auditor, finished_recipe, open_recipe, simulated_recipe
+from tests.scenes import PASSWORD, account, analyst, auditor, finished_recipe, open_recipe, simulated_recipe
 
 from .conftest import Visitor
 
@@ -33,7 +35,8 @@ def accessibility_violations(visitor: Visitor) -> list[str]:
 def test_every_page_is_accessible(visit: Visit, scheme: str, width: int) -> None:
     analyst()
     auditor()
-    draft = draft_recipe()
+    population_create(name="clinics", description="", budget=Budget(epsilon=0.001, delta=1e-6), actor=None)
+    draft = draft_recipe(population="clinics")
     recipes = [
         open_recipe([1] * 150, cohort_size=400),
         open_recipe(opens_at="2030-01-01T00:00:00Z"),
@@ -50,6 +53,9 @@ def test_every_page_is_accessible(visit: Visit, scheme: str, width: int) -> None
         "/",
         "/?q=nowhere",
         *map(recipe_path, recipes),
+        "/populations/",
+        "/populations/everyone/",
+        "/populations/clinics/",
         reverse("recipe-close", args=[recipes[0].identifier]),
         reverse("recipe-new"),
         *(
@@ -73,6 +79,18 @@ def test_every_page_is_accessible(visit: Visit, scheme: str, width: int) -> None
         )
         if sideways > 0:
             violations.append(f"{path} scrolls sideways by {sideways} pixels")
+    assert violations == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_of_administrators_are_accessible(visit: Visit, scheme: str) -> None:
+    account("ada", is_staff=True, is_superuser=True)
+    visitor = visit(color_scheme=scheme)
+    visitor.sign_in("ada", PASSWORD)
+    violations = []
+    for path in ("/populations/", "/populations/new/", "/populations/everyone/edit/"):
+        visitor.open(path)
+        violations += accessibility_violations(visitor)
     assert violations == []
 
 

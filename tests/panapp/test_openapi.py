@@ -30,6 +30,8 @@ def test_every_api_path_is_described() -> None:
     described = set(yaml.safe_load(COMMITTED.read_text())["paths"])
     assert described == {
         "/api/v1/verification-key/",
+        "/api/v1/populations/",
+        "/api/v1/populations/{name}/",
         "/api/v1/recipes/",
         "/api/v1/plan",
         "/api/v1/recipes/{identifier}/",

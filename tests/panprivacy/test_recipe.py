@@ -83,6 +83,33 @@ def test_from_document_without_a_parameter_is_refused_derived_and_defaulted_ones
         assert refused.value.field == name
 
 
+def test_document_published_before_recipes_named_a_population_is_read_and_keeps_its_identifier():
+    # Absent means absent: a default filled in here would change what was signed.
+    with_population = published()
+    document = {name: value for name, value in with_population.document.items() if name != "population"}
+    old = Recipe.from_document(document)
+    assert old.population is None
+    assert old.document == document
+    assert verified(old) == old
+    assert old.identifier != with_population.identifier
+
+
+def test_published_document_names_its_population_explicitly():
+    assert published().document["population"] == "everyone"
+    assert published(population="clinic-terminals").document["population"] == "clinic-terminals"
+
+
+@pytest.mark.parametrize("population", ["", "Clinics", "a b", "x" * 61, "a\n", 7, ["everyone"]])
+def test_impossible_name_of_a_population_is_refused_in_drafts_and_documents(population):
+    with pytest.raises(FieldError) as refused:
+        published(population=population)
+    assert refused.value.field == "population"
+    for impossible in (population, None):
+        with pytest.raises(FieldError) as refused:
+            Recipe.from_document(published().document | {"population": impossible})
+        assert refused.value.field == "population"
+
+
 @pytest.mark.parametrize("difference", [timedelta(0), timedelta(seconds=-1), timedelta(days=-400)])
 def test_from_document_that_closes_no_later_than_it_opens_is_refused(difference):
     recipe = published()

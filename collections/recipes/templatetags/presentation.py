@@ -1,5 +1,7 @@
 """Template filters: the conventions for showing numbers and names."""
 
+import math
+
 from django import template
 
 from recipes import presentation
@@ -8,6 +10,14 @@ register = template.Library()
 
 register.filter("number", presentation.number)
 register.filter("significant", presentation.significant)
+
+
+@register.filter
+def epsilon(value: float | None) -> str:
+    """ε to three significant digits; ∞ where none holds; what was not computed in time is unknown."""
+    if value is None:
+        return "not computed yet"
+    return "∞ (nothing is promised)" if math.isinf(value) else presentation.significant(value, 3)
 
 
 @register.filter

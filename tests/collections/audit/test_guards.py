@@ -13,7 +13,15 @@ from tests.scenes import finished_recipe, simulated_recipe
 
 pytestmark = pytest.mark.django_db
 
-TABLES = ("recipes_recipe", "releases_release", "releases_simulatedtruth", "audit_entry", "audit_head")
+TABLES = (
+    "recipes_recipe",
+    "releases_release",
+    "releases_simulatedtruth",
+    "ledger_population",
+    "ledger_spending",
+    "audit_entry",
+    "audit_head",
+)
 
 
 def execute(statement: str) -> None:

@@ -32,6 +32,7 @@ PUBLIC_PARAMETERS = {
     "name",
     "question",
     "statistic",
+    "population",
     "steps",
     "epsilon",
     "delta",

@@ -23,7 +23,8 @@ def form_data(**changes: Any) -> dict[str, Any]:
         "step_seconds": "86400",
         "epsilon": "1",
         "delta": "0.000001",
-        "population": "10000",
+        "population": "everyone",
+        "population_size": "10000",
         "sampling_rate": "1",
         "cohort_size": "1000",
         "encryption": "elgamal-secp256k1",
@@ -73,7 +74,7 @@ def test_save_with_valid_values_makes_a_draft_and_shows_its_review(signed_in: Cl
     recipe = Recipe.objects.get()
     assert response.redirect_chain == [(reverse("recipe-draft", args=[recipe.pk]), 302)]
     assert (recipe.status, recipe.cohort_size, recipe.created_by.get_username()) == ("draft", 1000, "ana")
-    assert "population" not in recipe.draft
+    assert "population_size" not in recipe.draft
     page = response.content.decode()
     assert "cannot be edited once it is published" in page
     assert "at most 73 % sure" in page
@@ -123,6 +124,15 @@ def test_preview_alone_needs_neither_name_nor_question(signed_in: Client) -> Non
     # √(10,000·e)/(e−1) = 95.95 for randomized response of one bit: ± 190 devices.
     assert "± 190" in page
     assert "1.9 percentage points" in page
+    assert "<html" not in page
+
+
+@pytest.mark.parametrize(("epsilon", "said"), [("1", "would take"), ("-3", "Not computed for these values.")])
+def test_effect_on_the_budget_is_told_beside_the_preview(signed_in: Client, epsilon: str, said: str) -> None:
+    url = f"{reverse('recipe-effect')}?statistic=count_nonzero"
+    assert url in signed_in.get(new_url()).content.decode()
+    page = signed_in.post(url, form_data(name="", epsilon=epsilon), HTTP_HX_REQUEST="true").content.decode()
+    assert said in page
     assert "<html" not in page
 
 
@@ -216,7 +226,7 @@ def test_draft_pages_of_a_published_recipe_lead_to_its_public_page(signed_in: Cl
         assert response["Location"] == reverse("recipe", args=[recipe.identifier])
 
 
-PAGES = ["recipe-new", "recipe-preview"]
+PAGES = ["recipe-new", "recipe-preview", "recipe-effect"]
 DRAFT_PAGES = ["recipe-draft", "recipe-draft-edit", "recipe-publish", "recipe-draft-delete"]
 
 

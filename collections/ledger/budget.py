@@ -1,0 +1,38 @@
+"""A budget: what all recipes of one population may cost together."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from panprivacy.parameters import Description, Parameters, description_of
+
+
+def _bounded_like(name: str, label: str, text: str) -> Description:
+    """A description with the bounds that a recipe's own parameter of this name has."""
+    own = next(description_of(field) for field in dataclasses.fields(Parameters) if field.name == name)
+    return dataclasses.replace(own, label=label, help=text)
+
+
+EPSILON = _bounded_like(
+    "epsilon",
+    "ε of the budget",
+    "What whoever reads every result may learn about one device, all recipes together.",
+)
+DELTA = _bounded_like(
+    "delta", "δ of the budget", "Probability with which that may fail, all recipes together."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """(ε, δ) against whoever reads only combined results, under replacement of a device's whole history.
+
+    Raises:
+        FieldError: naming `epsilon` or `delta`, if it is out of the range that recipes have as well.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", EPSILON.check("epsilon", float, self.epsilon))
+        object.__setattr__(self, "delta", DELTA.check("delta", float, self.delta))

@@ -1,0 +1,71 @@
+"""A population's book as files: exact values, nothing rounded."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ledger.selectors import Line, Standing
+from panprivacy.recipe import format_time
+
+RELATION = "replace"
+MODEL = "aggregator"
+"""For which neighbouring relation, and against whom, every number here is."""
+
+COLUMNS = ("at", "kind", "recipe", "epsilon_alone", "epsilon_composed", "delta", "returned_at", "event")
+
+
+def standing_document(standing: Standing) -> dict[str, Any]:
+    """A population, its budget and what is spent, as plain JSON values."""
+    budget = standing.budget
+    return {
+        "name": standing.population.name,
+        "description": standing.population.description,
+        "model": MODEL,
+        "relation": RELATION,
+        "delta": standing.delta,
+        "budget": None if budget is None else budget.epsilon,
+        "spent": _finite(standing.spent),
+        "left": standing.left,
+        "spent_if_half_colludes": _finite(standing.spent_if_half_colludes),
+        "recipes": len(standing.events),
+    }
+
+
+def _finite(epsilon: float | None) -> float | None:
+    """JSON has no infinity: null stands for every ε that cannot be told."""
+    return None if epsilon is None or math.isinf(epsilon) else epsilon
+
+
+def line_document(line: Line, delta: float) -> dict[str, Any]:
+    """One line of the book as plain JSON values."""
+    return {
+        "at": format_time(line.at),
+        "kind": line.kind,
+        "recipe": line.recipe,
+        "epsilon_alone": _finite(line.alone),
+        "epsilon_composed": _finite(line.composed),
+        "delta": delta,
+        "returned_at": None if line.returned_at is None else format_time(line.returned_at),
+        "event": line.event,
+    }
+
+
+def book_document(standing: Standing, lines: Sequence[Line]) -> dict[str, Any]:
+    """The whole book, oldest line first."""
+    spendings = [line_document(line, standing.delta) for line in reversed(lines)]
+    return {**standing_document(standing), "spendings": spendings}
+
+
+def book_csv(standing: Standing, lines: Sequence[Line]) -> str:
+    """The whole book, oldest line first; the event as JSON in its column."""
+    rows = io.StringIO()
+    writer = csv.writer(rows)
+    writer.writerow(COLUMNS)
+    for line in reversed(lines):
+        document = line_document(line, standing.delta)
+        document["event"] = json.dumps(document["event"], sort_keys=True)
+        writer.writerow([document[column] for column in COLUMNS])
+    return rows.getvalue()

@@ -1,0 +1,241 @@
+"""Reading the ledger: what is spent, what is left, and how it came to that."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from ledger.budget import Budget
+from ledger.composed import Allowance, Event
+from ledger.models import Population, Spending
+from panprivacy.errors import FieldError
+
+DELTA = 1e-6
+"""δ at which spending is shown where no budget names one."""
+
+SECONDS = 2.0
+"""How long one page or answer may compute numbers that are not remembered."""
+
+LIKE_THE_LAST = 1_000
+"""Up to how many more recipes like the last one are counted."""
+
+NAMES_SHOWN = 10
+
+
+def population_named(name: str, *, lock: bool = False) -> Population:
+    """The population of this name.
+
+    Args:
+        lock: whether to hold its row until the end of the transaction.
+
+    Raises:
+        FieldError: there is none; the message names those there are.
+    """
+    # Not FOR UPDATE: lines that refer to the row may be added by whoever does not add up.
+    rows = Population.objects.select_for_update(no_key=True) if lock else Population.objects
+    population = rows.filter(name=name).first()
+    if population is None:
+        names = list(Population.objects.order_by("name").values_list("name", flat=True)[: NAMES_SHOWN + 1])
+        more = ", …" if len(names) > NAMES_SHOWN else ""
+        raise FieldError(
+            "population", f"there is none named {name!r}; there are {', '.join(names[:NAMES_SHOWN])}{more}"
+        )
+    return population
+
+
+def populations_list(before: int | None = None) -> QuerySet[Population]:
+    """Every population, newest first; only those with a smaller primary key than `before`."""
+    populations = Population.objects.all()
+    return populations if before is None else populations.filter(pk__lt=before)
+
+
+def population_choices() -> list[tuple[str, str]]:
+    """Names for a form, with what the budget is."""
+    return [
+        (population.name, f"{population.name} ({_in_words(population.budget)})")
+        for population in Population.objects.order_by("name")
+    ]
+
+
+def unreturned_events(population: Population) -> list[Event]:
+    """The events of every recipe that spent and was not given back, oldest first."""
+    spent = population.spendings.filter(returns=None, returned_by=None).order_by("pk")
+    return list(spent.values_list("event", flat=True))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a population stands now, at the budget's δ.
+
+    Numbers are computed when they are asked for, within the allowance; those it does not reach are None.
+
+    Attributes:
+        population: whose it is.
+        events, events_if_half_colludes: of its unreturned recipes, oldest first.
+        allowance: for all numbers together.
+    """
+
+    population: Population
+    events: Sequence[Event]
+    events_if_half_colludes: Sequence[Event]
+    allowance: Allowance
+
+    @property
+    def budget(self) -> Budget | None:
+        return self.population.budget
+
+    @property
+    def delta(self) -> float:
+        """The budget's δ, or 1e-6 where there is no budget."""
+        return DELTA if self.budget is None else self.budget.delta
+
+    @cached_property
+    def spent(self) -> float | None:
+        """ε of all unreturned recipes together."""
+        return self.allowance.composed_epsilon(self.events, self.delta)
+
+    @cached_property
+    def spent_if_half_colludes(self) -> float | None:
+        """The same for a reader with whom half of every cohort colludes."""
+        return self.allowance.composed_epsilon(self.events_if_half_colludes, self.delta)
+
+    @property
+    def left(self) -> float | None:
+        """Budget less what is spent, never below 0; None without a budget."""
+        if self.budget is None or self.spent is None:
+            return None
+        return max(self.budget.epsilon - self.spent, 0.0)
+
+    @property
+    def share(self) -> float | None:
+        """Part of the budget's ε that is spent, at most 1; None where there is none or it is unknown."""
+        if self.budget is None or self.spent is None:
+            return None
+        return min(self.spent / self.budget.epsilon, 1.0)
+
+    @property
+    def overspent(self) -> bool:
+        """Whether the budget was lowered below what is spent."""
+        return self.budget is not None and self.spent is not None and self.spent > self.budget.epsilon
+
+    @cached_property
+    def more_like_the_last(self) -> int | None:
+        """How many more recipes like the last one fit, up to `LIKE_THE_LAST`; None where that has no answer.
+
+        Found by halving: n more recipes never cost less than n − 1.
+        """
+        if self.budget is None or not self.events:
+            return None
+        fitting, failing, more = 0, LIKE_THE_LAST + 1, 1
+        while failing - fitting > 1:
+            composed = self.allowance.composed_epsilon([*self.events, *[self.events[-1]] * more], self.delta)
+            if composed is None:
+                return None
+            if composed <= self.budget.epsilon:
+                fitting = more
+            else:
+                failing = more
+            more = min(2 * more, LIKE_THE_LAST) if failing > LIKE_THE_LAST else (fitting + failing) // 2
+        return fitting
+
+    def with_event(self, event: Event) -> float | None:
+        """ε if one more event were spent."""
+        return self.allowance.composed_epsilon([*self.events, event], self.delta)
+
+
+def standing_of(population: Population, allowance: Allowance | None = None) -> Standing:
+    """Where the population stands; `SECONDS` to compute it in, unless another allowance is shared."""
+    spent = population.spendings.filter(returns=None, returned_by=None).order_by("pk")
+    pairs = list(spent.values_list("event", "event_if_half_colludes"))
+    return Standing(
+        population,
+        [event for event, _ in pairs],
+        [event for _, event in pairs],
+        Allowance(SECONDS) if allowance is None else allowance,
+    )
+
+
+def standings_of(populations: Iterable[Population]) -> list[Standing]:
+    """Where each of several populations stands, computed within one allowance."""
+    allowance = Allowance(SECONDS)
+    return [standing_of(population, allowance) for population in populations]
+
+
+def spending_standings(count: int) -> list[Standing]:
+    """Up to `count` populations that have a budget or spent something, newest first."""
+    concerned = Q(epsilon__isnull=False) | Exists(Spending.objects.filter(population=OuterRef("pk")))
+    return standings_of(Population.objects.filter(concerned)[:count])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a population's book, with what it came to.
+
+    Attributes:
+        at: when.
+        kind: `spent` or `returned`.
+        recipe: identifier of the recipe that spent, in a returning line too.
+        event: its privacy event.
+        alone: ε of that recipe alone, at the population's δ; None where time did not suffice.
+        composed: ε of all recipes together after this line; None likewise.
+        returned_at: when what a spending line spent was given back; None if it was not.
+    """
+
+    at: datetime
+    kind: str
+    recipe: str
+    event: Event
+    alone: float | None
+    composed: float | None
+    returned_at: datetime | None
+
+
+def spendings_list(population: Population, before: int | None = None) -> QuerySet[Spending]:
+    """The population's book, newest line first; only lines with a smaller primary key than `before`."""
+    spendings = population.spendings.select_related("returns", "returned_by")
+    return spendings if before is None else spendings.filter(pk__lt=before)
+
+
+def lines_of(standing: Standing, rows: Sequence[Spending]) -> list[Line]:
+    """What each of these rows of the population's book came to, in their order, at the standing's δ.
+
+    Args:
+        standing: of the population, with the allowance for these numbers too.
+        rows: some of `spendings_list`.
+    """
+    if not rows:
+        return []
+    wanted = {row.pk for row in rows}
+    book = standing.population.spendings.filter(pk__lte=max(wanted)).order_by("pk")
+    unreturned: dict[int, Event] = {}
+    events_after: dict[int, list[Event]] = {}
+    for pk, returns, event in book.values_list("pk", "returns", "event"):
+        if returns is None:
+            unreturned[pk] = event
+        else:
+            unreturned.pop(returns, None)
+        if pk in wanted:
+            events_after[pk] = list(unreturned.values())
+    # In the order of the rows: where time is short, what stands first is there first.
+    return [_line(standing, row, events_after[row.pk]) for row in rows]
+
+
+def _line(standing: Standing, row: Spending, events: Sequence[Event]) -> Line:
+    epsilon = standing.allowance.composed_epsilon
+    spent = row.returns or row
+    returned = getattr(row, "returned_by", None)
+    return Line(
+        at=row.at,
+        kind=row.kind,
+        recipe=str(spent.recipe),
+        event=spent.event,
+        composed=epsilon(events, standing.delta),
+        alone=epsilon([spent.event], standing.delta),
+        returned_at=None if returned is None else returned.at,
+    )
+
+
+def _in_words(budget: Budget | None) -> str:
+    return "no budget" if budget is None else f"ε = {budget.epsilon:g}, δ = {budget.delta:g}"

@@ -1,0 +1,29 @@
+"""What a privacy event is, in words."""
+
+import dataclasses
+
+from ledger.composed import Event
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.registry import event_from_mapping
+from panprivacy.parameters import description_of
+
+
+def event_in_words(event: Event) -> str:
+    """The event's kind and every field of it: "randomized response: n = 10,000, ε₀ = 1"."""
+    return _in_words(event_from_mapping(event))
+
+
+def _in_words(event: PrivacyEvent) -> str:
+    members = ", ".join(
+        f"{description_of(field).label} = {_plain(getattr(event, field.name))}"
+        for field in dataclasses.fields(event)
+    )
+    return f"{event.kind.replace('_', ' ')}: {members}"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, PrivacyEvent):
+        return f"({_in_words(value)})"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

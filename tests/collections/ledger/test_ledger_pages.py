@@ -1,0 +1,284 @@
+"""Pages and API of the ledger: public to read, administrators' to change, bounded, exact where exported."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import Action, Entry
+from ledger import selectors
+from ledger.budget import Budget
+from ledger.models import Population
+from ledger.operations import population_create
+from ledger.selectors import population_named, standing_of
+from recipes.models import Recipe
+from tests.factories import draft_recipe, published_recipe
+from tests.scenes import account, analyst, auditor, finish, open_recipe
+
+pytestmark = pytest.mark.django_db
+
+NEW = "/populations/new/"
+COHORT = {"cohort_size": 1_000, "epsilon": 1.0}
+
+
+def budgeted(epsilon: float = 2.0, name: str = "clinics") -> Population:
+    return population_create(
+        name=name, description="Terminals", budget=Budget(epsilon=epsilon, delta=1e-6), actor=None
+    )
+
+
+@pytest.fixture
+def administrator(client: Client) -> Client:
+    client.force_login(account("ada", is_staff=True, is_superuser=True))
+    return client
+
+
+def text(client: Client, path: str) -> str:
+    response = client.get(path)
+    assert response.status_code == 200, path
+    return " ".join(response.content.decode().split())
+
+
+def test_list_shows_everyone_from_the_start_with_nothing_spent(client: Client) -> None:
+    page = text(client, "/populations/")
+    assert 'href="/populations/everyone/"' in page
+    assert "Nothing is spent yet." in page
+    assert "New population" not in page
+    assert "replacement of one device" in page
+
+
+def test_list_says_how_many_recipes_like_the_last_are_left(client: Client) -> None:
+    budgeted()
+    published_recipe(population="clinics", **COHORT)
+    more = standing_of(population_named("clinics")).more_like_the_last
+    assert more is not None
+    assert more > 1
+    assert f"About {more} recipes like the last one are left." in text(client, "/populations/")
+
+
+def test_population_page_without_a_recipe_says_so_and_draws_no_chart(client: Client) -> None:
+    page = text(client, "/populations/everyone/")
+    assert "The first recipe that names this population begins its book." in page
+    assert 'class="chart"' not in page
+
+
+def test_population_page_names_relation_delta_rule_and_collusion(client: Client) -> None:
+    budgeted()
+    recipe = published_recipe(population="clinics", **COHORT)
+    page = text(client, "/populations/clinics/")
+    for said in (
+        "at δ = 0.000001",
+        "replacement of one device",
+        "privacy loss distributions",
+        "If half of every cohort colludes",
+        "not have been sampled counts for nothing",
+        f"/recipes/{recipe.identifier}/",
+    ):
+        assert said in page
+
+
+def test_population_page_draws_the_steps_that_its_table_says(client: Client) -> None:
+    budgeted()
+    published_recipe(population="clinics", **COHORT)
+    finish(open_recipe([1], population="clinics", **COHORT))
+    response = client.get("/populations/clinics/")
+    steps, budget = response.context["figure"]["data"]
+    composed = [line.composed for line, _ in response.context["lines"]][::-1]
+    one, two, one_again = composed
+    assert one == one_again < two
+    assert steps["y"] == [*composed, one_again]
+    assert steps["line"]["shape"] == "hv"
+    assert budget["y"] == [2.0, 2.0]
+    assert "returned: nothing was released" in response.content.decode()
+
+
+def test_population_page_is_paged_and_every_line_stands_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ledger.views.LINES", 2)
+    recipes = [published_recipe(**COHORT).identifier for _ in range(5)]
+    seen: list[Any] = []
+    query = ""
+    while True:
+        response = client.get(f"/populations/everyone/{query}")
+        seen += [(line.recipe, line.composed) for line, _ in response.context["lines"]]
+        query = response.context["page"].older
+        if not query:
+            break
+    assert [recipe for recipe, _ in seen] == recipes[::-1]
+    composed = [epsilon for _, epsilon in seen]
+    assert composed == sorted(composed, reverse=True)
+    assert len(set(composed)) == 5
+
+
+def test_list_is_paged(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ledger.views.POPULATIONS", 2)
+    for number in range(4):
+        budgeted(name=f"p{number}")
+    seen: list[str] = []
+    query = ""
+    while True:
+        response = client.get(f"/populations/{query}")
+        seen += [standing.population.name for standing in response.context["standings"]]
+        query = response.context["page"].older
+        if not query:
+            break
+    assert seen == ["p3", "p2", "p1", "p0", "everyone"]
+
+
+@pytest.mark.parametrize("path", ["/populations/?before=x", "/populations/everyone/?before=x"])
+def test_pages_refuse_a_cursor_that_no_link_has(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 400
+
+
+def test_numbers_that_take_too_long_are_unknown_and_no_error(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selectors, "SECONDS", -1.0)
+    budgeted(name="slow")
+    published_recipe(population="slow", epsilon=1.2345, cohort_size=777)
+    from django.core.cache import caches
+
+    caches["composed"].clear()
+    for path in ("/populations/", "/populations/slow/", "/"):
+        assert "not computed yet" in text(client, path)
+    answer = client.get("/api/v1/populations/slow/").json()
+    assert (answer["spent"], answer["left"], answer["spendings"][0]["epsilon_composed"]) == (None, None, None)
+
+
+def test_exports_hold_the_whole_book_exactly(client: Client) -> None:
+    budgeted()
+    recipe = published_recipe(population="clinics", **COHORT)
+    published_recipe(population="clinics", **COHORT)
+    standing = standing_of(population_named("clinics"))
+    document = json.loads(client.get("/populations/clinics/book.json").content)
+    assert (document["spent"], document["budget"], document["relation"]) == (standing.spent, 2.0, "replace")
+    assert document["spendings"][0]["recipe"] == recipe.identifier
+    assert document["spendings"][0]["event"] == standing.events[0]
+    rows = list(csv.DictReader(io.StringIO(client.get("/populations/clinics/book.csv").content.decode())))
+    assert [float(row["epsilon_composed"]) for row in rows] == [
+        spending["epsilon_composed"] for spending in document["spendings"]
+    ]
+    assert float(rows[-1]["epsilon_composed"]) == standing.spent
+
+
+@pytest.mark.parametrize(
+    "path", ["/populations/nowhere/", "/populations/nowhere/book.csv", "/api/v1/populations/nowhere/"]
+)
+def test_unknown_population_is_not_found(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("path", [NEW, "/populations/everyone/edit/"])
+@pytest.mark.parametrize("make", [analyst, auditor])
+def test_only_administrators_may_change_populations(client: Client, path: str, make: Any) -> None:
+    assert client.get(path).status_code == 302
+    client.force_login(make())
+    data = {"name": "mine", "epsilon": "20", "delta": "0.1"}
+    for response in (client.get(path), client.post(path, data)):
+        assert response.status_code == 403
+        assert "Only administrators" in response.content.decode()
+    assert Entry.objects.filter(action=Action.ACCESS_DENIED).count() == 2
+    (everyone,) = Population.objects.all()
+    assert everyone.budget is None
+
+
+def test_administrator_makes_and_changes_a_population(administrator: Client) -> None:
+    data = {"name": "clinics", "description": "Terminals", "epsilon": "1.5", "delta": "1e-6"}
+    assert administrator.post(NEW, data)["Location"] == "/populations/clinics/"
+    assert population_named("clinics").budget == Budget(epsilon=1.5, delta=1e-6)
+    changed = administrator.post(
+        "/populations/clinics/edit/", {"description": "", "epsilon": "", "delta": ""}, follow=True
+    )
+    assert "Saved." in changed.content.decode()
+    assert population_named("clinics").budget is None
+    assert [entry.actor for entry in Entry.objects.filter(subject="population clinics")] == ["ada", "ada"]
+
+
+def test_budget_below_what_is_spent_is_saved_and_said(administrator: Client) -> None:
+    published_recipe(**COHORT)
+    data = {"description": "", "epsilon": "0.000001", "delta": "0.000001"}
+    page = administrator.post("/populations/everyone/edit/", data, follow=True).content.decode()
+    assert "More is spent than this budget: nothing more can be published" in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": "Clinics"}, "name"),
+        ({"name": "everyone"}, "name"),
+        ({"name": "new"}, "name"),
+        ({"epsilon": "21"}, "epsilon"),
+        ({"epsilon": "nan"}, "epsilon"),
+        ({"delta": ""}, "delta"),
+        ({"epsilon": ""}, "epsilon"),
+        ({"delta": "0.5"}, "delta"),
+        ({"description": "x" * 501}, "description"),
+        ({"description": "a\nb"}, "description"),
+    ],
+)
+def test_form_with_an_impossible_value_names_its_field(
+    administrator: Client, changes: dict[str, str], field: str
+) -> None:
+    data = {"name": "clinics", "description": "", "epsilon": "1", "delta": "1e-6", **changes}
+    response = administrator.post(NEW, data)
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == [field]
+    assert Population.objects.count() == 1
+
+
+def test_overview_shows_the_budgets_of_populations_that_have_one_or_spent(client: Client) -> None:
+    assert "is spent" not in text(client, "/")
+    budgeted()
+    assert "of 2 is spent, 2.00 is left" in text(client, "/")
+
+
+def test_review_says_what_publishing_would_do_to_the_budget(client: Client) -> None:
+    client.force_login(analyst())
+    budgeted(1e-3)
+    fitting, exceeding = draft_recipe(**COHORT), draft_recipe(population="clinics", **COHORT)
+    page = text(client, reverse("recipe-draft", args=[fitting.pk]))
+    assert "This recipe would take" in page
+    assert "No budget is set" in page
+    page = text(client, reverse("recipe-draft", args=[exceeding.pk]))
+    assert "It does not fit the budget:" in page
+    response = client.post(reverse("recipe-publish", args=[exceeding.pk]))
+    assert response.status_code == 422
+    assert "the budget of clinics would be exceeded" in response.content.decode()
+    assert Recipe.objects.filter(status="published").count() == 0
+
+
+def test_recipe_page_names_its_population(client: Client) -> None:
+    recipe = published_recipe()
+    page = text(client, reverse("recipe", args=[recipe.identifier]))
+    assert '<a href="/populations/everyone/">everyone</a>' in page
+
+
+def test_api_lists_populations_with_what_is_spent_and_left(client: Client) -> None:
+    budgeted()
+    published_recipe(population="clinics", **COHORT)
+    clinics, everyone = client.get("/api/v1/populations/").json()["results"]
+    assert (clinics["name"], everyone["name"]) == ("clinics", "everyone")
+    assert clinics["left"] == 2.0 - clinics["spent"]
+    assert (everyone["budget"], everyone["spent"], everyone["left"]) == (None, 0.0, None)
+
+
+def test_api_pages_the_book_of_a_population(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ledger.api.PAGE_SIZE", 2)
+    recipes = [published_recipe(**COHORT).identifier for _ in range(3)]
+    first = client.get("/api/v1/populations/everyone/").json()
+    second = client.get(first["next"]).json()
+    assert [line["recipe"] for line in first["spendings"] + second["spendings"]] == recipes[::-1]
+    assert second["next"] is None
+    assert first["spendings"][0]["event"] == standing_of(population_named("everyone")).events[0]
+
+
+def test_api_answers_a_bad_cursor_with_a_problem_document(client: Client) -> None:
+    for path in ("/api/v1/populations/?cursor=x", "/api/v1/populations/everyone/?cursor=-1"):
+        response = client.get(path)
+        assert (response.status_code, response["Content-Type"]) == (400, "application/problem+json")
+        assert response.json()["field"] == "cursor"

@@ -1,0 +1,151 @@
+"""`account` as it is run: JSON lines in, JSON lines out, and nothing else."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from panapp.management.commands import account
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def ask(monkeypatch, capsys):
+    def run(*lines):
+        content = b"".join(
+            (line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines
+        )
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        out = io.StringIO()
+        call_command("account", stdout=out)
+        assert capsys.readouterr() == ("", "")
+        return [json.loads(line) for line in out.getvalue().splitlines()]
+
+    return run
+
+
+RESPONSE = {"mechanism": "randomized_response", "n": 10_000, "epsilon0": 2, "delta": 1e-6}
+ONE_HOT = {"mechanism": "one_hot", "n": 10_000, "k": 10, "epsilon0": 2, "delta": 1e-6}
+GAUSSIAN = {"mechanism": "gaussian", "sigma": 5.1, "sampling_rate": 0.02, "rounds": 2_500, "delta": 1e-8}
+DISCRETE = {"mechanism": "discrete_gaussian_sum", "n": 10_000, "range": 10, "scale": 0.47384, "delta": 1e-6}
+SHUFFLED = {"mechanism": "shuffled", "n": 10_000, "epsilon0": 4, "delta": 1e-10}
+
+
+def without(question, name, **added):
+    return {key: value for key, value in question.items() if key != name} | added
+
+
+@pytest.mark.parametrize(("question", "name", "value", "relation"), [
+    (RESPONSE, "epsilon", 0.08702, "replace"),
+    ({**RESPONSE, "n": 1_000, "epsilon0": 1}, "epsilon", 0.12661, "replace"),
+    ({**RESPONSE, "sampling_rate": 0.1}, "epsilon", 0.02516, "replace"),
+    ({**ONE_HOT, "relation": "replace"}, "epsilon", 0.12504, "replace"),
+    ({**ONE_HOT, "relation": "add_remove"}, "epsilon", 0.08702, "add_remove"),
+    (GAUSSIAN, "epsilon", 1.0204, "add_remove"),
+    ({**GAUSSIAN, "rounds": 1}, "epsilon", 0.026276, "add_remove"),
+    (without(without(GAUSSIAN, "rounds"), "sampling_rate"), "epsilon", 1.0000638, "add_remove"),
+    (DISCRETE, "epsilon", 1.0, "replace"),
+    (SHUFFLED, "epsilon", 0.60526, "replace"),
+    (without(RESPONSE, "epsilon0", epsilon=1), "epsilon0", 5.68900, "replace"),
+    (without(DISCRETE, "scale", epsilon=1), "scale", 0.47383, "replace"),
+    (without(GAUSSIAN, "sigma", epsilon=1.0204271), "sigma", 5.1, "add_remove"),
+    (without(SHUFFLED, "n", epsilon=0.6052560), "n", 10_000, "replace"),
+])  # fmt: skip
+def test_account_answers_with_the_reference_numbers(ask, question, name, value, relation):
+    (answer,) = ask(question)
+    assert answer[name] == pytest.approx(value, rel=2e-4)
+    assert answer["relation"] == relation
+    assert answer["delta"] == question["delta"]
+    assert answer["method"]
+    assert answer["seconds"] >= 0
+
+
+def test_account_gives_a_proved_bound_beside_a_found_number(ask):
+    found, sampled, one_hot, proved = ask(RESPONSE, {**RESPONSE, "sampling_rate": 0.1}, ONE_HOT, GAUSSIAN)
+    for answer in (found, sampled, one_hot):
+        assert not answer["proved"]
+        assert answer["epsilon"] < answer["proved_epsilon"] < 2 * answer["epsilon"]
+    assert found["proved_epsilon"] == pytest.approx(0.11440, rel=1e-4)
+    assert proved["proved"]
+    assert proved["proved_epsilon"] == proved["epsilon"]
+
+
+@pytest.mark.parametrize(("line", "named"), [
+    (b"", "line"),
+    (b"{", "line"),
+    (b"\xff{}", "line"),
+    (b"[" * 50_000, "line"),
+    (b'{"n": ' + b"9" * 5_000 + b"}", "line"),
+    (b'{"mechanism": "gaussian", "sigma": NaN, "delta": 1e-6}', "line"),
+    (b'{"mechanism": "gaussian", "sigma": -Infinity, "delta": 1e-6}', "line"),
+    (b'{"mechanism": "gaussian", "sigma": 1e999, "delta": 1e-6}', "sigma"),
+    (b'{"delta": 0.1, "delta": 0.2}', "line"),
+    (b" " * 70_000 + b"{}", "line"),
+    ([RESPONSE], "question"),
+    (None, "question"),
+    (without(RESPONSE, "mechanism"), "mechanism"),
+    ({**RESPONSE, "mechanism": "laplace"}, "mechanism"),
+    ({**RESPONSE, "mechanism": ["gaussian"]}, "mechanism"),
+    (without(RESPONSE, "delta"), "delta"),
+    ({**RESPONSE, "delta": 0}, "delta"),
+    ({**RESPONSE, "delta": 1}, "delta"),
+    ({**RESPONSE, "delta": -1e-6}, "delta"),
+    ({**RESPONSE, "delta": "1e-6"}, "delta"),
+    ({**RESPONSE, "delta": True}, "delta"),
+    ({**RESPONSE, "n": 0}, "n"),
+    ({**RESPONSE, "n": 1.5}, "n"),
+    ({**RESPONSE, "n": True}, "n"),
+    ({**RESPONSE, "n": None}, "n"),
+    ({**RESPONSE, "n": 10**400}, "n"),
+    ({**RESPONSE, "n": 10**10, "sampling_rate": 0.5}, "n"),
+    ({**ONE_HOT, "n": 10**8}, "n"),
+    ({**SHUFFLED, "n": 10**12}, "n"),
+    ({**RESPONSE, "sampling_rate": 0}, "sampling_rate"),
+    ({**RESPONSE, "colour": 1}, "colour"),
+    ({**ONE_HOT, "relation": "add"}, "relation"),
+    ({**DISCRETE, "range": 0}, "range"),
+    (without(DISCRETE, "range", value_range=10), "value_range"),
+    (without(DISCRETE, "range"), "range"),
+    ({**GAUSSIAN, "rounds": 10**9}, "rounds"),
+    ({**RESPONSE, "epsilon": 1}, "epsilon"),
+    (without(without(RESPONSE, "n"), "epsilon0", epsilon=1), "epsilon"),
+    (without(RESPONSE, "n", epsilon=0), "epsilon"),
+    ({**without(RESPONSE, "n", epsilon=1e-12), "delta": 1e-12}, "n"),
+    (without(RESPONSE, "n"), "n"),
+])  # fmt: skip
+def test_account_names_what_is_wrong_with_one_line_and_answers_the_next(ask, line, named):
+    refused, answered = ask(line, RESPONSE)
+    assert refused["error"].startswith(f"{named}: ")
+    assert refused["field"] == named
+    assert answered["epsilon"] == pytest.approx(0.08702, rel=1e-4)
+
+
+def test_account_refuses_what_takes_too_long_and_answers_the_next(ask, monkeypatch):
+    monkeypatch.setattr(account, "LONGEST_SECONDS", 0.05)
+    slow = {**RESPONSE, "n": 10**9, "sampling_rate": 0.3}
+    refused, answered = ask(slow, GAUSSIAN | {"rounds": 1})
+    assert "0.05 seconds" in refused["error"]
+    assert answered["epsilon"] == pytest.approx(0.026276, rel=1e-4)
+
+
+def test_account_answers_each_line_before_the_next_arrives_and_needs_no_database(tmp_path):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PANAPP_")}
+    environment |= {"PANAPP_DATA_DIR": str(tmp_path), "DATABASE_URL": f"sqlite:///{tmp_path}/none.sqlite3"}
+    command = [sys.executable, str(ROOT / "manage.py"), "account"]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for question in (RESPONSE, {"mechanism": "none"}, SHUFFLED):
+            process.stdin.write(json.dumps(question) + "\n")
+            process.stdin.flush()
+            assert {"epsilon", "error"} & set(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.stdout.read() == ""
+        assert process.wait(timeout=60) == 0
+    assert not (tmp_path / "none.sqlite3").exists()

@@ -1,0 +1,218 @@
+"""Composition against exact convolutions, against itself in another order, and at its limits."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panprivacy.accounting.composition import Repeated, delta_of, epsilon_of
+from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.one_hot_sum import OneHotSum
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.errors import FieldError
+from tests.panprivacy.accounting.contract import EventContract
+
+
+class TestContract(EventContract):
+    @pytest.fixture
+    def event(self):
+        return Repeated(event=Shuffled(n=1_000, epsilon0=1.0), times=2)
+
+
+class TestContractOfGiven(EventContract):
+    @pytest.fixture
+    def event(self):
+        return GivenGuarantee(epsilon_given=1.0)
+
+    @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, True, None, "many", 10**400])
+    def test_event_with_an_impossible_value_is_refused_by_name(self, event, wrong):
+        """As everywhere, but for 0, which both numbers may be."""
+        super().test_event_with_an_impossible_value_is_refused_by_name(event, wrong)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12, 1e-24, 1e-30])
+@pytest.mark.parametrize("times", [2, 3, 20, 1_000])
+def test_epsilon_of_equal_gaussians_is_that_of_one_with_less_noise(delta, times):
+    exact = Gaussian(sigma=10 / math.sqrt(times)).epsilon(delta)
+    assert exact <= epsilon_of([Gaussian(sigma=10.0)] * times, delta) <= exact * (1 + 1e-3)
+
+
+def test_epsilon_of_different_gaussians_is_that_of_one_with_the_precisions_added_up():
+    sigmas = [3.0, 10.0, 10.0, 200.0]
+    exact = Gaussian(sigma=sum(sigma**-2 for sigma in sigmas) ** -0.5).epsilon(1e-9)
+    found = epsilon_of([Gaussian(sigma=sigma) for sigma in sigmas], 1e-9)
+    assert exact <= found <= exact * (1 + 1e-3)
+
+
+def composed_responses(epsilon0, times, epsilon):
+    """δ(ε) of `times` randomized responses (Kairouz, Oh & Viswanath 2015, equation 4)."""
+    keep, growth = math.exp(epsilon0) / (1 + math.exp(epsilon0)), math.exp(epsilon)
+    found = 0.0
+    for i in range(times + 1):
+        first, second = (p**i * (1 - p) ** (times - i) for p in (keep, 1 - keep))
+        found += math.comb(times, i) * max(0.0, first - growth * second)
+    return found
+
+
+@pytest.mark.parametrize(("epsilon0", "times", "delta"), [
+    (0.5, 10, 1e-3), (0.1, 40, 1e-8), (2.0, 3, 1e-2), (5.0, 4, 1e-6), (0.01, 7, 1e-4),
+])  # fmt: skip
+def test_epsilon_of_single_responses_is_that_of_the_binomial_formula(epsilon0, times, delta):
+    event = RandomizedResponseSum(n=1, epsilon0=epsilon0)
+    found = epsilon_of([event] * times, delta)
+    exact = scipy.optimize.brentq(
+        lambda epsilon: composed_responses(epsilon0, times, epsilon) - delta, 0, 2 * times * epsilon0
+    )
+    assert exact * (1 - 1e-9) <= found <= exact * (1 + 1e-3)
+    assert composed_responses(epsilon0, times, exact / 2) <= delta_of([event] * times, exact / 2)
+
+
+def sum_of_discrete_gaussians(n, scale):
+    """Probabilities on −200..200 of the sum of n, by plain convolution."""
+    x = np.arange(-200, 201)
+    one = np.exp(-(x**2) / (2 * scale**2))
+    one /= one.sum()
+    total = np.zeros_like(one)
+    total[200] = 1.0
+    for _ in range(n):
+        total = np.convolve(total, one)[200:-200]
+    return total
+
+
+def test_epsilon_of_discrete_gaussian_sums_is_that_of_their_exact_product():
+    """All pairs of outcomes of two independent sums, losses and probabilities by definition."""
+    events = [
+        DiscreteGaussianSum(n=40, scale=0.6, value_range=2),
+        DiscreteGaussianSum(n=30, scale=1.1, value_range=3),
+    ]
+    losses, masses = [], []
+    for event in events:
+        p = sum_of_discrete_gaussians(event.n, event.scale)
+        q = np.roll(p, event.value_range)
+        counted = (p > 1e-25) & (q > 1e-25)
+        losses.append(np.log(p[counted] / q[counted]))
+        masses.append(p[counted])
+    loss = np.add.outer(*losses).ravel()
+    mass = np.multiply.outer(*masses).ravel()
+
+    def exact_delta(epsilon):
+        return float((mass * np.maximum(0.0, -np.expm1(epsilon - loss))).sum())
+
+    exact = scipy.optimize.brentq(lambda epsilon: exact_delta(epsilon) - 1e-6, 0.1, 20)
+    assert exact * (1 - 1e-9) <= epsilon_of(events, 1e-6) <= exact * (1 + 1e-3)
+
+
+MANY = (
+    RandomizedResponseSum(n=1_000, epsilon0=1.0),
+    RandomizedResponseSum(n=50, epsilon0=0.2),
+    Shuffled(n=500, epsilon0=2.0),
+    DiscreteGaussianSum(n=100, scale=0.5, value_range=1),
+    GivenGuarantee(epsilon_given=0.05, delta_given=1e-9),
+    OneHotSum(n=200, k=4, epsilon0=0.5),
+)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::5])
+def test_epsilon_does_not_depend_on_the_order(order):
+    events = [MANY[i] for i in (0, 1, 1, 4)]
+    assert epsilon_of([events[i] for i in order], 1e-6) == epsilon_of(events, 1e-6)
+
+
+@pytest.mark.parametrize("event", MANY)
+def test_epsilon_of_one_event_is_its_own(event):
+    assert epsilon_of([event], 1e-6) == event.epsilon(1e-6)
+
+
+@pytest.mark.parametrize("event", MANY)
+def test_epsilon_of_one_event_beside_one_that_costs_nothing_is_its_own_up_to_the_discretization(event):
+    """This goes through the distribution of losses, which the test above does not."""
+    own = event.epsilon(1e-6)
+    found = epsilon_of([event, GivenGuarantee(epsilon_given=0.0)], 1e-6)
+    assert own * (1 - 1e-8) <= found <= own * (1 + 2e-3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from(MANY), min_size=1, max_size=5),
+    st.sampled_from(MANY),
+    st.floats(min_value=-7.5, max_value=-2),
+)
+def test_epsilon_grows_with_every_event_and_never_beyond_basic_composition(events, further, exponent):
+    delta = 10.0**exponent
+    before, after = epsilon_of(events, delta), epsilon_of([*events, further], delta)
+    assert before <= after * (1 + 1e-3)
+    share = delta / (len(events) + 1)
+    assert after <= sum(event.epsilon(share) for event in [*events, further]) * (1 + 1e-3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(MANY), min_size=1, max_size=6), st.floats(min_value=-28, max_value=-2))
+def test_delta_at_the_epsilon_of_a_delta_is_at_most_that(events, exponent):
+    delta = 10.0**exponent
+    try:
+        epsilon = epsilon_of(events, delta)
+    except FieldError:  # the given guarantee's own δ is larger
+        assert MANY[4] in events
+        return
+    assert delta_of(events, epsilon) <= delta * (1 + 1e-6)
+
+
+def test_epsilon_of_given_guarantees_is_at_most_the_sum_where_delta_allows_it():
+    given_one = GivenGuarantee(epsilon_given=1.0, delta_given=1e-7)
+    assert epsilon_of([given_one] * 3, 3e-7) == pytest.approx(3.0, rel=1e-9)
+
+
+def test_epsilon_where_delta_is_below_what_was_given_names_delta():
+    given_one = GivenGuarantee(epsilon_given=1.0, delta_given=1e-7)
+    for events in ([given_one], [given_one] * 2, [given_one, MANY[0]]):
+        with pytest.raises(FieldError, match="delta"):
+            epsilon_of(events, 1e-8)
+
+
+def test_composition_of_no_events_costs_nothing():
+    assert epsilon_of([], 1e-6) == 0.0
+    assert delta_of([], 0.0) == 0.0
+
+
+def test_composition_of_different_relations_is_refused():
+    with pytest.raises(FieldError, match="relation"):
+        epsilon_of([Gaussian(sigma=1.0), MANY[0]], 1e-6)
+    with pytest.raises(FieldError, match="relation"):
+        delta_of([Gaussian(sigma=1.0), MANY[0]], 1.0)
+
+
+def test_epsilon_of_rounds_split_over_events_is_that_of_all_rounds():
+    def rounds(count):
+        return Gaussian(sigma=5.1, sampling_rate=0.02, rounds=count)
+
+    assert epsilon_of([rounds(2_000), rounds(500)], 1e-8) == pytest.approx(
+        rounds(2_500).epsilon(1e-8), rel=1e-5
+    )
+
+
+def test_repeated_is_the_composition_of_as_many_events():
+    event = RandomizedResponseSum(n=1_000, epsilon0=1.0)
+    assert Repeated(event=event, times=3).epsilon(1e-6) == epsilon_of([event] * 3, 1e-6)
+    assert Repeated(event=event, times=1).epsilon(1e-6) == event.epsilon(1e-6)
+    nested = Repeated(event=Repeated(event=event, times=2), times=3)
+    assert nested.epsilon(1e-6) == pytest.approx(epsilon_of([event] * 6, 1e-6), rel=1e-9)
+
+
+def test_repeated_pure_events_cost_at_most_their_sum_at_any_delta():
+    event = Repeated(event=Shuffled(n=2, epsilon0=3.0), times=2)
+    assert event.epsilon(1e-30) <= 6.0
+    assert event.delta(6.0) == pytest.approx(0.0, abs=1e-37)
+
+
+def test_repeated_shuffled_reports_bound_the_sum_of_one_hot_vectors():
+    proved = Repeated(event=Shuffled(n=10_000, epsilon0=2.0), times=2).epsilon(1e-6)
+    exact = OneHotSum(n=10_000, k=10, epsilon0=2.0).epsilon(1e-6)
+    assert exact == pytest.approx(0.12504, rel=1e-4)
+    assert exact < proved < 1.4 * exact

@@ -1,0 +1,103 @@
+"""Reading events from stored data, and the proved bound beside a found number."""
+
+import json
+
+import pytest
+
+from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.proved import proved_bound
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.registry import DEEPEST_NESTING, EVENTS, event_from_mapping
+from panprivacy.errors import FieldError
+
+STORED = [
+    '{"kind": "randomized_response", "n": 100, "epsilon0": 2.0, "sampling_rate": 1.0}',
+    '{"kind": "one_hot", "n": 100, "k": 5, "epsilon0": 2.0, "relation": "replace"}',
+    '{"kind": "discrete_gaussian_sum", "n": 100, "scale": 0.5, "value_range": 10}',
+    '{"kind": "gaussian", "sigma": 5.1, "sampling_rate": 0.02, "rounds": 3}',
+    '{"kind": "shuffled", "n": 100, "epsilon0": 2.0}',
+    '{"kind": "shuffled_2021", "n": 100, "epsilon0": 2.0}',
+    '{"kind": "sampled", "event": {"kind": "shuffled", "n": 9, "epsilon0": 2.0}, "n": 9, '
+    '"sampling_rate": 0.1}',
+    '{"kind": "repeated", "event": {"kind": "shuffled", "n": 100, "epsilon0": 2.0}, "times": 2}',
+    '{"kind": "given", "epsilon_given": 1.0, "delta_given": 1e-09, "relation": "replace"}',
+]
+"""What ledgers hold. These lines are never edited: a changed kind is a new kind."""
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_stored_events_are_read_and_written_back_as_they_were(stored):
+    event = event_from_mapping(json.loads(stored))
+    assert event.as_dict() == json.loads(stored)
+    assert json.dumps(event.as_dict()) == stored
+
+
+def test_every_registered_kind_has_a_stored_example():
+    assert {json.loads(stored)["kind"] for stored in STORED} == set(EVENTS)
+
+
+def subclasses(event_class):
+    for subclass in event_class.__subclasses__():
+        yield subclass
+        yield from subclasses(subclass)
+
+
+def test_every_event_with_a_kind_is_registered():
+    with_kind = {
+        found
+        for found in subclasses(PrivacyEvent)
+        if "kind" in vars(found) and found.__module__.startswith("panprivacy.")
+    }
+    assert with_kind == set(EVENTS.values())
+
+
+@pytest.mark.parametrize(("members", "field"), [
+    ([], "event"),
+    ({}, "kind"),
+    ({"kind": "laplace"}, "kind"),
+    ({"kind": ["gaussian"]}, "kind"),
+    ({"kind": "gaussian"}, "sigma"),
+    ({"kind": "gaussian", "sigma": 1, "noise": 2}, "noise"),
+    ({"kind": "repeated", "times": 2}, "event"),
+    ({"kind": "repeated", "times": 2, "event": 3}, "event"),
+    ({"kind": "repeated", "times": 2, "event": {"kind": "laplace"}}, "kind"),
+])  # fmt: skip
+def test_reading_what_is_no_event_names_the_field(members, field):
+    with pytest.raises(FieldError) as caught:
+        event_from_mapping(members)
+    assert caught.value.field == field
+
+
+def test_reading_events_nested_without_end_is_refused():
+    members = {"kind": "gaussian", "sigma": 1.0}
+    for _ in range(DEEPEST_NESTING - 1):
+        members = {"kind": "repeated", "event": members, "times": 2}
+    assert event_from_mapping(members)
+    with pytest.raises(FieldError, match="deep"):
+        event_from_mapping({"kind": "repeated", "event": members, "times": 2})
+
+
+@pytest.mark.parametrize("members", [
+    {"kind": "randomized_response", "n": 1_000, "epsilon0": 2.0},
+    {"kind": "randomized_response", "n": 1_000, "epsilon0": 2.0, "sampling_rate": 0.1},
+    {"kind": "one_hot", "n": 1_000, "k": 5, "epsilon0": 2.0, "relation": "replace"},
+    {"kind": "one_hot", "n": 1_000, "k": 5, "epsilon0": 2.0, "relation": "add_remove"},
+])  # fmt: skip
+def test_proved_bound_is_proved_and_above_the_number_found(members):
+    event = event_from_mapping(members)
+    bound = proved_bound(event)
+    assert not event.proved
+    assert bound.proved
+    assert bound.neighbours is event.neighbours or members.get("relation") == "add_remove"
+    assert event.epsilon(1e-6) < bound.epsilon(1e-6) < 4 * event.epsilon(1e-6)
+
+
+def test_proved_bound_of_what_is_proved_is_the_event_itself():
+    assert proved_bound(Gaussian(sigma=1.0)) == Gaussian(sigma=1.0)
+
+
+def test_proved_bound_of_what_none_is_known_for_is_none():
+    found = RandomizedResponseSum(n=1_000, epsilon0=1.0)
+    assert proved_bound(Repeated(event=found, times=2)) is None

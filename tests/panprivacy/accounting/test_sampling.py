@@ -1,0 +1,102 @@
+"""Sampling: brute force over who takes part, and the exact number that the bound lies above."""
+
+import itertools
+import math
+
+import pytest
+
+from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.sampling import Sampled, amplified_epsilon, base_delta
+from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.errors import FieldError
+from tests.panprivacy.accounting.contract import EventContract
+
+
+class TestContract(EventContract):
+    @pytest.fixture
+    def event(self):
+        return Sampled(event=Shuffled(n=1_000, epsilon0=1.0), n=1_000, sampling_rate=0.1)
+
+
+def sampled_sums(bits, epsilon0, rate):
+    """Pr[(sum, count)] over everybody's coin and response, by enumeration."""
+    keep = math.exp(epsilon0) / (1 + math.exp(epsilon0))
+    outcomes = {}
+    for sent in itertools.product((None, 0, 1), repeat=len(bits)):
+        probability = 1.0
+        for bit, report in zip(bits, sent, strict=True):
+            probability *= 1 - rate if report is None else rate * (keep if report == bit else 1 - keep)
+        reports = [report for report in sent if report is not None]
+        key = sum(reports), len(reports)
+        outcomes[key] = outcomes.get(key, 0.0) + probability
+    return outcomes
+
+
+@pytest.mark.parametrize("others", list(itertools.combinations_with_replacement((0, 1), 5)))
+@pytest.mark.parametrize("epsilon0", [0.5, 3.0])
+@pytest.mark.parametrize("rate", [0.2, 0.8])
+def test_delta_lies_above_brute_force_over_who_takes_part(others, epsilon0, rate):
+    event = Sampled(event=RandomizedResponseSum(n=6, epsilon0=epsilon0), n=6, sampling_rate=rate)
+    first, second = (sampled_sums((bit, *others), epsilon0, rate) for bit in (0, 1))
+    for epsilon in (0.0, 0.05, 0.3, 1.0):
+        exact = max(
+            sum(max(0.0, p[key] - math.exp(epsilon) * q[key]) for key in p)
+            for p, q in ((first, second), (second, first))
+        )
+        assert exact <= event.delta(epsilon) * (1 + 1e-12)
+
+
+def test_epsilon_lies_above_the_exact_sampled_sum_by_a_quarter():
+    exact = RandomizedResponseSum(n=10_000, epsilon0=2.0, sampling_rate=0.1).epsilon(1e-6)
+    assert exact == pytest.approx(0.02516, rel=5e-4)
+    bound = Sampled(event=RandomizedResponseSum(n=10_000, epsilon0=2.0), n=10_000, sampling_rate=0.1)
+    assert 1.20 * exact < bound.epsilon(1e-6) < 1.25 * exact
+
+
+def test_proved_bound_of_sampled_reports_lies_well_below_that_of_all_reports():
+    reports = Shuffled(n=10_000, epsilon0=2.0)
+    sampled = Sampled(event=reports, n=10_000, sampling_rate=0.1)
+    assert sampled.proved
+    assert sampled.epsilon(1e-6) < 0.4 * reports.epsilon(1e-6)
+
+
+def test_sampling_everybody_changes_nothing():
+    event = RandomizedResponseSum(n=500, epsilon0=1.0)
+    assert Sampled(event=event, n=500, sampling_rate=1.0).epsilon(1e-6) == event.epsilon(1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 30])
+@pytest.mark.parametrize("rate", [1e-6, 0.5, 0.999999])
+def test_delta_of_few_devices_is_at_most_that_of_one_sampled_randomizer(n, rate):
+    """At ε = 0: the total variation of one report, times the probability that it is sent."""
+    event = Sampled(event=RandomizedResponseSum(n=n, epsilon0=1.0), n=n, sampling_rate=rate)
+    assert event.delta(0.0) <= min(1.0, rate * math.sqrt(n) + 1 / n) * math.tanh(0.5) * (1 + 1e-9) + 1e-12
+    assert event.delta(1.0) <= 1e-30
+
+
+def test_epsilon_of_a_billion_devices_is_found():
+    event = Sampled(
+        event=DiscreteGaussianSum(n=10**9, scale=1.0, value_range=3), n=10**9, sampling_rate=0.001
+    )
+    assert 0 < event.epsilon(1e-6) < DiscreteGaussianSum(n=10**6, scale=1.0, value_range=3).epsilon(1e-6)
+
+
+@pytest.mark.parametrize("event", [
+    Gaussian(sigma=1.0),
+    RandomizedResponseSum(n=5, epsilon0=1.0, sampling_rate=0.5),
+    "not an event",
+])  # fmt: skip
+def test_creation_over_what_is_not_one_of_n_reports_names_the_event(event):
+    with pytest.raises(FieldError) as caught:
+        Sampled(event=event, n=5, sampling_rate=0.5)
+    assert caught.value.field == "event"
+
+
+def test_amplified_epsilon_is_the_formula_at_the_base_delta():
+    assert amplified_epsilon(1.0, 0.1) == pytest.approx(math.log(1 + 0.1 * (math.e - 1)), rel=1e-14)
+    assert amplified_epsilon(2.0, 1.0) == pytest.approx(2.0, rel=1e-15)
+    assert amplified_epsilon(800.0, 0.5) == pytest.approx(800 + math.log(0.5), rel=1e-15)
+    assert amplified_epsilon(1e-12, 0.01) == pytest.approx(1e-14, rel=1e-10)
+    assert base_delta(1e-8, 0.01) == pytest.approx(1e-6)
