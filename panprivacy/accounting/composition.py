@@ -116,6 +116,10 @@ class Repeated(NestedEvent, Decomposable):
     )
 
     @property
+    def quick(self) -> bool:
+        return False
+
+    @property
     def neighbours(self) -> Relation:
         return self.event.neighbours
 

@@ -58,6 +58,11 @@ class PrivacyEvent(ABC):
         """Whether `delta` and `epsilon` bound every case by proof."""
 
     @property
+    def quick(self) -> bool:
+        """Whether a look at `delta` takes at most about a tenth of a second: what a request may wait for."""
+        return True
+
+    @property
     @abstractmethod
     def method(self) -> str:
         """How the numbers are computed, with the source: one line for people."""

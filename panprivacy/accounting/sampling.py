@@ -77,6 +77,10 @@ class Sampled(NestedEvent):
             raise FieldError("event", "must not be sampled already")
 
     @property
+    def quick(self) -> bool:
+        return False
+
+    @property
     def neighbours(self) -> Relation:
         return Relation.REPLACE
 

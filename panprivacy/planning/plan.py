@@ -104,7 +104,8 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
     Args:
         checkpoint: called before every computation but the first; raises `OutOfTimeError` when there is
             no more time.
-        quick: leave out what cannot be interrupted within a tenth of a second: guarantees, ε along curves.
+        quick: leave out what cannot be interrupted within a tenth of a second: guarantees, ε along curves,
+            and all that looks at an aggregator event which is not `quick` itself.
 
     Raises:
         FieldError: the proposal's mechanism cannot be computed, or the unknown cannot be solved for.
@@ -121,14 +122,14 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
     privacy: dict[str, PrivacyCurve] = {}
     complete = False
     try:
-        epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
-        if question.unknown is not None and question.targets is not None:
+        if not quick or mechanism.aggregator_event().quick:
+            epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
+        if question.unknown is not None and question.targets is not None and _solvable(question, quick):
             found = solve(proposal, question.unknown, question.targets, checkpoint)
             chosen = found.closest.mechanism()
-            solved = (
-                expectation_of(found.closest),
-                Epsilons(local_epsilon(chosen), aggregator_epsilon(chosen, checkpoint)),
-            )
+            known = not quick or chosen.aggregator_event().quick
+            aggregator = aggregator_epsilon(chosen, checkpoint) if known else None
+            solved = expectation_of(found.closest), Epsilons(local_epsilon(chosen), aggregator)
             solution = found
         for axis in AXES:
             errors[axis] = error_curve(proposal, axis, checkpoint)
@@ -142,6 +143,14 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
     except OutOfTimeError:
         pass
     return Plan(expectation, epsilons, guarantees, solution, solved, errors, by_epsilon, privacy, complete)
+
+
+def _solvable(question: Question, quick: bool) -> bool:
+    """Whether no look of the search takes longer than a quick plan may."""
+    if not quick or question.targets is None or question.targets.aggregator_epsilon is None:
+        return True
+    # Other cohort sizes may not be quick where this one is.
+    return question.unknown != "cohort_size" and question.proposal.mechanism().aggregator_event().quick
 
 
 def _solution(solution: Solution, solved: tuple[Expectation, Epsilons] | None) -> dict[str, Any]:
