@@ -60,9 +60,6 @@ class EpsilonsSerializer(serializers.Serializer[dict[str, float]]):
     aggregator = serializers.FloatField(
         allow_null=True, help_text="Against readers of the sum of a cohort, proved."
     )
-    aggregator_found = serializers.FloatField(
-        allow_null=True, help_text="Of the worst case found numerically; null where the proved one is exact."
-    )
     sampled = serializers.FloatField(
         allow_null=True, help_text="Against readers of the sum who do not know who took part."
     )
@@ -127,8 +124,7 @@ class CurvesSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="Margins by cohort size, a curve per ε.",
     )
     epsilon = serializers.DictField(
-        help_text="By cohort_size, sampling_rate, epsilon: values, local, aggregator, aggregator_found, "
-        "sampled."
+        help_text="By cohort_size, sampling_rate, epsilon: values, local, aggregator, sampled."
     )
 
 

@@ -122,11 +122,10 @@ def _epsilon_by_cohort(proposal: Proposal, curve: dict[str, Any]) -> Chart:
     return Chart(
         key="epsilon-by-cohort",
         title="Privacy of the result against cohort size",
-        caption="ε against whoever sees only the combined result, under replacement, at the recipe's δ. "
-        "Proved holds always; found is the worst case that a search came upon; sampled holds where nobody "
-        "knows who took part.",
+        caption="ε against whoever sees only the combined result, under replacement, at the recipe's δ, with "
+        "nobody colluding. Sampled holds where nobody knows who took part.",
         figure=_figure(_privacy_lines(curve, own), _log("Cohort size"), _log("ε")),
-        columns=("Cohort size", "Proved", "Found", "Sampled"),
+        columns=("Cohort size", "ε", "ε sampled"),
         rows=_rows(curve["values"], *_privacy_columns(curve), epsilons=True),
     )
 
@@ -160,17 +159,17 @@ def _by_sampling_rate(
         title="Sampling rate",
         caption=caption,
         figure=figure,
-        columns=("Sampling rate", f"± {unit}", "ε proved", "ε found", "ε sampled"),
+        columns=("Sampling rate", f"± {unit}", "ε", "ε sampled"),
         rows=tuple((*first, *second[1:]) for first, second in zip(of_error, of_privacy, strict=True)),
     )
 
 
-def _privacy_columns(curve: dict[str, Any]) -> tuple[Values, Values, Values]:
-    return curve["aggregator"], curve["aggregator_found"], curve["sampled"]
+def _privacy_columns(curve: dict[str, Any]) -> tuple[Values, Values]:
+    return curve["aggregator"], curve["sampled"]
 
 
 def _privacy_lines(curve: dict[str, Any], own: float, first: int = 0) -> list[dict[str, Any]]:
-    named = zip(("proved", "found", "sampled"), _privacy_columns(curve), strict=True)
+    named = zip(("combined result", "sampled"), _privacy_columns(curve), strict=True)
     lines = [
         _line(name, position, curve["values"], _positive(column))
         for position, (name, column) in enumerate(named, start=first)

@@ -35,8 +35,11 @@ from panprivacy.accounting.binomial import Numbers
 FEWEST_OTHERS = 32
 """Number of other devices below which ranges of assignments would be told too many bits."""
 
-MOST_RANGES = 2_048
-"""Number of ranges of assignments that are looked at, at once: 10 to 80 ms."""
+MOST_RANGES = 1_024
+"""Number of ranges of assignments that are looked at, at once."""
+
+FEWER_RANGES = 64
+"""As many where a whole curve is computed."""
 
 Counts = NDArray[np.int64]
 Complex = NDArray[np.complex128]
@@ -48,18 +51,21 @@ _TOLERANCE = 1e-10
 _AT_ONCE = 1_024  # ranges in one array, for the sake of memory
 
 
-def worst_divergence(others: int, p: float, excess: float, growth: float) -> float:
+def worst_divergence(
+    others: int, p: float, excess: float, growth: float, most_ranges: int = MOST_RANGES
+) -> float:
     """An upper bound on g over all assignments.
 
-    It is the largest g itself, to a relative 1e-9, unless more than `MOST_RANGES` stay open at once:
+    It is the largest g itself, to a relative 1e-9, unless more than `most_ranges` stay open at once:
     for large N, or where growth is so small that all assignments are alike. Then it is at most a factor
-    1 + (1 + z²)/(2·MOST_RANGES) above the largest, about, with the threshold z standard deviations out.
+    1 + (1 + z²)/(2·most_ranges) above the largest, about, with the threshold z standard deviations out.
 
     Args:
         others: N, at least `FEWEST_OTHERS`.
         p: probability that a bit is flipped, above 0 and below 1/2.
         excess: (1 − p) − e^ε·p, above 0.
         growth: e^ε − 1, at least 0.
+        most_ranges: the more, the tighter and the slower.
     """
     inversion = _Inversion(others, p, excess, growth)
     upper = found = float(inversion.bound(np.array([0, others]), np.array([others, 0])).max())
@@ -72,7 +78,7 @@ def worst_divergence(others: int, p: float, excess: float, growth: float) -> flo
         ])  # fmt: skip
         single = first == last
         found = max(found, float(bounds[single].max(initial=0.0)))
-        settled = single | (bounds <= found * (1 + _TOLERANCE)) | (len(first) > MOST_RANGES)
+        settled = single | (bounds <= found * (1 + _TOLERANCE)) | (len(first) > most_ranges)
         upper = max(upper, float(bounds[settled].max(initial=0.0)))
         first, last = first[~settled], last[~settled]
         middle = (first + last) // 2

@@ -74,6 +74,10 @@ class PrivacyEvent(ABC):
         Rounded up, never down, where `proved`; does not increase with ε.
         """
 
+    def delta_bound(self, epsilon: float) -> float:
+        """An upper bound on `delta` that is quick, for whole curves; by default `delta` itself."""
+        return self.delta(epsilon)
+
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 at which the event is (ε, δ)-private, from above (relative error 1e-9).
 

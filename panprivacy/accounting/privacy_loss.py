@@ -460,7 +460,7 @@ def _smallest(is_beyond: Callable[[float], bool], high: float, tolerance: float 
 @lru_cache(maxsize=1024)
 def symmetric_loss_of(event: PrivacyEvent) -> PrivacyLoss:
     """The loss of an event of which only its curve is used."""
-    return symmetric_loss(event.delta)
+    return symmetric_loss(event.delta_bound)
 
 
 def parts_of(event: PrivacyEvent) -> tuple[tuple[Directions, int], ...]:

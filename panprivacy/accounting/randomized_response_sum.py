@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from panprivacy.accounting import binomial
-from panprivacy.accounting.assignments import worst_divergence
+from panprivacy.accounting.assignments import FEWER_RANGES, MOST_RANGES, worst_divergence
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.hockey_stick import binomial_divergence
@@ -94,6 +94,12 @@ class RandomizedResponseSum(PrivacyEvent):
         least = smallest_epsilon(lambda epsilon: _unanimous(self.n, self.epsilon0, epsilon), delta)
         return smallest_epsilon(self.delta, delta, least * (1 - 2 * RELATIVE_TOLERANCE))
 
+    def delta_bound(self, epsilon: float) -> float:
+        """`delta` to within what moves ε by 0.5 % at n = 10⁶, by 0.1 % up to 10⁴."""
+        if self.sampling_rate < 1 or self.n <= LARGEST_ENUMERATED or epsilon >= self.epsilon0:
+            return self.delta(epsilon)
+        return _bounded(self.n, self.epsilon0, epsilon, FEWER_RANGES)
+
 
 def flip_probabilities(epsilon0: float) -> tuple[float, float]:
     """p = 1/(e^ε₀ + 1) and 1 − p."""
@@ -115,10 +121,10 @@ def _unanimous(n: int, epsilon0: float, epsilon: float) -> float:
     return float(binomial_divergence(n - 1, keep, p, _excess(epsilon0, epsilon), deficit, epsilon))
 
 
-def _bounded(n: int, epsilon0: float, epsilon: float) -> float:
+def _bounded(n: int, epsilon0: float, epsilon: float, most_ranges: int = MOST_RANGES) -> float:
     p, _ = flip_probabilities(epsilon0)
     # Every assignment for one direction: the other one is the first with zeros and ones exchanged.
-    return worst_divergence(n - 1, p, _excess(epsilon0, epsilon), math.expm1(epsilon))
+    return worst_divergence(n - 1, p, _excess(epsilon0, epsilon), math.expm1(epsilon), most_ranges)
 
 
 def _enumerated(n: int, epsilon0: float, epsilon: float) -> float:

@@ -12,9 +12,12 @@ from panprivacy.accounting.nested import NestedEvent
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described
 
-_HALF_EDGES = (0.5, 1, 1.5, 2, 2.5, 3.25, 4, 5, 6, 7, 8, 10, 14)
+_HALF_EDGES = (0.75, 1.5, 2.5, 3.5, 4.75, 6.25, 9, 14)
 _EDGES = (*(-edge for edge in reversed(_HALF_EDGES)), 0, *_HALF_EDGES)
-"""Where ranges of the number of reports end, in standard deviations from its mean."""
+"""Where ranges of the number of reports may end, in standard deviations from its mean."""
+
+_NARROW = 1.03
+"""Neighbouring ranges are one where their ends then differ by no more than this factor."""
 
 
 def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
@@ -102,7 +105,7 @@ class Sampled(NestedEvent):
         found = 0.0
         for probability, low, high in _ranges(self.n, self.sampling_rate):
             weight = high / self.n
-            found += probability * weight * self.event.over(low).delta(_unamplified(epsilon, weight))
+            found += probability * weight * self.event.over(low).delta_bound(_unamplified(epsilon, weight))
         return min(1.0, found * (1 + 1e-14))
 
 
@@ -126,7 +129,9 @@ def _ranges(n: int, rate: float) -> tuple[tuple[float, int, int], ...]:
     mean, deviation = n * rate, math.sqrt(n * rate * (1 - rate))
     ends = sorted({min(n, max(1, round(mean + edge * deviation))) for edge in _EDGES} | {n})
     ranges, low = [], 1
-    for high in ends:
+    for high, following in zip(ends, [*ends[1:], math.inf], strict=True):
+        if following <= _NARROW * low:
+            continue
         # A difference of tails on the side where both are small, so that it keeps its digits.
         if high < mean:
             within, beyond = _tail_below(high, n, rate), _tail_below(low - 1, n, rate)

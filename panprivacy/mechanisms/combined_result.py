@@ -5,8 +5,6 @@ from functools import lru_cache
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.shuffled import Shuffled
 
 DISHONEST_FRACTIONS = (0.0, 0.5)
 """The parts of the devices that collude with the observer for which every number is stated."""
@@ -37,8 +35,7 @@ def aggregator_guarantees(
     cohort_size: int,
     delta: float,
     stated_delta: float,
-    bound: EventOf,
-    found: EventOf | None,
+    release: EventOf,
 ) -> tuple[Guarantee, ...]:
     """What a full cohort hides, for each relation and each of `DISHONEST_FRACTIONS`.
 
@@ -46,23 +43,19 @@ def aggregator_guarantees(
         relations: those for which the numbers hold alike.
         delta: the δ that the event may use.
         stated_delta: the δ that the guarantee names, at least `delta`.
-        bound: the release over n devices, by proof.
-        found: the same, in the worst case that was found numerically; None where `bound` is exact.
+        release: over n devices, by proof.
     """
     guarantees = []
     for fraction in DISHONEST_FRACTIONS:
-        honest = honest_devices(cohort_size, fraction)
-        event = bound(honest)
-        epsilon, found_epsilon, source = _numbers(event, found(honest) if found else None, delta)
+        event = release(honest_devices(cohort_size, fraction))
         guarantees += [
             Guarantee(
                 model=Model.AGGREGATOR,
                 relation=relation,
-                epsilon=epsilon,
-                found_epsilon=found_epsilon,
+                epsilon=_proved_epsilon(event, delta),
                 delta=stated_delta,
                 dishonest_fraction=fraction,
-                source=source,
+                source=_sentence(event.method),
                 assumption=honest_cohort(cohort_size, fraction),
             )
             for relation in relations
@@ -77,14 +70,14 @@ def sampled_guarantees(
     sampling_rate: float,
     delta: float,
     stated_delta: float,
-    bound: EventOf,
-    found: EventOf | None,
+    release: EventOf,
+    found: EventOf | None = None,
 ) -> tuple[Guarantee, ...]:
     """What a combined result hides if nobody sees who took part; empty where every device is asked to.
 
     Args:
-        bound: the release over the devices that take part of n that heard of the recipe, by proof.
-        found: as in `aggregator_guarantees`, over n devices that heard of it.
+        release: over the devices that take part, of n that hear of the recipe, by proof.
+        found: the same in the worst case that was found numerically; None where none was searched.
         The others: as in `aggregator_guarantees`.
     """
     if sampling_rate >= 1:
@@ -93,7 +86,15 @@ def sampled_guarantees(
     guarantees = []
     for fraction in DISHONEST_FRACTIONS:
         honest = honest_devices(population, fraction)
-        epsilon, found_epsilon, source = _numbers(bound(honest), found(honest) if found else None, delta)
+        event = release(honest)
+        epsilon, found_epsilon, source = _proved_epsilon(event, delta), None, _sentence(event.method)
+        if found is not None:
+            worst = found(honest)
+            if worst.proved:
+                epsilon, source = epsilon_at(worst, delta), _sentence(worst.method)
+            else:
+                found_epsilon = epsilon_at(worst, delta)
+                source = f"{source} Worst case found: {worst.method}."
         guarantees += [
             Guarantee(
                 model=Model.SAMPLED,
@@ -116,30 +117,16 @@ def population_of(cohort_size: int, sampling_rate: float) -> int:
     return -int(-cohort_size // sampling_rate)
 
 
-def randomized_bits(n: int, epsilon0: float) -> PrivacyEvent:
-    """The sum of n randomized bits, by proof: exact where every case can be gone through, else a bound."""
-    exact = RandomizedResponseSum(n=n, epsilon0=epsilon0)
-    # The sum is computed from the shuffled reports.
-    return exact if exact.proved else Shuffled(n=n, epsilon0=epsilon0)
-
-
 def honest_cohort(cohort_size: int, dishonest_fraction: float = 0.0) -> str:
     """What a guarantee for the sum of a cohort relies on."""
     devices = honest_devices(cohort_size, dishonest_fraction)
     return f"at least {devices:,} devices that follow the protocol, and nobody reading single reports"
 
 
-def _numbers(
-    event: PrivacyEvent, found: PrivacyEvent | None, delta: float
-) -> tuple[float, float | None, str]:
-    """(proved ε, ε of the worst case found or None, where they come from)."""
+def _proved_epsilon(event: PrivacyEvent, delta: float) -> float:
     if not event.proved:
         raise TypeError(f"{event.kind} is not proved here, and so is no guarantee")
-    proved = epsilon_at(event, delta)
-    if found is None or found == event:
-        return proved, None, _sentence(event.method)
-    found_epsilon = epsilon_at(found, delta)
-    return proved, found_epsilon, f"{_sentence(event.method)} Worst case found: {found.method}."
+    return epsilon_at(event, delta)
 
 
 def _sentence(method: str) -> str:

@@ -10,8 +10,6 @@ from panprivacy.encryption.interface import PublicKey
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
-    honest_devices,
-    randomized_bits,
     sampled_guarantees,
 )
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
@@ -103,17 +101,8 @@ class CountNonzero(Mechanism[Parameters]):
     def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
         return (float(sum(devices for count, devices in devices_by_count.items() if count > 0)),)
 
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        return self._bound(honest_devices(self.parameters.cohort_size, dishonest_fraction))
-
-    def _bound(self, n: int) -> PrivacyEvent:
-        return randomized_bits(n, self.parameters.epsilon)
-
-    def _found(self, n: int) -> PrivacyEvent:
+    def _release(self, n: int) -> PrivacyEvent:
         return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
-
-    def found_event(self) -> PrivacyEvent | None:
-        return self._found(self.parameters.cohort_size)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         """One bit: a device without events sends the reference report, so both relations are the same."""
@@ -129,7 +118,7 @@ class CountNonzero(Mechanism[Parameters]):
             for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
         )
 
-    def guarantees(self) -> tuple[Guarantee, ...]:
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
         parameters = self.parameters
         relations = (Relation.REPLACE, Relation.ADD_REMOVE)
         return (
@@ -139,16 +128,15 @@ class CountNonzero(Mechanism[Parameters]):
                 cohort_size=parameters.cohort_size,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
-                bound=self._bound,
-                found=self._found,
+                release=self._release,
             ),
             *sampled_guarantees(
                 relations=relations,
                 cohort_size=parameters.cohort_size,
-                sampling_rate=parameters.sampling_rate,
+                sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
-                bound=self._sampled,
+                release=self._sampled,
                 found=lambda n: RandomizedResponseSum(
                     n=n, epsilon0=parameters.epsilon, sampling_rate=parameters.sampling_rate
                 ),

@@ -9,14 +9,11 @@ import numpy as np
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
-    honest_devices,
-    randomized_bits,
     sampled_guarantees,
 )
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
@@ -166,21 +163,12 @@ class Histogram(Mechanism[HistogramParameters]):
             buckets[min(count, self.parameters.k)] += devices
         return tuple(buckets)
 
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        return self._bound(honest_devices(self.parameters.cohort_size, dishonest_fraction))
+    def _release(self, n: int) -> PrivacyEvent:
+        # Two coordinates move under replacement; given all inputs, their noise is independent.
+        return Repeated(event=self._coordinate(n), times=2)
 
-    def _bound(self, n: int) -> PrivacyEvent:
-        # Two coordinates move under replacement; their noise is independent, so they compose.
-        return Repeated(event=self._coordinate_bound(n), times=2)
-
-    def _coordinate_bound(self, n: int) -> PrivacyEvent:
-        return randomized_bits(n, self.parameters.epsilon)
-
-    def _found(self, n: int) -> PrivacyEvent:
-        return OneHotSum(n=n, k=self.parameters.k + 1, epsilon0=self.parameters.epsilon)
-
-    def found_event(self) -> PrivacyEvent | None:
-        return self._found(self.parameters.cohort_size)
+    def _coordinate(self, n: int) -> PrivacyEvent:
+        return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         epsilon = self.parameters.epsilon
@@ -204,8 +192,8 @@ class Histogram(Mechanism[HistogramParameters]):
             ),
         )
 
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        parameters, epsilon = self.parameters, self.parameters.epsilon
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+        parameters = self.parameters
         return (
             *self.local_guarantees(),
             *aggregator_guarantees(
@@ -213,27 +201,24 @@ class Histogram(Mechanism[HistogramParameters]):
                 cohort_size=parameters.cohort_size,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
-                bound=self._bound,
-                found=self._found,
+                release=self._release,
             ),
             *aggregator_guarantees(
                 relations=(Relation.ADD_REMOVE,),
                 cohort_size=parameters.cohort_size,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
-                bound=self._coordinate_bound,
-                found=lambda n: RandomizedResponseSum(n=n, epsilon0=epsilon),
+                release=self._coordinate,
             ),
             # Without the protected device a cohort holds another one instead, which differs in two
             # coordinates: under either relation the bound is that of replacement.
             *sampled_guarantees(
                 relations=(Relation.REPLACE, Relation.ADD_REMOVE),
                 cohort_size=parameters.cohort_size,
-                sampling_rate=parameters.sampling_rate,
+                sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,
                 stated_delta=parameters.delta,
-                bound=self._sampled,
-                found=None,
+                release=self._sampled,
             ),
             pan_privacy("LPP Theorem 11"),
         )

@@ -15,7 +15,7 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.combined_result import epsilon_at, population_of
+from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
 from panprivacy.parameters import Parameters
 
 P = TypeVar("P", bound=Parameters)
@@ -216,7 +216,6 @@ class Mechanism(ABC, Generic[P]):
         """The part of δ that `aggregator_event` may use."""
         return self.parameters.delta
 
-    @abstractmethod
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
         """The release of one full cohort, for whoever reads nothing else and may know who took part.
 
@@ -225,10 +224,7 @@ class Mechanism(ABC, Generic[P]):
         Args:
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
         """
-
-    def found_event(self) -> PrivacyEvent | None:
-        """The worst case of `aggregator_event` that was found numerically; None where that one is exact."""
-        return None
+        return self._release(honest_devices(self.parameters.cohort_size, dishonest_fraction))
 
     def sampled_event(self) -> PrivacyEvent | None:
         """The same release for whoever does not know who took part, proved; None where all devices do."""
@@ -238,20 +234,25 @@ class Mechanism(ABC, Generic[P]):
         return self._sampled(population_of(parameters.cohort_size, parameters.sampling_rate))
 
     @abstractmethod
-    def _bound(self, n: int) -> PrivacyEvent:
+    def _release(self, n: int) -> PrivacyEvent:
         """The release over n honest devices, proved, under replacement."""
 
     def _sampled(self, n: int) -> PrivacyEvent:
         """The release over those who take part of n honest devices that heard of it, proved."""
-        return Sampled(event=self._bound(n), n=n, sampling_rate=self.parameters.sampling_rate)
+        return Sampled(event=self._release(n), n=n, sampling_rate=self.parameters.sampling_rate)
 
     @abstractmethod
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         """Those among `guarantees` that hold against readers of one report."""
 
     @abstractmethod
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        """Every guarantee given, and those not computed with `epsilon` and `delta` None."""
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+        """Every guarantee given, and those not computed with `epsilon` and `delta` None.
+
+        Args:
+            sampled: whether to compute those that count on nobody knowing who took part, which takes
+                seconds where a composition is sampled; the others take at most tenths.
+        """
 
     @abstractmethod
     def expected_standard_error(self, population: int) -> float:

@@ -24,7 +24,6 @@ from panprivacy.mechanisms import discrete_gaussian
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
-    honest_devices,
     sampled_guarantees,
 )
 from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
@@ -289,10 +288,7 @@ class Mean(Mechanism[MeanParameters]):
     def event_delta(self) -> float:
         return self.parameters.usable_delta
 
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        return self._bound(honest_devices(self.parameters.cohort_size, dishonest_fraction))
-
-    def _bound(self, n: int) -> PrivacyEvent:
+    def _release(self, n: int) -> PrivacyEvent:
         parameters = self.parameters
         if self._sums_squares:
             # Σy² is released too, which the exact sum does not cover. What is computed from
@@ -304,7 +300,7 @@ class Mean(Mechanism[MeanParameters]):
             )
         return DiscreteGaussianSum(n=n, scale=parameters.required_noise_scale, value_range=parameters.k)
 
-    def guarantees(self) -> tuple[Guarantee, ...]:
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
         """The promised guarantee first, then what the same noise gives elsewhere.
 
         Both relations move a count by at most k, so their numbers are equal. Raises FieldError where the
@@ -320,17 +316,15 @@ class Mean(Mechanism[MeanParameters]):
                 cohort_size=parameters.cohort_size,
                 delta=self.event_delta,
                 stated_delta=parameters.delta,
-                bound=self._bound,
-                found=None,
+                release=self._release,
             ),
             *sampled_guarantees(
                 relations=relations,
                 cohort_size=parameters.cohort_size,
-                sampling_rate=parameters.sampling_rate,
+                sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=self.event_delta,
                 stated_delta=parameters.delta,
-                bound=self._sampled,
-                found=None,
+                release=self._sampled,
             ),
         )
         ordered = (*local, *combined) if parameters.guarantee == Model.LOCAL else (*combined, *local)

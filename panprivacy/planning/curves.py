@@ -44,7 +44,6 @@ class PrivacyCurve:
     values: tuple[float, ...]
     local: tuple[float | None, ...]
     aggregator: tuple[float | None, ...]
-    aggregator_found: tuple[float | None, ...]
     sampled: tuple[float | None, ...]
 
 
@@ -100,7 +99,6 @@ def privacy_curve(proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda
         values=values,
         local=tuple(point.local for point in points),
         aggregator=tuple(point.aggregator for point in points),
-        aggregator_found=tuple(point.aggregator_found for point in points),
         sampled=tuple(point.sampled for point in points),
     )
 

@@ -18,14 +18,11 @@ class Epsilons:
     Attributes:
         local: against readers of one report.
         aggregator: against readers of the sum of a cohort, proved.
-        aggregator_found: the same for the worst case that was found numerically; None where `aggregator`
-            is exact.
         sampled: against readers of the sum who do not know who took part, proved; None where all do.
     """
 
     local: float | None = None
     aggregator: float | None = None
-    aggregator_found: float | None = None
     sampled: float | None = None
 
 
@@ -46,17 +43,10 @@ def epsilons_of(
     mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None, tolerance: float = TOLERANCE
 ) -> Epsilons:
     """All of them, each at most `tolerance` (relative) above what is stated: slow."""
-    bound, found, sampled = (
-        mechanism.aggregator_event(),
-        mechanism.found_event(),
-        mechanism.sampled_event(),
-    )
+    sampled = mechanism.sampled_event()
     delta = mechanism.event_delta
     return Epsilons(
         local=local_epsilon(mechanism),
-        aggregator=shown_epsilon(bound, delta, checkpoint, tolerance),
-        aggregator_found=None
-        if found is None or found == bound
-        else shown_epsilon(found, delta, checkpoint, tolerance),
+        aggregator=shown_epsilon(mechanism.aggregator_event(), delta, checkpoint, tolerance),
         sampled=None if sampled is None else shown_epsilon(sampled, delta, checkpoint, tolerance),
     )

@@ -301,7 +301,6 @@ def test_shown_epsilons_lie_just_above_those_of_the_guarantees(
     pairs = [
         (shown.local, stated[Model.LOCAL].epsilon),
         (shown.aggregator, stated[Model.AGGREGATOR].epsilon),
-        (shown.aggregator_found, stated[Model.AGGREGATOR].found_epsilon),
         (shown.sampled, stated[Model.SAMPLED].epsilon if Model.SAMPLED in stated else None),
     ]
     for found, exact in pairs:
