@@ -1,7 +1,6 @@
 """What a recipe does to the budget of its population, and what would fit where it does not."""
 
-import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +9,13 @@ from ledger.models import Population
 from ledger.operations import BudgetExceededError, budget_require_room, spending_append
 from ledger.selectors import Standing, population_named, standing_of
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.parameters import Parameters
+from panprivacy.mechanisms.remedies import remedy_clause
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
-from recipes.presentation import number
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
-
-LARGEST_COHORT = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -90,59 +85,13 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
 
 
 def what_fits(mechanism: Mechanism[Any], population: Population) -> str:
-    """The largest ε and the smallest cohort size with which the recipe would fit, else the largest δ.
+    """Which ε or cohort size the budget has room for, all other parameters as they are: a clause."""
 
-    Each is found with all other parameters as they are, among values of two significant digits; what is
-    named was computed, and does fit. Returns a clause.
-    """
-    parameters = mechanism.parameters
-    epsilons = [value for value in _two_digits(-6, 2) if value < parameters.epsilon]
-    # From the strongest protection to the weakest, so that what fits lies at one end.
-    cohorts = [int(value) for value in _two_digits(1, 10) if parameters.cohort_size < value <= LARGEST_COHORT]
-    statistic = mechanism_class(mechanism.statistic)
-
-    def fits(changes: dict[str, Any]) -> bool:
+    def fits(changed: Mechanism[Any]) -> bool:
         try:
-            changed = statistic(_recalibrated(parameters, changes))
             budget_require_room(population=population, event=changed.aggregator_event())
-        except FieldError:
+        except BudgetExceededError:
             return False
         return True
 
-    epsilon = _last(epsilons, lambda value: fits({"epsilon": value}))
-    deltas = [value for value in _two_digits(-30, 0) if value < parameters.delta]
-    cohort_size = _last(cohorts[::-1], lambda value: fits({"cohort_size": value}))
-    # Only where the recipe fails with a probability of its own, which a smaller ε would not change.
-    delta = None if epsilon or cohort_size else _last(deltas, lambda value: fits({"delta": value}))
-    found = [
-        *([] if epsilon is None else [f"ε = {number(epsilon)}"]),
-        *([] if cohort_size is None else [f"a cohort size of {number(cohort_size)}"]),
-        *([] if delta is None else [f"δ = {number(delta)}"]),
-    ]
-    return f"{' or '.join(found)} would fit" if found else "no other ε, cohort size or δ would fit"
-
-
-def _recalibrated(parameters: Parameters, changes: dict[str, Any]) -> Parameters:
-    derived = dict.fromkeys(parameters.derived_names())
-    return dataclasses.replace(parameters, **derived, **changes).calibrated()
-
-
-def _two_digits(first_exponent: int, last_exponent: int) -> list[float]:
-    """Every number of two significant digits from 10^first_exponent up to below 10^last_exponent."""
-    return [
-        float(f"{digits}e{exponent - 1}")
-        for exponent in range(first_exponent, last_exponent)
-        for digits in range(10, 100)
-    ]
-
-
-def _last(values: Sequence[Any], holds: Callable[[Any], bool]) -> Any:
-    """The last value for which `holds`, where it holds up to one and for none after; None where for none."""
-    low, high = 0, len(values)
-    while low < high:
-        middle = (low + high) // 2
-        if holds(values[middle]):
-            low = middle + 1
-        else:
-            high = middle
-    return values[low - 1] if low else None
+    return remedy_clause(mechanism, fits)

@@ -44,4 +44,11 @@ PUBLISHED = Guard(
     " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL)))",
     delete_when="OLD.status <> 'draft'",
 )
-GUARDS = (PUBLISHED,)
+STATED = Guard(
+    "recipes_recipeguarantees",
+    "stated",
+    "what a recipe guarantees cannot be changed",
+    key="id",
+    unique=("recipe_id",),
+)
+GUARDS = (PUBLISHED, STATED)

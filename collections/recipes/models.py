@@ -70,6 +70,16 @@ def _published(document: str) -> PublishedRecipe:
     return PublishedRecipe.from_document(json.loads(document))
 
 
+class RecipeGuarantees(models.Model):
+    """Every guarantee of a recipe, as computed when it was published: some take seconds to compute."""
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="guarantees")
+    stated = models.JSONField(help_text="A list of `Guarantee.as_dict()`.")
+
+    def __str__(self) -> str:
+        return f"guarantees of {self.recipe_id}"
+
+
 class RecipeKey(models.Model):
     """The private key of a recipe, encrypted under the installation's key-encryption key.
 

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from django.conf import settings
@@ -20,7 +21,7 @@ from panprivacy.encryption.sealing import seal, unseal
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft, format_time
 from recipes.budget import room_require, saying_what_fits, spend
-from recipes.models import Recipe, RecipeKey
+from recipes.models import Recipe, RecipeGuarantees, RecipeKey
 
 
 class RecipeStateError(ValueError):
@@ -111,6 +112,7 @@ class _Prepared:
     published: PublishedRecipe
     published_at: datetime
     sealed_key: bytes
+    guarantees: list[dict[str, Any]]
 
 
 def _prepare(draft: RecipeDraft, simulation: bool) -> _Prepared:
@@ -128,7 +130,8 @@ def _prepare(draft: RecipeDraft, simulation: bool) -> _Prepared:
         associated_data=published.identifier.encode(),
         random_source=secrets.SystemRandom(),
     )
-    return _Prepared(published, now, sealed)
+    guarantees = [guarantee.as_dict() for guarantee in mechanism.guarantees()]
+    return _Prepared(published, now, sealed, guarantees)
 
 
 def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None) -> Recipe:
@@ -142,6 +145,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None
     recipe.status = Recipe.Status.PUBLISHED
     recipe.published_at = prepared.published_at
     recipe.save()
+    RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
     RecipeKey.objects.create(recipe=recipe, scheme=published.public_key.scheme, sealed=prepared.sealed_key)
     entry_append(
         action=Action.RECIPE_PUBLISHED,

@@ -1,10 +1,11 @@
 """Reading recipes."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from recipes.models import Recipe
+from recipes.models import Recipe, RecipeGuarantees
 
 
 def recipes_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
@@ -24,6 +25,15 @@ def recipes_search(*, text: str = "", status: str = "all", before: int | None = 
             Q(name__icontains=text) | Q(question__icontains=text) | Q(identifier__startswith=text.lower())
         )
     return recipes if before is None else recipes.filter(pk__lt=before)
+
+
+def guarantees_of(recipe: Recipe) -> list[dict[str, Any]]:
+    """Every guarantee of a published recipe, as plain values, as stated when it was published."""
+    stated = RecipeGuarantees.objects.filter(recipe=recipe).values_list("stated", flat=True).first()
+    if stated is None:  # published before they were kept
+        return [guarantee.as_dict() for guarantee in recipe.published.mechanism.guarantees()]
+    found: list[dict[str, Any]] = stated
+    return found
 
 
 def drafts_list() -> QuerySet[Recipe]:

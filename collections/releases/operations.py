@@ -18,6 +18,7 @@ from audit.operations import entry_append
 from ledger.operations import spending_return
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import RecipeStateError, recipe_close
+from recipes.selectors import guarantees_of
 from releases.models import Release, SimulatedTruth
 from releases.progress import coarse_rejections, progress_text
 from reports.models import ReportNonce, StoredReports
@@ -93,7 +94,7 @@ def _outcome(recipe: Recipe, progress: Progress) -> Release:
     release = Release(
         recipe=recipe,
         outcome=Release.Outcome.WITHHELD,
-        guarantees=[guarantee.as_dict() for guarantee in mechanism.guarantees()],
+        guarantees=guarantees_of(recipe),
         software=SOFTWARE,
         released_at=timezone.now(),
         # Below the cohort size nothing is told exactly, not even how many reports were bad.

@@ -21,7 +21,7 @@ from recipes.access import PublishersOnly, may_publish
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.parameters_table import parameter_rows
-from recipes.selectors import drafts_list
+from recipes.selectors import drafts_list, guarantees_of
 from recipes.sentences import guarantee_from_mapping, guarantee_texts, protection_warning, sampling_sentence
 from releases.charts import release_figure
 from releases.exports import release_csv, release_document
@@ -87,11 +87,8 @@ class RecipeView(View):
         recipe = _recipe(identifier)
         release = release_of(recipe)
         published = recipe.published
-        guarantees = (
-            tuple(guarantee_from_mapping(members) for members in release.guarantees)
-            if release is not None
-            else published.mechanism.guarantees()
-        )
+        stated = guarantees_of(recipe) if release is None else release.guarantees
+        guarantees = [guarantee_from_mapping(members) for members in stated]
         context: dict[str, Any] = {
             "recipe": recipe,
             "published": published,

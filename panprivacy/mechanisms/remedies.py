@@ -1,6 +1,7 @@
-"""Which parameters would meet an aggregator target that the given ones do not."""
+"""Which value of one parameter would keep what the present one does not."""
 
 import math
+from collections.abc import Callable
 from dataclasses import fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -9,44 +10,75 @@ from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import description_of
 
-PRECISION = 1.002
-"""Suggested values lie within this factor of the last that does not meet the target, before rounding."""
+PRECISION = 1.005
+"""Suggested values lie within this factor of the last that is not enough, before rounding."""
 
 DIGITS = 3
 """Significant digits of a suggested value, which is rounded to the safe side."""
 
 
 def remedies(mechanism: Mechanism[Any]) -> str:
-    """A clause that names the largest ε, and the smallest cohort size, that alone would meet the target."""
+    """A clause that names the largest ε, and the smallest cohort size, that alone would keep the promise."""
+    return remedy_clause(mechanism, keeps_promise)
+
+
+def keeps_promise(mechanism: Mechanism[Any]) -> bool:
+    """Whether `require_promise` accepts it."""
+    try:
+        mechanism.require_promise()
+    except FieldError:
+        return False
+    return True
+
+
+def remedy_clause(mechanism: Mechanism[Any], enough: Callable[[Mechanism[Any]], bool]) -> str:
+    """A clause that names the largest ε, and the smallest cohort size, with which alone it is enough.
+
+    Where neither is, the largest δ: a release that may fail altogether gains by nothing else.
+    """
     found = []
-    epsilon = meeting_value(mechanism, "epsilon", larger=False)
+    epsilon = nearest_value(mechanism, "epsilon", enough, larger=False)
     if epsilon is not None:
         found.append(f"ε = {epsilon:g}")
-    cohort_size = meeting_value(mechanism, "cohort_size", larger=True)
+    cohort_size = nearest_value(mechanism, "cohort_size", enough, larger=True)
     if cohort_size is not None:
         found.append(f"a cohort size of {cohort_size:,}")
     if not found:
-        return "neither another ε nor another cohort size alone would meet it"
-    return f"{' or '.join(found)} would meet it"
+        delta = nearest_value(mechanism, "delta", enough, larger=False)
+        if delta is not None:
+            found.append(f"δ = {delta:g}")
+    return f"{' or '.join(found)} would do" if found else "no other ε, cohort size or δ alone would do"
 
 
-def meeting_value(mechanism: Mechanism[Any], name: str, *, larger: bool) -> float | None:
-    """The value of the parameter `name` closest to the present one that meets the target.
+def nearest_value(
+    mechanism: Mechanism[Any], name: str, enough: Callable[[Mechanism[Any]], bool], *, larger: bool
+) -> float | None:
+    """The value of the parameter `name` closest to the present one with which it is enough.
 
-    Found by bisection, as the guarantee is monotone in it, and checked.
+    Found by bisection, and checked.
 
     Args:
-        mechanism: one whose `require_promise` refuses it.
-        larger: whether larger values protect more.
+        mechanism: one that is not enough.
+        enough: whether a mechanism is; a value further away must be where a nearer one is.
+        larger: whether to look among larger values.
 
     Returns:
         A value with `DIGITS` significant digits; None if none in the allowed range was found.
     """
     (field,) = (field for field in fields(mechanism.parameters) if field.name == name)
     description = description_of(field)
+
+    def holds(value: float) -> bool:
+        try:
+            derived = dict.fromkeys(mechanism.parameters.derived_names())
+            parameters = replace(mechanism.parameters, **derived, **{name: value}).calibrated()
+            return enough(type(mechanism)(parameters))
+        except FieldError:  # outside its range, or more noise than can be decrypted
+            return False
+
     failing = meeting = float(getattr(mechanism.parameters, name))
     # Outwards first: far out other bounds may be hit, as noise that cannot be decrypted.
-    while not _meets(mechanism, name, meeting):
+    while failing == meeting or not holds(meeting):
         failing, meeting = meeting, meeting * 2 if larger else meeting / 2
         if not (description.minimum or 0) <= meeting <= (description.maximum or math.inf):
             return None
@@ -56,22 +88,13 @@ def meeting_value(mechanism: Mechanism[Any], name: str, *, larger: bool) -> floa
             middle = float(round(middle))
             if middle in (meeting, failing):
                 break  # neighbours
-        if _meets(mechanism, name, middle):
+        if holds(middle):
             meeting = middle
         else:
             failing = middle
     rounded = _rounded(meeting, ROUND_CEILING if larger else ROUND_FLOOR)
-    chosen = rounded if _meets(mechanism, name, rounded) else meeting
+    chosen = rounded if holds(rounded) else meeting
     return int(chosen) if field.type is int else chosen
-
-
-def _meets(mechanism: Mechanism[Any], name: str, value: float) -> bool:
-    try:
-        parameters = replace(mechanism.parameters, **{name: value}).calibrated()
-        type(mechanism)(parameters).require_promise()
-    except FieldError:  # also where the value is outside its range, or calls for too much noise
-        return False
-    return True
 
 
 def _rounded(value: float, direction: str) -> float:

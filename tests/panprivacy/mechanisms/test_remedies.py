@@ -4,7 +4,7 @@ import pytest
 
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
-from panprivacy.mechanisms.remedies import meeting_value, remedies
+from panprivacy.mechanisms.remedies import keeps_promise, nearest_value, remedies
 from panprivacy.recipe import RecipeDraft
 
 MEMBERS = {
@@ -32,14 +32,14 @@ def mechanism_of(statistic, **changed):
 
 @pytest.mark.parametrize("statistic", OF)
 @pytest.mark.parametrize(("name", "larger"), [("epsilon", False), ("cohort_size", True)])
-def test_meeting_value_meets_the_target_and_a_percent_back_does_not(statistic, name, larger):
+def test_nearest_value_meets_the_target_and_two_percent_back_does_not(statistic, name, larger):
     target = 0.02 if statistic == "mean" else 0.2
     refused = mechanism_of(statistic, aggregator_epsilon=target)
     with pytest.raises(FieldError, match="aggregator_epsilon"):
         refused.require_promise()
-    found = meeting_value(refused, name, larger=larger)
+    found = nearest_value(refused, name, keeps_promise, larger=larger)
     mechanism_of(statistic, aggregator_epsilon=target, **{name: found}).require_promise()
-    back = found * (0.985 if larger else 1.015)
+    back = found * (0.98 if larger else 1.02)
     with pytest.raises(FieldError, match="aggregator_epsilon"):
         mechanism_of(
             statistic, aggregator_epsilon=target, **{name: int(back) if larger else back}
@@ -48,14 +48,14 @@ def test_meeting_value_meets_the_target_and_a_percent_back_does_not(statistic, n
 
 def test_remedies_name_no_cohort_size_where_the_noise_is_divided_among_any_cohort():
     refused = mechanism_of("mean", guarantee="aggregator", aggregator_epsilon=0.2)
-    assert meeting_value(refused, "cohort_size", larger=True) is None
-    assert remedies(refused) == "ε = 0.199 would meet it"
+    assert nearest_value(refused, "cohort_size", keeps_promise, larger=True) is None
+    assert remedies(refused) == "ε = 0.199 would do"
 
 
 @pytest.mark.parametrize("statistic", OF)
 def test_recipe_that_misses_its_target_is_refused_with_the_numbers_that_meet_it(statistic):
     target = 0.02 if statistic == "mean" else 0.2
     members = {**MEMBERS, **OF[statistic], "statistic": statistic, "aggregator_epsilon": target}
-    with pytest.raises(FieldError, match=r"is not met.* or a cohort size of .* would meet it") as refusal:
+    with pytest.raises(FieldError, match=r"is not met.* or a cohort size of .* would do") as refusal:
         RecipeDraft.from_mapping(members).mechanism()
     assert refusal.value.field == "aggregator_epsilon"
