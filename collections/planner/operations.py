@@ -20,7 +20,7 @@ logger = structlog.get_logger(__name__)
 QUICK_SECONDS = 0.12
 """What a request may spend. What is under way then is finished, which takes up to a tenth of a second."""
 
-TASK_SECONDS = 40.0
+TASK_SECONDS = 90.0
 """What a task may spend; below `store.PENDING_SECONDS`, after which it is taken for lost."""
 
 AT_ONCE = 2

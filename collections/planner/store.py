@@ -16,7 +16,7 @@ from panprivacy.planning.plan import Question
 KEPT_SECONDS = 3_600
 """How long a result is kept."""
 
-PENDING_SECONDS = 60
+PENDING_SECONDS = 150
 """After so long a task that has not answered is taken for lost."""
 
 MOST_PENDING = 16

@@ -59,7 +59,7 @@ class PrivacyEvent(ABC):
 
     @property
     def quick(self) -> bool:
-        """Whether a look at `delta` takes at most about a tenth of a second: what a request may wait for."""
+        """Whether `delta_bound` takes at most a tenth of a second, also the first time: a request may wait."""
         return True
 
     @property

@@ -25,7 +25,7 @@ from panprivacy.parameters import described
 LARGEST_ENUMERATED = 64
 """Number of devices up to which every assignment of the other bits is computed one by one."""
 
-_QUICK = 3_000  # devices up to which a look was measured to take at most 0.1 s, whatever ε₀
+_QUICK = 10**8  # devices up to which `delta_bound` was measured to take at most 0.1 s, whatever ε and ε₀
 _OUTSIDE = 1e-40
 _BLOCKS = 4096
 

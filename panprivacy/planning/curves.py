@@ -16,7 +16,10 @@ AXES = ("cohort_size", "sampling_rate", "epsilon")
 """The parameters that curves run over."""
 
 POINTS = 25
-"""Values per curve, evenly on a logarithmic axis; the proposal's own comes on top."""
+"""Values per line of the error by ε, evenly on a logarithmic axis; the proposal's own comes on top."""
+
+AXIS_POINTS = 13
+"""The same for the other curves: each value of ε can take seconds, and error and ε stand side by side."""
 
 LARGEST_COHORT_SHOWN = 1_000_000
 
@@ -47,8 +50,8 @@ class PrivacyCurve:
     sampled: tuple[float | None, ...]
 
 
-def axis_values(proposal: Proposal, axis: str) -> tuple[float, ...]:
-    """Where curves along `axis` are computed: ascending, with the proposal's own value among them."""
+def axis_values(proposal: Proposal, axis: str, points: int) -> tuple[float, ...]:
+    """Where curves along `axis` are computed: `points` values (≥ 2) and the proposal's own, ascending."""
     description, kind = proposal.description(axis)
     own = proposal.value(axis)
     low = description.usual_minimum or description.minimum or own
@@ -56,8 +59,8 @@ def axis_values(proposal: Proposal, axis: str) -> tuple[float, ...]:
     if kind is int:
         high = min(high, max(LARGEST_COHORT_SHOWN, own))
     low, high = min(low, own), max(high, own)
-    ratio = (high / low) ** (1 / (POINTS - 1))
-    spread = [min(high, float(f"{low * ratio**step:.3g}")) for step in range(POINTS)]
+    ratio = (high / low) ** (1 / (points - 1))
+    spread = [min(high, float(f"{low * ratio**step:.3g}")) for step in range(points)]
     if kind is int:
         spread = [round(value) for value in spread]
     return tuple(sorted({*spread, own}))
@@ -65,7 +68,7 @@ def axis_values(proposal: Proposal, axis: str) -> tuple[float, ...]:
 
 def error_curve(proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None) -> ErrorCurve:
     """The margin along one axis."""
-    values = axis_values(proposal, axis)
+    values = axis_values(proposal, axis, AXIS_POINTS)
     return ErrorCurve(None, values, tuple(_margin(proposal, axis, value, checkpoint) for value in values))
 
 
@@ -75,7 +78,7 @@ def error_curves_by_epsilon(
     """The margin along the cohort size, a line for each of a few ε around the proposal's."""
     description, _ = proposal.description("epsilon")
     own = proposal.value("epsilon")
-    values = axis_values(proposal, "cohort_size")
+    values = axis_values(proposal, "cohort_size", POINTS)
     curves = []
     for factor in EPSILON_FACTORS:
         epsilon = float(f"{own * factor:.3g}") if factor != 1 else own
@@ -87,12 +90,16 @@ def error_curves_by_epsilon(
     return tuple(curves)
 
 
-def privacy_curve(proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None) -> PrivacyCurve:
-    """The ε along one axis."""
-    values = axis_values(proposal, axis)
+def privacy_curve(
+    proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None, *, sampled_too: bool = True
+) -> PrivacyCurve:
+    """The ε along one axis; `sampled_too` as of `epsilons_of`."""
+    values = axis_values(proposal, axis, AXIS_POINTS)
     mechanisms = [_mechanism(proposal.having(axis, value), checkpoint) for value in values]
     points = [
-        Epsilons() if mechanism is None else epsilons_of(mechanism, checkpoint, CURVE_TOLERANCE)
+        Epsilons()
+        if mechanism is None
+        else epsilons_of(mechanism, checkpoint, CURVE_TOLERANCE, sampled_too=sampled_too)
         for mechanism in mechanisms
     ]
     return PrivacyCurve(

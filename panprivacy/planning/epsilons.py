@@ -40,10 +40,18 @@ def aggregator_epsilon(mechanism: Mechanism[Any], checkpoint: Checkpoint = lambd
 
 
 def epsilons_of(
-    mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None, tolerance: float = TOLERANCE
+    mechanism: Mechanism[Any],
+    checkpoint: Checkpoint = lambda: None,
+    tolerance: float = TOLERANCE,
+    *,
+    sampled_too: bool = True,
 ) -> Epsilons:
-    """All of them, each at most `tolerance` (relative) above what is stated: slow."""
-    sampled = mechanism.sampled_event()
+    """All of them, each at most `tolerance` (relative) above what is stated: slow.
+
+    Args:
+        sampled_too: whether also the one against who does not know who took part, the slowest.
+    """
+    sampled = mechanism.sampled_event() if sampled_too else None
     delta = mechanism.event_delta
     return Epsilons(
         local=local_epsilon(mechanism),

@@ -26,7 +26,7 @@ def shown_epsilon(
 ) -> float:
     """An ε at which the event is (ε, δ)-private: the smallest, or at most `tolerance` (relative) above it.
 
-    `PrivacyEvent.epsilon` is finer, and takes several times as many looks at `PrivacyEvent.delta`.
+    `PrivacyEvent.epsilon` is finer, and takes several times as many looks, at `PrivacyEvent.delta`.
 
     Args:
         checkpoint: called before every look.
@@ -34,7 +34,7 @@ def shown_epsilon(
 
     def excess(log_epsilon: float) -> float:
         checkpoint()
-        return math.log(max(event.delta(math.exp(log_epsilon)), _NOTHING)) - math.log(delta)
+        return math.log(max(event.delta_bound(math.exp(log_epsilon)), _NOTHING)) - math.log(delta)
 
     low, high = math.log(0.1), math.log(1.0)
     at_low, at_high = excess(low), excess(high)

@@ -137,8 +137,10 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
         if not quick:
             guarantees = mechanism.guarantees()
             epsilons = epsilons_of(mechanism, checkpoint)
-            for axis in AXES:
-                privacy[axis] = privacy_curve(proposal, axis, checkpoint)
+            # First what every chart needs; a curve with what is slowest then takes the place of one without.
+            for sampled_too in (False, True):
+                for axis in AXES:
+                    privacy[axis] = privacy_curve(proposal, axis, checkpoint, sampled_too=sampled_too)
             complete = True
     except OutOfTimeError:
         pass

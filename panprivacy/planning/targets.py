@@ -177,4 +177,4 @@ class Targets:
 
 @lru_cache(maxsize=4096)  # searches over other parameters ask for the same again
 def _delta(event: PrivacyEvent, epsilon: float) -> float:
-    return event.delta(epsilon)
+    return event.delta_bound(epsilon)

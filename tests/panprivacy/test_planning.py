@@ -364,9 +364,9 @@ def test_proposal_written_and_read_is_the_same(statistic: str, own: dict[str, An
 def test_curves_go_through_the_proposal_itself(
     statistic: str, own: dict[str, Any], axis: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(curves, "POINTS", 4)
+    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
     considered = proposal(statistic, **own)
-    values = axis_values(considered, axis)
+    values = axis_values(considered, axis, curves.AXIS_POINTS)
     assert list(values) == sorted(set(values))
     place = values.index(considered.value(axis))
     curve = privacy_curve(considered, axis)
@@ -378,12 +378,14 @@ def test_curves_go_through_the_proposal_itself(
 
 def test_error_curves_by_epsilon_hold_a_line_for_the_proposal() -> None:
     lines = {curve.epsilon: curve.margins for curve in error_curves_by_epsilon(proposal(epsilon=1.0))}
-    assert lines[1.0] == error_curve(proposal(epsilon=1.0), "cohort_size").margins
+    values = axis_values(proposal(epsilon=1.0), "cohort_size", curves.POINTS)
+    at_cohort = proposal(epsilon=1.0, population_size=1_000)
+    assert lines[1.0][values.index(1_000)] == pytest.approx(margin_of(at_cohort))
     assert lines[0.5] > lines[1.0] > lines[2.0]
 
 
 def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curves, "POINTS", 4)
+    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
     question = Question(proposal(), "epsilon", Targets(margin=2.0))
     whole = plan_of(question)
     assert whole.complete

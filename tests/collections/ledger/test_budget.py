@@ -62,7 +62,7 @@ def test_refusal_says_what_is_left_and_what_would_fit_and_stores_nothing() -> No
     published_recipe(population="clinics", **COHORT)
     recipe = draft_recipe(population="clinics", **COHORT)
     entries = Entry.objects.count()
-    with pytest.raises(FieldError, match=r"is left \(δ = 1e-06.*would fit") as refused:
+    with pytest.raises(FieldError, match=r"is left \(δ = 1e-06.*would do") as refused:
         recipe_publish(recipe=recipe, actor=None)
     recipe.refresh_from_db()
     assert recipe.status == Recipe.Status.DRAFT
@@ -283,7 +283,7 @@ def test_budget_below_what_is_spent_is_allowed_and_stops_publishing() -> None:
     standing = standing_of(changed)
     assert standing.overspent
     assert standing.left == 0.0
-    with pytest.raises(FieldError, match="no other ε, cohort size or δ would fit"):
+    with pytest.raises(FieldError, match="no other ε, cohort size or δ would do"):
         published_recipe(population="clinics", **COHORT)
 
 
@@ -322,7 +322,7 @@ def test_recipes_that_fail_with_more_than_the_budgets_delta_are_refused_with_a_d
     population = budgeted(20.0, delta=1e-6)
     published_recipe(**members)
     assert composed_epsilon(event * 2, 1e-6) == float("inf")
-    with pytest.raises(FieldError, match=r"where no ε holds at this δ.*; δ = .* would fit") as refused:
+    with pytest.raises(FieldError, match=r"where no ε holds at this δ.*; δ = .* would do") as refused:
         published_recipe(**members)
     delta = refused.value.message.rsplit("δ = ", 1)[1].split(" ")[0]
     published_recipe(**members | {"delta": float(delta.replace("−", "-"))})

@@ -30,6 +30,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Curves that are computed in no time."""
     monkeypatch.setattr(curves, "POINTS", 3)
+    monkeypatch.setattr(curves, "AXIS_POINTS", 3)
     monkeypatch.setattr(operations, "TASK_SECONDS", 8.0)
 
 
