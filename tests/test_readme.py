@@ -30,9 +30,11 @@ def test_readme_command_runs(command: str, tmp_path: Path) -> None:
     assert command.startswith(".venv/bin/python ")
     environment = {**os.environ, "PANAPP_DATA_DIR": str(tmp_path)}
     environment.pop("DATABASE_URL", None)
+    command, _, read_from = command.partition(" < ")
     arguments = command.split()[1:]
     done = subprocess.run(
         [sys.executable, *arguments],
+        input=(ROOT / read_from).read_text() if read_from else None,
         cwd=ROOT,
         env=environment,
         capture_output=True,

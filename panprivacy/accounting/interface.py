@@ -59,7 +59,7 @@ class PrivacyEvent(ABC):
 
     @property
     def quick(self) -> bool:
-        """Whether `delta_bound` takes at most a tenth of a second, also the first time: a request may wait."""
+        """Whether `delta_bound` takes at most a tenth of a second, even at first: a request may wait."""
         return True
 
     @property

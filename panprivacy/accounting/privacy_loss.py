@@ -42,7 +42,7 @@ LARGEST_LOSS = 600.0
 """Losses beyond are taken as infinite: their exponentials must stay numbers."""
 
 _UNIT = 2.0**-53
-_FLATNESS = 4e-3  # see `_dots`; a quarter of it is left, as middles become dots too
+_FLATNESS = 2.2e-3  # see `_dots`; a quarter of it is left, as middles become dots too
 _MOST_DOTS = 1000
 _OUTSIDE = 1e-16  # probability on either side of the lattice
 _FINE = 100  # lattice points per spread of one part

@@ -283,7 +283,7 @@ def test_budget_below_what_is_spent_is_allowed_and_stops_publishing() -> None:
     standing = standing_of(changed)
     assert standing.overspent
     assert standing.left == 0.0
-    with pytest.raises(FieldError, match="no other ε, cohort size or δ would do"):
+    with pytest.raises(FieldError, match="no other ε, cohort size or δ alone would do"):
         published_recipe(population="clinics", **COHORT)
 
 
