@@ -53,24 +53,16 @@ def test_guarantees_state_one_local_epsilon_for_both_relations():
     assert found[Model.LOCAL, Relation.ADD_REMOVE] == (1.0, 0.0)
 
 
-def test_guarantees_of_a_cohort_state_the_proved_bound_and_the_exact_worst_case_found():
-    """Independent numbers: FMT 2022 gives 0.11440 and 0.16596, the exact sum 0.08702 and 0.12794."""
+def test_guarantees_of_a_cohort_are_the_exact_sums_also_with_colluders():
+    """Independent numbers of unanimous answers: 0.08702 for 10,000 honest devices, 0.12794 for 5,000."""
     mechanism = CountNonzero(parameters(epsilon=2.0, delta=1e-6, cohort_size=10_000))
     for relation in Relation:
-        found = {
-            g.dishonest_fraction: (g.epsilon, g.found_epsilon)
+        stated = {
+            g.dishonest_fraction: g.epsilon
             for g in mechanism.guarantees()
             if (g.model, g.relation) == (Model.AGGREGATOR, relation)
         }
-        assert found[0.0] == pytest.approx((0.11440, 0.08702), rel=1e-3)
-        assert found[0.5] == pytest.approx((0.16596, 0.12794), rel=1e-3)
-
-
-def test_guarantees_of_a_small_cohort_are_exact():
-    mechanism = CountNonzero(parameters(cohort_size=100))
-    combined = [g for g in mechanism.guarantees() if g.model == Model.AGGREGATOR]
-    assert {g.found_epsilon for g in combined} == {None}
-    assert all("every assignment" in g.source for g in combined)
+        assert stated == {0.0: pytest.approx(0.08702, rel=1e-3), 0.5: pytest.approx(0.12794, rel=1e-3)}
 
 
 def test_guarantees_with_sampling_state_the_bound_and_the_exact_number():
