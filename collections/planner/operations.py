@@ -12,7 +12,7 @@ from celery import current_app
 from kombu.exceptions import OperationalError
 
 from panprivacy.planning.checkpoint import OutOfTimeError
-from panprivacy.planning.plan import Plan, Question, plan_of
+from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import store
 
 logger = structlog.get_logger(__name__)
@@ -63,10 +63,15 @@ class BusyError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """A plan as `Plan.as_dict` gives it, and how far it is."""
+    """A plan as `Plan.as_dict` gives it, and how far it is.
+
+    Attributes:
+        begun: whether the plan is the first part of what a task has computed.
+    """
 
     plan: dict[str, Any]
     state: State
+    begun: bool = False
 
 
 def plan_answer(*, question: Question) -> Answer:
@@ -80,6 +85,9 @@ def plan_answer(*, question: Question) -> Answer:
     known = store.result_get(key)
     if known is not None:
         return Answer(known, _state_of(known))
+    begun = store.begun_get(key)
+    if begun is not None and store.is_pending(key):
+        return Answer(begun, State.COMPUTING, begun=True)
     if not _turns.acquire(timeout=WAIT_SECONDS):
         raise BusyError
     try:
@@ -98,12 +106,19 @@ def plan_state(*, question: Question) -> State:
     return State.COMPUTING if store.is_pending(key) else State.NO_WORKER
 
 
+def plan_begun(*, question: Question) -> bool:
+    """Whether a task has computed a first part that is more than a request computes by itself."""
+    return store.begun_get(store.key_of(question)) is not None
+
+
 def plan_compute(*, question: Question, slot: int) -> None:
-    """What the task does: compute and keep everything there is time for."""
+    """What the task does: compute and keep everything there is time for, the answer first."""
     key = store.key_of(question)
+    checkpoint = _until(time.monotonic() + TASK_SECONDS)
     try:
         if store.result_get(key) is None:
-            store.result_put(key, _thorough(question).as_dict())
+            store.begun_put(key, plan_of(question, checkpoint, Depth.SOLVED).as_dict())
+            store.result_put(key, plan_of(question, checkpoint).as_dict())
     finally:
         store.slot_release(key, slot)
 
@@ -114,11 +129,7 @@ def _state_of(plan: dict[str, Any]) -> State:
 
 def plan_quick(question: Question) -> Plan:
     """As much of a plan as a request may take time for."""
-    return plan_of(question, _until(time.monotonic() + QUICK_SECONDS), quick=True)
-
-
-def _thorough(question: Question) -> Plan:
-    return plan_of(question, _until(time.monotonic() + TASK_SECONDS))
+    return plan_of(question, _until(time.monotonic() + QUICK_SECONDS), Depth.QUICK)
 
 
 def _until(deadline: float) -> Callable[[], None]:

@@ -45,6 +45,17 @@ def result_put(key: str, plan: dict[str, Any]) -> None:
     caches["plans"].set(f"plan:{key}", plan, KEPT_SECONDS)
 
 
+def begun_get(key: str) -> dict[str, Any] | None:
+    """The first part of a plan whose task is still computing."""
+    plan: dict[str, Any] | None = caches["plans"].get(f"begun:{key}")
+    return plan
+
+
+def begun_put(key: str, plan: dict[str, Any]) -> None:
+    """Keep the first part of a plan as long as its task may take for the rest."""
+    caches["plans"].set(f"begun:{key}", plan, PENDING_SECONDS)
+
+
 def is_pending(key: str) -> bool:
     """Whether a task for it is under way, as far as is known."""
     return caches["plans"].get(f"pending:{key}") is not None

@@ -15,7 +15,7 @@ from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.plan import Question
 from planner.charts import charts_of
 from planner.forms import PlanForm, plan_form_class
-from planner.operations import Answer, BusyError, State, plan_answer, plan_state
+from planner.operations import Answer, BusyError, State, plan_answer, plan_begun, plan_state
 from planner.sentences import headline, margin_text, rest_sentence, solution_sentence
 from recipes.presentation import significant
 from recipes.sentences import (
@@ -24,6 +24,9 @@ from recipes.sentences import (
     protection_warning,
     sampling_sentence,
 )
+
+BEGUN = "begun"
+"""In the address of a poll: the page shows the first part of the task's answer already."""
 
 STOP_POLLING = 286
 """HTMX takes this status as: do not ask again."""
@@ -67,7 +70,7 @@ class PlanRestView(View):
         if not form.is_valid() or form.question is None:
             raise Http404
         state = plan_state(question=form.question)
-        if state == State.COMPUTING:
+        if state == State.COMPUTING and (BEGUN in request.GET or not plan_begun(question=form.question)):
             return HttpResponse(status=204)
         if state == State.NO_WORKER:
             context = {"rest": rest_sentence(state)}
@@ -106,6 +109,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
     expectation, solution = plan["expectation"], plan["solution"]
     guarantees = [guarantee_from_mapping(members) for members in plan["guarantees"] or ()]
     reports = expectation["reports"]
+    rest = _given(form) | ({BEGUN: 1} if answer.begun else {})
     return {
         "headline": headline(mechanism, plan),
         "margin": margin_text(mechanism, expectation),
@@ -129,13 +133,14 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
         "charts": charts_of(mechanism, question.proposal, plan),
         "computing": answer.state == State.COMPUTING,
         "rest": rest_sentence(answer.state),
-        "rest_url": f"{reverse('plan-rest')}?{urlencode(_given(form))}",
+        "rest_url": f"{reverse('plan-rest')}?{urlencode(rest)}",
         "made_at": timezone.now(),
     }
 
 
 def _given(form: PlanForm) -> dict[str, Any]:
-    return {"statistic": form.mechanism.statistic, **dict(form.data.items())}
+    given = {name: value for name, value in form.data.items() if name != BEGUN}
+    return {"statistic": form.mechanism.statistic, **given}
 
 
 def _recipe_query(form: PlanForm, proposal: dict[str, Any], *, stating_target: bool) -> str:

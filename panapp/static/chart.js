@@ -48,6 +48,7 @@ const drawn = new Map();
 // it along, in the element itself (data-plot).
 function drawAll(root) {
   for (const element of root.querySelectorAll(".chart")) {
+    if (drawn.has(element)) continue;
     const text = element.dataset.plot ?? document.getElementById(element.dataset.figure).textContent;
     const figure = JSON.parse(text);
     const draw = () => {

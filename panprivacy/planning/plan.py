@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from enum import IntEnum
 from typing import Any, Self
 
 from panprivacy.accounting.guarantees import Guarantee
@@ -98,14 +99,26 @@ class Plan:
         }
 
 
-def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick: bool = False) -> Plan:
+class Depth(IntEnum):
+    """How much of a plan is computed."""
+
+    QUICK = 0
+    """Nothing that cannot be interrupted within a tenth of a second: no guarantees, no ε along curves, and
+    nothing that looks at an aggregator event which is not `quick` itself."""
+
+    SOLVED = 1
+    """All but ε along curves, and what counts on nobody knowing who took part."""
+
+    WHOLE = 2
+
+
+def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: Depth = Depth.WHOLE) -> Plan:
     """Answer a question.
 
     Args:
         checkpoint: called before every computation but the first; raises `OutOfTimeError` when there is
             no more time.
-        quick: leave out what cannot be interrupted within a tenth of a second: guarantees, ε along curves,
-            and all that looks at an aggregator event which is not `quick` itself.
+        depth: how much is computed.
 
     Raises:
         FieldError: the proposal's mechanism cannot be computed, or the unknown cannot be solved for.
@@ -122,34 +135,39 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, *, quick:
     privacy: dict[str, PrivacyCurve] = {}
     complete = False
     try:
-        if not quick or mechanism.aggregator_event().quick:
+        if depth > Depth.QUICK or mechanism.aggregator_event().quick:
             epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
-        if question.unknown is not None and question.targets is not None and _solvable(question, quick):
+        if question.unknown is not None and question.targets is not None and _solvable(question, depth):
             found = solve(proposal, question.unknown, question.targets, checkpoint)
             chosen = found.closest.mechanism()
-            known = not quick or chosen.aggregator_event().quick
+            known = depth > Depth.QUICK or chosen.aggregator_event().quick
             aggregator = aggregator_epsilon(chosen, checkpoint) if known else None
             solved = expectation_of(found.closest), Epsilons(local_epsilon(chosen), aggregator)
             solution = found
         for axis in AXES:
             errors[axis] = error_curve(proposal, axis, checkpoint)
         by_epsilon = error_curves_by_epsilon(proposal, checkpoint)
-        if not quick:
+        if depth >= Depth.SOLVED:
+            checkpoint()
+            guarantees = mechanism.guarantees(sampled=False)
+        if depth == Depth.WHOLE:
+            # First what every chart needs; a curve with what is slowest then takes the place of one without.
+            for axis in AXES:
+                privacy[axis] = privacy_curve(proposal, axis, checkpoint, sampled_too=False)
+            checkpoint()
             guarantees = mechanism.guarantees()
             epsilons = epsilons_of(mechanism, checkpoint)
-            # First what every chart needs; a curve with what is slowest then takes the place of one without.
-            for sampled_too in (False, True):
-                for axis in AXES:
-                    privacy[axis] = privacy_curve(proposal, axis, checkpoint, sampled_too=sampled_too)
+            for axis in AXES:
+                privacy[axis] = privacy_curve(proposal, axis, checkpoint)
             complete = True
     except OutOfTimeError:
         pass
     return Plan(expectation, epsilons, guarantees, solution, solved, errors, by_epsilon, privacy, complete)
 
 
-def _solvable(question: Question, quick: bool) -> bool:
+def _solvable(question: Question, depth: Depth) -> bool:
     """Whether no look of the search takes longer than a quick plan may."""
-    if not quick or question.targets is None or question.targets.aggregator_epsilon is None:
+    if depth > Depth.QUICK or question.targets is None or question.targets.aggregator_epsilon is None:
         return True
     # Other cohort sizes may not be quick where this one is.
     return question.unknown != "cohort_size" and question.proposal.mechanism().aggregator_event().quick

@@ -155,7 +155,7 @@ def test_slider_and_number_box_follow_each_other(visit: Visit) -> None:
     visitor = visit()
     visitor.sign_in("ana", PASSWORD)
     page = visitor.open(f"{reverse('recipe-new')}?statistic=count_nonzero")
-    slider, box = page.get_by_label("ε, slider"), page.get_by_label("ε", exact=True)
+    slider, box = page.get_by_label("ε, slider", exact=True), page.get_by_label("ε", exact=True)
     at_one = float(slider.input_value())
     box.fill("10")
     assert float(slider.input_value()) > at_one

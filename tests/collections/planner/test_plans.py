@@ -7,9 +7,9 @@ import pytest
 from django.core.cache import caches
 from kombu.exceptions import OperationalError
 
-from panprivacy.planning.plan import Question
+from panprivacy.planning.plan import Depth, Question, plan_of
 from planner import operations, store
-from planner.operations import BusyError, State, plan_answer, plan_compute, plan_state
+from planner.operations import BusyError, State, plan_answer, plan_begun, plan_compute, plan_state
 from planner.tasks import compute_plan
 
 
@@ -46,6 +46,22 @@ def test_answer_after_the_task_is_complete_and_gives_its_slot_back(sent: list[An
     assert [caches["plans"].get(f"slot:{number}") for number in range(store.MOST_PENDING)] == [
         None
     ] * store.MOST_PENDING
+
+
+@pytest.mark.usefixtures("no_time")
+def test_answer_while_the_task_computes_is_the_first_part_that_it_kept(sent: list[Any]) -> None:
+    plan_answer(question=question())
+    key = store.key_of(question())
+    assert not plan_begun(question=question())
+    store.begun_put(key, plan_of(question(), depth=Depth.SOLVED).as_dict())
+    answer = plan_answer(question=question())
+    assert plan_begun(question=question())
+    assert (answer.state, answer.begun) == (State.COMPUTING, True)
+    assert answer.plan["solution"]["found"]
+    assert answer.plan["curves"]["epsilon"] == {}
+    # Once no task is under way, it is not handed out as if the rest were to follow.
+    store.slot_release(key, sent[0][1])
+    assert not plan_answer(question=question()).begun
 
 
 @pytest.mark.usefixtures("no_time")
