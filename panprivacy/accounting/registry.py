@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.failing import Failing
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.interface import PrivacyEvent
@@ -34,6 +35,7 @@ EVENTS: Mapping[str, type[PrivacyEvent]] = MappingProxyType(
             Sampled,
             Repeated,
             GivenGuarantee,
+            Failing,
         )
     }
 )

@@ -34,15 +34,13 @@ def aggregator_guarantees(
     relations: Sequence[Relation],
     cohort_size: int,
     delta: float,
-    stated_delta: float,
     release: EventOf,
 ) -> tuple[Guarantee, ...]:
     """What a full cohort hides, for each relation and each of `DISHONEST_FRACTIONS`.
 
     Args:
         relations: those for which the numbers hold alike.
-        delta: the δ that the event may use.
-        stated_delta: the δ that the guarantee names, at least `delta`.
+        delta: δ of every guarantee.
         release: over n devices, by proof.
     """
     guarantees = []
@@ -53,7 +51,7 @@ def aggregator_guarantees(
                 model=Model.AGGREGATOR,
                 relation=relation,
                 epsilon=_proved_epsilon(event, delta),
-                delta=stated_delta,
+                delta=delta,
                 dishonest_fraction=fraction,
                 source=_sentence(event.method),
                 assumption=honest_cohort(cohort_size, fraction),
@@ -69,7 +67,6 @@ def sampled_guarantees(
     cohort_size: int,
     sampling_rate: float,
     delta: float,
-    stated_delta: float,
     release: EventOf,
     found: EventOf | None = None,
 ) -> tuple[Guarantee, ...]:
@@ -101,7 +98,7 @@ def sampled_guarantees(
                 relation=relation,
                 epsilon=epsilon,
                 found_epsilon=found_epsilon,
-                delta=stated_delta,
+                delta=delta,
                 dishonest_fraction=fraction,
                 source=source,
                 assumption=f"at least {honest:,} devices that follow the protocol hearing of the recipe, "

@@ -127,7 +127,6 @@ class CountNonzero(Mechanism[Parameters]):
                 relations=relations,
                 cohort_size=parameters.cohort_size,
                 delta=parameters.delta,
-                stated_delta=parameters.delta,
                 release=self._release,
             ),
             *sampled_guarantees(
@@ -135,7 +134,6 @@ class CountNonzero(Mechanism[Parameters]):
                 cohort_size=parameters.cohort_size,
                 sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,
-                stated_delta=parameters.delta,
                 release=self._sampled,
                 found=lambda n: RandomizedResponseSum(
                     n=n, epsilon0=parameters.epsilon, sampling_rate=parameters.sampling_rate

@@ -200,14 +200,12 @@ class Histogram(Mechanism[HistogramParameters]):
                 relations=(Relation.REPLACE,),
                 cohort_size=parameters.cohort_size,
                 delta=parameters.delta,
-                stated_delta=parameters.delta,
                 release=self._release,
             ),
             *aggregator_guarantees(
                 relations=(Relation.ADD_REMOVE,),
                 cohort_size=parameters.cohort_size,
                 delta=parameters.delta,
-                stated_delta=parameters.delta,
                 release=self._coordinate,
             ),
             # Without the protected device a cohort holds another one instead, which differs in two
@@ -217,7 +215,6 @@ class Histogram(Mechanism[HistogramParameters]):
                 cohort_size=parameters.cohort_size,
                 sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,
-                stated_delta=parameters.delta,
                 release=self._sampled,
             ),
             pan_privacy("LPP Theorem 11"),

@@ -202,19 +202,14 @@ class Mechanism(ABC, Generic[P]):
         if target is None:
             return
         event = self.aggregator_event()
-        if event.delta(target) > self.event_delta:
-            reached = epsilon_at(event, self.event_delta)
+        if event.delta(target) > self.parameters.delta:
+            reached = epsilon_at(event, self.parameters.delta)
             raise FieldError(
                 "aggregator_epsilon",
                 f"of {target:g} is not met: whoever sees only the combined result can be held to "
                 f"{reached:.4g} (proved, under replacement, δ = {self.parameters.delta:g}, "
                 f"cohort size {self.parameters.cohort_size:,})",
             )
-
-    @property
-    def event_delta(self) -> float:
-        """The part of δ that `aggregator_event` may use."""
-        return self.parameters.delta
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
         """The release of one full cohort, for whoever reads nothing else and may know who took part.

@@ -15,6 +15,7 @@ from panprivacy.accounting.discrete_gaussian_sum import (
     smallest_scale,
     variance,
 )
+from panprivacy.accounting.failing import Failing
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
@@ -94,9 +95,14 @@ class MeanParameters(Parameters):
         return max(0, math.ceil(scale * math.sqrt(2 * (math.log(2) - log_probability))) - 1)
 
     @property
+    def refused_delta(self) -> float:
+        """The part of δ that is set aside for refused reports; see `largest_noise`."""
+        return self.delta * float(_REFUSED_SHARE)
+
+    @property
     def usable_delta(self) -> float:
-        """The part of δ that the noise may use; see `largest_noise`."""
-        return self.delta * float(1 - _REFUSED_SHARE)
+        """The part of δ that the noise may use."""
+        return self.delta - self.refused_delta
 
     @property
     def required_noise_scale(self) -> float:
@@ -284,10 +290,6 @@ class Mean(Mechanism[MeanParameters]):
             )
         super().require_promise()
 
-    @property
-    def event_delta(self) -> float:
-        return self.parameters.usable_delta
-
     def _release(self, n: int) -> PrivacyEvent:
         parameters = self.parameters
         if self._sums_squares:
@@ -295,10 +297,11 @@ class Mean(Mechanism[MeanParameters]):
             # reports keeps the guarantee of each of them.
             return GivenGuarantee(
                 epsilon_given=parameters.epsilon,
-                delta_given=parameters.usable_delta,
+                delta_given=parameters.delta,
                 relation=Relation.REPLACE.value,
             )
-        return DiscreteGaussianSum(n=n, scale=parameters.required_noise_scale, value_range=parameters.k)
+        noise = DiscreteGaussianSum(n=n, scale=parameters.required_noise_scale, value_range=parameters.k)
+        return Failing(event=noise, probability=parameters.refused_delta)
 
     def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
         """The promised guarantee first, then what the same noise gives elsewhere.
@@ -314,16 +317,14 @@ class Mean(Mechanism[MeanParameters]):
             *aggregator_guarantees(
                 relations=relations,
                 cohort_size=parameters.cohort_size,
-                delta=self.event_delta,
-                stated_delta=parameters.delta,
+                delta=parameters.delta,
                 release=self._release,
             ),
             *sampled_guarantees(
                 relations=relations,
                 cohort_size=parameters.cohort_size,
                 sampling_rate=parameters.sampling_rate if sampled else 1.0,
-                delta=self.event_delta,
-                stated_delta=parameters.delta,
+                delta=parameters.delta,
                 release=self._sampled,
             ),
         )

@@ -36,7 +36,7 @@ def local_epsilon(mechanism: Mechanism[Any]) -> float | None:
 
 def aggregator_epsilon(mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None) -> float:
     """ε against readers of the sum of a cohort, proved."""
-    return shown_epsilon(mechanism.aggregator_event(), mechanism.event_delta, checkpoint)
+    return shown_epsilon(mechanism.aggregator_event(), mechanism.parameters.delta, checkpoint)
 
 
 def epsilons_of(
@@ -52,7 +52,7 @@ def epsilons_of(
         sampled_too: whether also the one against who does not know who took part, the slowest.
     """
     sampled = mechanism.sampled_event() if sampled_too else None
-    delta = mechanism.event_delta
+    delta = mechanism.parameters.delta
     return Epsilons(
         local=local_epsilon(mechanism),
         aggregator=shown_epsilon(mechanism.aggregator_event(), delta, checkpoint, tolerance),

@@ -94,10 +94,7 @@ class AggregatorRequirement(Requirement):
     delta: float
 
     def met(self, proposal: Proposal) -> bool:
-        mechanism = proposal.mechanism()
-        # A mechanism may keep a part of its δ for other failures: as much of this one.
-        usable = self.delta * (mechanism.event_delta / proposal.parameters.delta)
-        return _delta(mechanism.aggregator_event(), self.epsilon) <= usable
+        return _delta(proposal.mechanism().aggregator_event(), self.epsilon) <= self.delta
 
 
 @dataclass(frozen=True)

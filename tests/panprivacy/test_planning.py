@@ -243,7 +243,7 @@ AGGREGATOR = {"aggregator_epsilon": 0.5, "aggregator_delta": 1e-6}
 
 def aggregator_epsilon_of(considered: Proposal) -> float:
     mechanism = considered.mechanism()
-    return mechanism.aggregator_event().epsilon(mechanism.event_delta)
+    return mechanism.aggregator_event().epsilon(mechanism.parameters.delta)
 
 
 @pytest.mark.parametrize("unknown", UNKNOWNS)

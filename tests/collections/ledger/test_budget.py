@@ -319,9 +319,9 @@ def test_recipes_that_fail_with_more_than_the_budgets_delta_are_refused_with_a_d
         "delta": 1e-6,
     }
     event = events_of(**members)
-    population = budgeted(20.0, delta=1e-6)
+    population = budgeted(20.0, delta=1.5e-6)
     published_recipe(**members)
-    assert composed_epsilon(event * 2, 1e-6) == float("inf")
+    assert composed_epsilon(event * 2, 1.5e-6) == float("inf")
     with pytest.raises(FieldError, match=r"where no ε holds at this δ.*; δ = .* would do") as refused:
         published_recipe(**members)
     delta = refused.value.message.rsplit("δ = ", 1)[1].split(" ")[0]

@@ -22,6 +22,7 @@ STORED = [
     '{"kind": "sampled", "event": {"kind": "shuffled", "n": 9, "epsilon0": 2.0}, "n": 9, '
     '"sampling_rate": 0.1}',
     '{"kind": "repeated", "event": {"kind": "shuffled", "n": 100, "epsilon0": 2.0}, "times": 2}',
+    '{"kind": "failing", "event": {"kind": "shuffled", "n": 9, "epsilon0": 2.0}, "probability": 1e-12}',
     '{"kind": "given", "epsilon_given": 1.0, "delta_given": 1e-09, "relation": "replace"}',
 ]
 """What ledgers hold. These lines are never edited: a changed kind is a new kind."""

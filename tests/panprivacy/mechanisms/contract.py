@@ -221,7 +221,7 @@ class MechanismContract:
             event = mechanism.aggregator_event(fraction)
             assert event.proved
             assert event.neighbours == Relation.REPLACE
-            assert event.epsilon(mechanism.event_delta) == pytest.approx(epsilon, rel=1e-5)
+            assert event.epsilon(mechanism.parameters.delta) == pytest.approx(epsilon, rel=1e-5)
 
     def test_aggregator_target_that_is_met_is_kept_and_one_that_is_not_is_refused(self, mechanism):
         (reached,) = (

@@ -1,0 +1,49 @@
+"""An event that may also fail in ways that its own curve does not know of."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.accounting.nested import NestedEvent
+from panprivacy.parameters import described
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failing(NestedEvent):
+    """`event`, with a small part of δ for failures that its curve does not know of.
+
+    Two outputs within δ(ε) of each other, each of them replaced by something else with at most a
+    probability β, are within δ(ε) + β·(1 + e^ε). What is to be given is that last term, for the largest
+    ε in question.
+    """
+
+    kind: ClassVar[str] = "failing"
+
+    probability: float = described(
+        label="Probability", help="What failures cost of δ, at every ε in question.", minimum=0, maximum=1
+    )
+
+    @property
+    def quick(self) -> bool:
+        return self.event.quick
+
+    @property
+    def neighbours(self) -> Relation:
+        return self.event.neighbours
+
+    @property
+    def proved(self) -> bool:
+        return self.event.proved
+
+    @property
+    def method(self) -> str:
+        return self.event.method
+
+    def delta(self, epsilon: float) -> float:
+        return min(1.0, self.event.delta(epsilon) + self.probability)
+
+    def delta_bound(self, epsilon: float) -> float:
+        return min(1.0, self.event.delta_bound(epsilon) + self.probability)
+
+    def over(self, n: int) -> "Failing":
+        return Failing(event=self.event.over(n), probability=self.probability)

@@ -1,0 +1,37 @@
+"""An event with a part of δ set aside: the same curve, so much higher."""
+
+import pytest
+
+from panprivacy.accounting.composition import epsilon_of
+from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.failing import Failing
+from panprivacy.accounting.registry import event_from_mapping
+
+NOISE = DiscreteGaussianSum(n=100, scale=0.5, value_range=3)
+
+
+def test_delta_is_that_of_the_event_and_what_was_set_aside():
+    event = Failing(event=NOISE, probability=1e-7)
+    for epsilon in (0.0, 0.5, 3.0):
+        assert event.delta(epsilon) == NOISE.delta(epsilon) + 1e-7
+    assert Failing(event=NOISE, probability=1.0).delta(0.0) == 1.0
+
+
+def test_epsilon_leaves_the_event_what_was_not_set_aside():
+    assert Failing(event=NOISE, probability=1e-7).epsilon(1e-6) == pytest.approx(
+        NOISE.epsilon(9e-7), rel=1e-8
+    )
+
+
+def test_compositions_add_up_what_was_set_aside():
+    failing = [Failing(event=NOISE, probability=1e-7)] * 5
+    # Together 5e-7 of δ are gone, so that the rest has to do with the other half.
+    assert epsilon_of(failing, 1e-6) == pytest.approx(epsilon_of([NOISE] * 5, 5e-7), rel=1e-3)
+    assert epsilon_of(failing, 1e-6) > epsilon_of([NOISE] * 5, 1e-6)
+
+
+def test_event_is_read_from_what_it_writes_and_goes_over_other_numbers_of_devices():
+    event = Failing(event=NOISE, probability=1e-7)
+    assert event_from_mapping(event.as_dict()) == event
+    assert event.over(7).event.n == 7
+    assert event.over(7).probability == 1e-7
