@@ -1,11 +1,14 @@
 """What an analyst can expect of a recipe before anyone publishes it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Any
+from urllib.parse import urlencode
 
+from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.parameters import description_of
 from recipes.presentation import Z_95, margin, significant
 from recipes.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
 
@@ -62,6 +65,8 @@ class Preview:
         reporting: number of devices expected to report.
         releases_nothing: whether fewer are expected than the cohort size.
         warning: what must be said plainly of the guarantees, or empty.
+        refusal: why it could not be published, where a stated target is missed; else empty.
+        plan_query: for the address of the planner with the same numbers.
     """
 
     unit: str
@@ -78,6 +83,8 @@ class Preview:
     warning: str
     sampling: str
     plot: QuantilePlot
+    refusal: str
+    plan_query: str
 
 
 def preview_of(mechanism: Mechanism[Any], population_size: int) -> Preview:
@@ -103,7 +110,24 @@ def preview_of(mechanism: Mechanism[Any], population_size: int) -> Preview:
         warning=protection_warning(guarantees),
         sampling=sampling_sentence(parameters.sampling_rate),
         plot=quantile_plot(error),
+        refusal=_refusal(mechanism),
+        plan_query=_plan_query(mechanism, population_size),
     )
+
+
+def _refusal(mechanism: Mechanism[Any]) -> str:
+    try:
+        mechanism.require_promise()
+    except FieldError as error:
+        label = {field.name: description_of(field).label for field in fields(mechanism.parameters)}
+        return f"{label[error.field]} {error.message}."
+    return ""
+
+
+def _plan_query(mechanism: Mechanism[Any], population_size: int) -> str:
+    derived = mechanism.parameters.derived_names()
+    entered = {name: value for name, value in mechanism.parameters.as_dict().items() if name not in derived}
+    return urlencode({"statistic": mechanism.statistic, "population_size": population_size, **entered})
 
 
 def quantile_plot(standard_error: float) -> QuantilePlot:

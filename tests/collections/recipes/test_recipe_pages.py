@@ -1,3 +1,4 @@
+import html
 import re
 from typing import Any
 
@@ -158,6 +159,29 @@ def test_preview_warns_where_nothing_would_be_released(signed_in: Client) -> Non
     page = signed_in.post(url, form_data(sampling_rate="0.05")).content.decode()
     assert "Nothing would be released" in page
     assert "about 5.0 in 100 take part" in page
+
+
+@pytest.mark.parametrize(("target", "missed"), [("0.01", True), ("20", False)])
+def test_preview_and_review_say_whether_the_stated_target_is_met(
+    signed_in: Client, target: str, missed: bool
+) -> None:
+    data = form_data(aggregator_epsilon=target)
+    page = signed_in.post(f"{reverse('recipe-preview')}?statistic=count_nonzero", data).content.decode()
+    assert ("It could not be published" in page) is missed
+    review = signed_in.post(new_url(), {**data, "action": "save"}, follow=True).content.decode()
+    assert ("a cohort size of" in review) is missed
+    assert ("would do" in review) is missed
+
+
+def test_preview_leads_to_the_planner_with_the_same_numbers(signed_in: Client) -> None:
+    page = signed_in.post(
+        f"{reverse('recipe-preview')}?statistic=count_nonzero", form_data(epsilon="1.5")
+    ).content.decode()
+    address = re.search(r'href="(/plan/[^"]+)"', page)
+    assert address is not None
+    plan = signed_in.get(html.unescape(address[1]))
+    assert plan.status_code == 200
+    assert 'value="1.5"' in plan.content.decode()
 
 
 def test_edit_replaces_the_content_of_a_draft(signed_in: Client) -> None:
