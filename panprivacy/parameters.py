@@ -172,19 +172,27 @@ class Parameters:
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
         """Build from exactly these members; FieldError names an unknown or missing one."""
-        fields = {field.name: field for field in dataclasses.fields(cls)}
-        for name in members:
-            if name not in fields:
-                raise FieldError(name, f"is not a parameter; allowed are {', '.join(fields)}")
-        for name, field in fields.items():
-            if name not in members and field.default is dataclasses.MISSING:
-                allowed = description_of(field).allowed(kind_of(field))
-                raise FieldError(name, f"is missing; it must be {allowed}")
+        require_members(cls, members, "is not a parameter; allowed are")
         return cls(**members)  # type: ignore[arg-type]  # __post_init__ checks every value
 
     def as_dict(self) -> dict[str, int | float | str]:
         """Plain values for JSON; parameters that are None are left out."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+
+def require_members(cls: type[Any], members: Mapping[str, object], unknown: str) -> None:
+    """FieldError for a member that no field of the dataclass has, or a missing one without a default.
+
+    Args:
+        unknown: what is said of the former, before the names that there are.
+    """
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    for name in members:
+        if name not in fields:
+            raise FieldError(name, f"{unknown} {', '.join(fields)}")
+    for name, field in fields.items():
+        if name not in members and field.default is dataclasses.MISSING:
+            raise FieldError(name, f"is missing; it must be {description_of(field).allowed(kind_of(field))}")
 
 
 def description_of(field: "dataclasses.Field[Any]") -> Description:

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
 from panprivacy.accounting.nested import NestedEvent
 from panprivacy.accounting.privacy_loss import (
@@ -118,14 +117,6 @@ class Repeated(NestedEvent, Decomposable):
     @property
     def quick(self) -> bool:
         return False
-
-    @property
-    def neighbours(self) -> Relation:
-        return self.event.neighbours
-
-    @property
-    def proved(self) -> bool:
-        return self.event.proved
 
     @property
     def method(self) -> str:

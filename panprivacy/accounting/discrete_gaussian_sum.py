@@ -37,7 +37,7 @@ import scipy
 from numpy.typing import NDArray
 
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_delta, require_epsilon
+from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_delta, require_epsilon
 from panprivacy.parameters import described
 
 SMALLEST_EPSILON = 1e-9
@@ -56,12 +56,7 @@ class DiscreteGaussianSum(PrivacyEvent):
 
     kind: ClassVar[str] = "discrete_gaussian_sum"
 
-    n: int = described(
-        label="n",
-        help="Number of devices, the protected one included.",
-        minimum=1,
-        maximum=LARGEST_N,
-    )
+    n: int = described(**DEVICES)
     scale: float = described(
         label="Scale",
         help="s of the discrete Gaussian N_Z(0, s²) that each device adds, in units of the value.",

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.nested import NestedEvent
 from panprivacy.parameters import described
 
@@ -22,18 +21,6 @@ class Failing(NestedEvent):
     probability: float = described(
         label="Probability", help="What failures cost of δ, at every ε in question.", minimum=0, maximum=1
     )
-
-    @property
-    def quick(self) -> bool:
-        return self.event.quick
-
-    @property
-    def neighbours(self) -> Relation:
-        return self.event.neighbours
-
-    @property
-    def proved(self) -> bool:
-        return self.event.proved
 
     @property
     def method(self) -> str:

@@ -17,10 +17,18 @@ import scipy
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.errors import FieldError
-from panprivacy.parameters import description_of, kind_of
+from panprivacy.parameters import description_of, kind_of, require_members
 
 LARGEST_N = 10**12
 """Number of devices up to which floating point tells one device from none."""
+
+DEVICES: Mapping[str, Any] = {
+    "label": "n",
+    "help": "Number of devices, the protected one included.",
+    "minimum": 1,
+    "maximum": LARGEST_N,
+}
+"""Description of the number of devices that an event is over."""
 
 SMALLEST_DELTA = 1e-32
 """δ below which rounding errors would have to be known better than they are."""
@@ -103,14 +111,7 @@ class PrivacyEvent(ABC):
     @classmethod
     def from_members(cls, members: Mapping[str, object]) -> Self:
         """Build from exactly these members; FieldError names an unknown, missing or impossible one."""
-        fields = {field.name: field for field in dataclasses.fields(cls)}
-        for name in members:
-            if name not in fields:
-                raise FieldError(name, f"is not a field of {cls.kind}; it has {', '.join(fields)}")
-        for name, field in fields.items():
-            if name not in members and field.default is dataclasses.MISSING:
-                allowed = description_of(field).allowed(kind_of(field))
-                raise FieldError(name, f"is missing; it must be {allowed}")
+        require_members(cls, members, f"is not a field of {cls.kind}; it has")
         return cls(**members)
 
 

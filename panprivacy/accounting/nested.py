@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described, description_of, kind_of
@@ -12,7 +13,7 @@ from panprivacy.parameters import described, description_of, kind_of
 
 @dataclass(frozen=True, kw_only=True)
 class NestedEvent(PrivacyEvent):
-    """A privacy event over `event`, another one."""
+    """A privacy event over `event`, another one, whose relation and proof it shares."""
 
     event: PrivacyEvent = described(  # noqa: RUF009  # makes a field, not a default
         label="Event", help="The event that this one is made of."
@@ -26,6 +27,18 @@ class NestedEvent(PrivacyEvent):
             if field.name != "event":
                 checked = description_of(field).check(field.name, kind_of(field), getattr(self, field.name))
                 object.__setattr__(self, field.name, checked)
+
+    @property
+    def quick(self) -> bool:
+        return self.event.quick
+
+    @property
+    def neighbours(self) -> Relation:
+        return self.event.neighbours
+
+    @property
+    def proved(self) -> bool:
+        return self.event.proved
 
     def as_dict(self) -> dict[str, Any]:
         rest = {

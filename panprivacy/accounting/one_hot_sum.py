@@ -10,7 +10,7 @@ import numpy as np
 from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_epsilon
+from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_epsilon
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum, flip_probabilities
 from panprivacy.parameters import described
 
@@ -26,12 +26,7 @@ class OneHotSum(PrivacyEvent):
 
     kind: ClassVar[str] = "one_hot"
 
-    n: int = described(
-        label="n",
-        help="Number of devices, the protected one included.",
-        minimum=1,
-        maximum=LARGEST_N,
-    )
+    n: int = described(**DEVICES)
     k: int = described(
         label="k",
         help="Length of the one-hot vector.",

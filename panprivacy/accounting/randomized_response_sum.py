@@ -13,7 +13,7 @@ from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.hockey_stick import binomial_divergence
 from panprivacy.accounting.interface import (
-    LARGEST_N,
+    DEVICES,
     RELATIVE_TOLERANCE,
     PrivacyEvent,
     require_delta,
@@ -36,12 +36,7 @@ class RandomizedResponseSum(PrivacyEvent):
 
     kind: ClassVar[str] = "randomized_response"
 
-    n: int = described(
-        label="n",
-        help="Number of devices, the protected one included.",
-        minimum=1,
-        maximum=LARGEST_N,
-    )
+    n: int = described(**DEVICES)
     epsilon0: float = described(
         label="ε₀",
         help="ε of one device's randomized response.",

@@ -84,14 +84,6 @@ class Sampled(NestedEvent):
         return False
 
     @property
-    def neighbours(self) -> Relation:
-        return Relation.REPLACE
-
-    @property
-    def proved(self) -> bool:
-        return self.event.proved
-
-    @property
     def method(self) -> str:
         return (
             "advanced joint convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) for each number of reports, "

@@ -28,7 +28,7 @@ from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.hockey_stick import binomial_divergence
-from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_delta, require_epsilon
+from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_delta, require_epsilon
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described
 
@@ -38,12 +38,7 @@ _BLOCKS = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class _ShuffledReports(PrivacyEvent):
-    n: int = described(
-        label="n",
-        help="Number of devices, the protected one included.",
-        minimum=1,
-        maximum=LARGEST_N,
-    )
+    n: int = described(**DEVICES)
     epsilon0: float = described(
         label="ε₀",
         help="ε of one device's report, when one input is replaced by another.",
