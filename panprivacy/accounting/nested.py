@@ -1,9 +1,8 @@
-"""An event that wraps another one: checking it, and carrying it through plain data."""
+"""An event that wraps another one: checking it, and writing it as plain data."""
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent
@@ -47,16 +46,3 @@ class NestedEvent(PrivacyEvent):
             if field.name != "event"
         }
         return {"kind": self.kind, "event": self.event.as_dict(), **rest}
-
-    @classmethod
-    def from_members(cls, members: Mapping[str, object]) -> Self:
-        fields = dataclasses.fields(cls)
-        if "event" not in members:
-            raise FieldError("event", "is missing; it must be a privacy event")
-        # A field that is missing or unknown is refused below, before anything of the inner event.
-        if isinstance(members["event"], Mapping) and {field.name for field in fields} == set(members):
-            # Imported here: the registry holds the classes that are made of this one.
-            from panprivacy.accounting.registry import event_from_mapping
-
-            members = {**members, "event": event_from_mapping(members["event"])}
-        return super().from_members(members)

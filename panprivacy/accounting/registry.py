@@ -6,6 +6,7 @@ different one gets a new kind, and the old one stays here.
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
@@ -13,6 +14,7 @@ from panprivacy.accounting.failing import Failing
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.nested import NestedEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import Sampled
@@ -48,14 +50,18 @@ def event_from_mapping(members: object) -> PrivacyEvent:
     Raises:
         FieldError: the kind is unknown, or a field is unknown, missing or out of range.
     """
-    inner = members
-    for _ in range(DEEPEST_NESTING):
-        inner = inner.get("event") if isinstance(inner, Mapping) else None
-    if isinstance(inner, Mapping):
+    return _event(members, DEEPEST_NESTING)
+
+
+def _event(members: object, levels: int) -> PrivacyEvent:
+    if levels == 0:
         raise FieldError("event", f"must not contain events {DEEPEST_NESTING} deep")
     if not isinstance(members, Mapping):
         raise FieldError("event", "must be an object with a kind and its fields")
     kind = members.get("kind")
     if not isinstance(kind, str) or kind not in EVENTS:
         raise FieldError("kind", f"must be one of {', '.join(EVENTS)}, not {str(kind)[:60]!r}")
-    return EVENTS[kind].from_members({name: value for name, value in members.items() if name != "kind"})
+    fields: dict[str, Any] = {name: value for name, value in members.items() if name != "kind"}
+    if "event" in fields and issubclass(EVENTS[kind], NestedEvent):
+        fields["event"] = _event(fields["event"], levels - 1)
+    return EVENTS[kind].from_members(fields)
