@@ -17,11 +17,15 @@ from planner import store
 
 logger = structlog.get_logger(__name__)
 
-QUICK_SECONDS = 0.12
+QUICK_SECONDS = 0.2
 """What a request may spend. What is under way then is finished, which takes up to a tenth of a second."""
 
+START_SECONDS = 60
+"""How long a task may wait for a worker; then none begins it."""
+
 TASK_SECONDS = 90.0
-"""What a task may spend; below `store.PENDING_SECONDS`, after which it is taken for lost."""
+"""What a task may spend. What is under way then is finished, which takes up to some seconds: with
+`START_SECONDS` well below `store.PENDING_SECONDS`, so that no task outlives its slot."""
 
 AT_ONCE = 2
 """Requests of one web process that compute at a time: reports come in through the same process."""
@@ -94,7 +98,7 @@ def plan_answer(*, question: Question) -> Answer:
         plan = plan_quick(question)
     finally:
         _turns.release()
-    return Answer(plan.as_dict(), State.COMPLETE if plan.complete else _task_request(question, key))
+    return Answer(plan.as_dict(), _task_request(question, key))
 
 
 def plan_state(*, question: Question) -> State:
@@ -112,13 +116,17 @@ def plan_begun(*, question: Question) -> bool:
 
 
 def plan_compute(*, question: Question, slot: int) -> None:
-    """What the task does: compute and keep everything there is time for, the answer first."""
+    """What the task does: compute and keep everything there is time for, the answer first.
+
+    It gives up where its slot is no longer its own: another task may be under way in its place.
+    """
     key = store.key_of(question)
     checkpoint = _until(time.monotonic() + TASK_SECONDS)
     try:
-        if store.result_get(key) is None:
+        if store.slot_is_held(key, slot) and store.result_get(key) is None:
             store.begun_put(key, plan_of(question, checkpoint, Depth.SOLVED).as_dict())
-            store.result_put(key, plan_of(question, checkpoint).as_dict())
+            if store.slot_is_held(key, slot):
+                store.result_put(key, plan_of(question, checkpoint).as_dict())
     finally:
         store.slot_release(key, slot)
 
@@ -141,12 +149,13 @@ def _until(deadline: float) -> Callable[[], None]:
 
 
 def _task_request(question: Question, key: str) -> State:
-    if store.is_pending(key):
-        return State.COMPUTING
     if store.broker_was_silent():
-        return State.NO_WORKER
+        return State.COMPUTING if store.is_pending(key) else State.NO_WORKER
+    if not store.pending_take(key):
+        return State.COMPUTING
     slot = store.slot_take(key)
     if slot is None:
+        store.pending_release(key)
         return State.BUSY
     try:
         _send(question, slot)
@@ -171,5 +180,5 @@ def _send(question: Question, slot: int) -> None:
             (question.as_dict(), slot),
             connection=connection,
             retry=False,
-            expires=store.PENDING_SECONDS,
+            expires=START_SECONDS,
         )

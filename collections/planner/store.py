@@ -16,11 +16,15 @@ from panprivacy.planning.plan import Question
 KEPT_SECONDS = 3_600
 """How long a result is kept."""
 
-PENDING_SECONDS = 150
-"""After so long a task that has not answered is taken for lost."""
+PENDING_SECONDS = 180
+"""From being asked for, a task has so long to answer; then it is taken for lost, and its slot is free."""
 
 MOST_PENDING = 16
-"""Tasks that may be waiting or running, of the whole installation."""
+"""Tasks that may be waiting or running, of the whole installation.
+
+Of two processes that take the same slot at once, a cache in Redis lets one have it. One in files may tell
+both that they have; then it is the last one's, and the other's task finds its slot lost.
+"""
 
 LIBRARY = "panprivacy 1; " + ", ".join(
     f"{name} {version(name)}" for name in ("numpy", "scipy", "dp-accounting")
@@ -52,7 +56,7 @@ def begun_get(key: str) -> dict[str, Any] | None:
 
 
 def begun_put(key: str, plan: dict[str, Any]) -> None:
-    """Keep the first part of a plan as long as its task may take for the rest."""
+    """Keep the first part of a plan as long as its task may take for the rest, at least."""
     caches["plans"].set(f"begun:{key}", plan, PENDING_SECONDS)
 
 
@@ -61,19 +65,33 @@ def is_pending(key: str) -> bool:
     return caches["plans"].get(f"pending:{key}") is not None
 
 
+def pending_take(key: str) -> bool:
+    """Become the one who sends a task for it; False where there is one already."""
+    return caches["plans"].add(f"pending:{key}", True, PENDING_SECONDS)
+
+
+def pending_release(key: str) -> None:
+    """Let others send a task for it."""
+    caches["plans"].delete(f"pending:{key}")
+
+
 def slot_take(key: str) -> int | None:
     """A free slot for a task, now the key's; None where all are taken."""
     for slot in range(MOST_PENDING):
         if caches["plans"].add(f"slot:{slot}", key, PENDING_SECONDS):
-            caches["plans"].set(f"pending:{key}", slot, PENDING_SECONDS)
             return slot
     return None
 
 
+def slot_is_held(key: str, slot: int) -> bool:
+    """Whether the slot is still the key's: not taken for lost, and not given to another."""
+    return bool(caches["plans"].get(f"slot:{slot}") == key)
+
+
 def slot_release(key: str, slot: int) -> None:
-    """Give the slot back, unless it was taken for lost and given to another."""
-    caches["plans"].delete(f"pending:{key}")
-    if caches["plans"].get(f"slot:{slot}") == key:
+    """Give the slot back and let others send a task; nothing where the slot is no longer the key's."""
+    if slot_is_held(key, slot):
+        pending_release(key)
         caches["plans"].delete(f"slot:{slot}")
 
 

@@ -96,12 +96,14 @@ def privacy_curve(
     """The ε along one axis; `sampled_too` as of `epsilons_of`."""
     values = axis_values(proposal, axis, AXIS_POINTS)
     mechanisms = [_mechanism(proposal.having(axis, value), checkpoint) for value in values]
-    points = [
-        Epsilons()
-        if mechanism is None
-        else epsilons_of(mechanism, checkpoint, CURVE_TOLERANCE, sampled_too=sampled_too)
-        for mechanism in mechanisms
-    ]
+    points = []
+    near = None  # each value is looked for where the last one was
+    for mechanism in mechanisms:
+        point = Epsilons()
+        if mechanism is not None:
+            point = epsilons_of(mechanism, checkpoint, CURVE_TOLERANCE, sampled_too=sampled_too, near=near)
+            near = point.aggregator
+        points.append(point)
     return PrivacyCurve(
         values=values,
         local=tuple(point.local for point in points),

@@ -45,16 +45,18 @@ def epsilons_of(
     tolerance: float = TOLERANCE,
     *,
     sampled_too: bool = True,
+    near: float | None = None,
 ) -> Epsilons:
     """All of them, each at most `tolerance` (relative) above what is stated: slow.
 
     Args:
         sampled_too: whether also the one against who does not know who took part, the slowest.
+        near: a guess of `aggregator`, to find it sooner.
     """
     sampled = mechanism.sampled_event() if sampled_too else None
     delta = mechanism.parameters.delta
     return Epsilons(
         local=local_epsilon(mechanism),
-        aggregator=shown_epsilon(mechanism.aggregator_event(), delta, checkpoint, tolerance),
+        aggregator=shown_epsilon(mechanism.aggregator_event(), delta, checkpoint, tolerance, near),
         sampled=None if sampled is None else shown_epsilon(sampled, delta, checkpoint, tolerance),
     )

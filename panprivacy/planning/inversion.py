@@ -1,6 +1,7 @@
 """ε of an event at δ, in few looks: as fine as a figure shows, and interruptible."""
 
 import math
+from functools import lru_cache
 
 # SciPy loads its parts when they are first used.
 import scipy
@@ -14,6 +15,7 @@ TOLERANCE = 1e-5
 CURVE_TOLERANCE = 1e-3
 """The same for curves: below the thickness of a line."""
 
+_FIRST = 0.3
 _NOTHING = 1e-300
 _SMALLEST = 1e-7  # below it, an ε is told as this: nobody learns anything
 
@@ -23,6 +25,7 @@ def shown_epsilon(
     delta: float,
     checkpoint: Checkpoint = lambda: None,
     tolerance: float = TOLERANCE,
+    near: float | None = None,
 ) -> float:
     """An ε at which the event is (ε, δ)-private: the smallest, or at most `tolerance` (relative) above it.
 
@@ -30,29 +33,40 @@ def shown_epsilon(
 
     Args:
         checkpoint: called before every look.
+        near: a guess above 0, the first to be looked at: the better it is, the fewer looks.
     """
 
     def excess(log_epsilon: float) -> float:
         checkpoint()
-        return math.log(max(event.delta_bound(math.exp(log_epsilon)), _NOTHING)) - math.log(delta)
+        found = math.log(max(delta_bound(event, math.exp(log_epsilon)), _NOTHING)) - math.log(delta)
+        # Just met from some ε on, as a stated guarantee is, δ has a step there and no root: any other
+        # number below zero lets the search go on to the step.
+        return found or -1.0
 
-    low, high = math.log(0.1), math.log(1.0)
-    at_low, at_high = excess(low), excess(high)
+    stride = math.log(2.0)
+    low = high = math.log(max(near or _FIRST, _SMALLEST))
+    at_low = at_high = excess(high)
     while at_high > 0:
         low, at_low = high, at_high
-        high += math.log(4.0)
+        high += stride
         at_high = excess(high)
+        stride *= 2
     while at_low <= 0:
         high, at_high = low, at_low
         if low <= math.log(_SMALLEST):
             return _SMALLEST
-        low = max(low - math.log(10.0), math.log(_SMALLEST))
+        low = max(low - stride, math.log(_SMALLEST))
         at_low = excess(low)
-    root = high
-    if at_high < 0:
-        root = float(scipy.optimize.brentq(excess, low, high, xtol=tolerance / 4, rtol=1e-12))
-        step = tolerance / 2
-        while root < high and excess(root) > 0:
-            root = min(high, root + step)
-            step *= 2
+        stride *= 2
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=tolerance / 4, rtol=1e-12))
+    step = tolerance / 2
+    while root < high and excess(root) > 0:
+        root = min(high, root + step)
+        step *= 2
     return math.exp(root)
+
+
+@lru_cache(maxsize=4096)  # searches and curves over what the event does not depend on ask for the same again
+def delta_bound(event: PrivacyEvent, epsilon: float) -> float:
+    """`PrivacyEvent.delta_bound`, remembered."""
+    return event.delta_bound(epsilon)

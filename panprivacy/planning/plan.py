@@ -103,11 +103,11 @@ class Depth(IntEnum):
     """How much of a plan is computed."""
 
     QUICK = 0
-    """Nothing that cannot be interrupted within a tenth of a second: no guarantees, no ε along curves, and
-    nothing that looks at an aggregator event which is not `quick` itself."""
+    """Nothing that cannot be interrupted within a tenth of a second: no guarantees, nothing that counts on
+    nobody knowing who took part, and nothing that looks at an aggregator event which is not `quick`."""
 
     SOLVED = 1
-    """All but ε along curves, and what counts on nobody knowing who took part."""
+    """All but ε along curves where that is not `quick`, and what counts on nobody knowing who took part."""
 
     WHOLE = 2
 
@@ -135,7 +135,8 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
     privacy: dict[str, PrivacyCurve] = {}
     complete = False
     try:
-        if depth > Depth.QUICK or mechanism.aggregator_event().quick:
+        quick = mechanism.aggregator_event().quick
+        if depth > Depth.QUICK or quick:
             epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
         if question.unknown is not None and question.targets is not None and _solvable(question, depth):
             found = solve(proposal, question.unknown, question.targets, checkpoint)
@@ -147,13 +148,14 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
         for axis in AXES:
             errors[axis] = error_curve(proposal, axis, checkpoint)
         by_epsilon = error_curves_by_epsilon(proposal, checkpoint)
+        if quick:
+            _draw(privacy, proposal, checkpoint)
         if depth >= Depth.SOLVED:
             checkpoint()
             guarantees = mechanism.guarantees(sampled=False)
         if depth == Depth.WHOLE:
             # First what every chart needs; a curve with what is slowest then takes the place of one without.
-            for axis in AXES:
-                privacy[axis] = privacy_curve(proposal, axis, checkpoint, sampled_too=False)
+            _draw(privacy, proposal, checkpoint)
             checkpoint()
             guarantees = mechanism.guarantees()
             epsilons = epsilons_of(mechanism, checkpoint)
@@ -163,6 +165,13 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
     except OutOfTimeError:
         pass
     return Plan(expectation, epsilons, guarantees, solution, solved, errors, by_epsilon, privacy, complete)
+
+
+def _draw(privacy: dict[str, PrivacyCurve], proposal: Proposal, checkpoint: Checkpoint) -> None:
+    """Add the curves that are missing, without what counts on nobody knowing who took part."""
+    for axis in AXES:
+        if axis not in privacy:
+            privacy[axis] = privacy_curve(proposal, axis, checkpoint, sampled_too=False)
 
 
 def _solvable(question: Question, depth: Depth) -> bool:

@@ -2,14 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
-from panprivacy.accounting.interface import SMALLEST_DELTA, PrivacyEvent
+from panprivacy.accounting.interface import SMALLEST_DELTA
 from panprivacy.errors import FieldError
-from panprivacy.parameters import Description
+from panprivacy.parameters import Description, Parameters, description_of
 from panprivacy.planning.expectation import probability_of_at_least, shown_margin
+from panprivacy.planning.inversion import delta_bound
 from panprivacy.planning.proposal import Proposal
 
 MARGIN = Description(
@@ -20,12 +20,14 @@ MARGIN = Description(
     usual_minimum=0.01,
     maximum=1_000,
 )
-AGGREGATOR_EPSILON = Description(
+(_RECIPES_TARGET,) = (
+    description_of(field) for field in fields(Parameters) if field.name == "aggregator_epsilon"
+)
+AGGREGATOR_EPSILON = replace(
+    _RECIPES_TARGET,
     label="Wanted aggregator ε",
-    help="The most that whoever sees only the combined result may learn about one device.",
-    minimum=1e-6,
-    usual_minimum=0.01,
-    maximum=20,
+    help="The most that whoever sees only the combined result may learn about one device, proved, under "
+    "replacement, at δ and the cohort size.",
 )
 AGGREGATOR_DELTA = Description(
     label="δ of the wanted aggregator ε",
@@ -94,7 +96,7 @@ class AggregatorRequirement(Requirement):
     delta: float
 
     def met(self, proposal: Proposal) -> bool:
-        return _delta(proposal.mechanism().aggregator_event(), self.epsilon) <= self.delta
+        return delta_bound(proposal.mechanism().aggregator_event(), self.epsilon) <= self.delta
 
 
 @dataclass(frozen=True)
@@ -170,8 +172,3 @@ class Targets:
         if self.margin is not None:
             wanted.append(PrecisionRequirement(self.margin))
         return tuple(wanted)
-
-
-@lru_cache(maxsize=4096)  # searches over other parameters ask for the same again
-def _delta(event: PrivacyEvent, epsilon: float) -> float:
-    return event.delta_bound(epsilon)

@@ -12,6 +12,8 @@ from planner import operations, store
 from planner.operations import BusyError, State, plan_answer, plan_begun, plan_compute, plan_state
 from planner.tasks import compute_plan
 
+SHIPPED_TASK_SECONDS = operations.TASK_SECONDS  # fixtures shorten it
+
 
 def question(**changes: Any) -> Question:
     parameters = {"steps": 7, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000, **changes}
@@ -58,7 +60,7 @@ def test_answer_while_the_task_computes_is_the_first_part_that_it_kept(sent: lis
     assert plan_begun(question=question())
     assert (answer.state, answer.begun) == (State.COMPUTING, True)
     assert answer.plan["solution"]["found"]
-    assert answer.plan["curves"]["epsilon"] == {}
+    assert answer.plan["guarantees"] and not answer.plan["complete"]
     # Once no task is under way, it is not handed out as if the rest were to follow.
     store.slot_release(key, sent[0][1])
     assert not plan_answer(question=question()).begun
@@ -105,10 +107,79 @@ def test_answer_without_a_broker_says_so_and_spares_the_next_request_the_wait(
 
 def test_task_without_enough_time_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "TASK_SECONDS", -1.0)
-    plan_compute(question=question(), slot=0)
+    slot = store.slot_take(store.key_of(question()))
+    assert slot is not None
+    plan_compute(question=question(), slot=slot)
     answer = plan_answer(question=question())
     assert answer.state == State.TOO_LONG
     assert not answer.plan["complete"]
+
+
+def test_task_has_ended_before_its_slot_is_taken_for_lost(sent: list[Any]) -> None:
+    """Begun at the last moment and up to its deadline, with 20 seconds for what is then under way."""
+    assert operations.START_SECONDS + SHIPPED_TASK_SECONDS + 20 <= store.PENDING_SECONDS
+
+
+@pytest.mark.usefixtures("no_time")
+def test_task_whose_slot_is_another_ones_computes_nothing_and_takes_nothing_from_it(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_answer(question=question())
+    ((asked, slot),) = sent
+    # Taken for lost, then asked for again and given to another question and to itself.
+    caches["plans"].clear()
+    assert store.slot_take("another") == slot
+    assert plan_answer(question=question()).state == State.COMPUTING
+    monkeypatch.setattr(operations, "plan_of", lambda *_: pytest.fail("computed without a slot"))
+    plan_compute(question=asked, slot=slot)
+    assert store.slot_is_held("another", slot)
+    assert store.slot_is_held(store.key_of(question()), sent[1][1])
+    assert plan_state(question=question()) == State.COMPUTING
+
+
+def test_task_that_loses_its_slot_while_it_computes_keeps_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = store.key_of(question())
+    slot = store.slot_take(key)
+    assert slot is not None
+    calls = []
+
+    def slow(*given: Any) -> Any:
+        calls.append(given)
+        caches["plans"].set(f"slot:{slot}", "another")
+        return plan_of(*given)
+
+    monkeypatch.setattr(operations, "plan_of", slow)
+    plan_compute(question=question(), slot=slot)
+    assert len(calls) == 1
+    assert store.result_get(key) is None
+
+
+@pytest.mark.usefixtures("no_time")
+def test_question_that_another_request_is_just_sending_is_not_sent_again(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one asks between this one's looks: before its slot is taken, after it has computed."""
+    others: list[State] = []
+
+    def late(key: str) -> int | None:
+        monkeypatch.setattr(store, "slot_take", taken)
+        others.append(plan_answer(question=question()).state)
+        return taken(key)
+
+    taken = store.slot_take
+    monkeypatch.setattr(store, "slot_take", late)
+    assert [plan_answer(question=question()).state, *others] == [State.COMPUTING] * 2
+    assert len(sent) == 1
+
+
+@pytest.mark.usefixtures("no_time")
+def test_question_without_a_slot_is_sent_once_there_is_one(sent: list[Any]) -> None:
+    for number in range(store.MOST_PENDING):
+        assert store.slot_take(str(number)) == number
+    assert plan_answer(question=question()).state == State.BUSY
+    store.slot_release("3", 3)
+    assert plan_answer(question=question()).state == State.COMPUTING
+    assert sent == [(question(), 3)]
 
 
 def test_key_tells_questions_and_versions_apart(monkeypatch: pytest.MonkeyPatch) -> None:
