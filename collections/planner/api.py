@@ -131,7 +131,8 @@ class CurvesSerializer(serializers.Serializer[dict[str, Any]]):
 class AnswerSerializer(serializers.Serializer[dict[str, Any]]):
     expectation = ExpectationSerializer()
     epsilons = EpsilonsSerializer(
-        help_text="ε under replacement, nobody colluding, rounded up by at most 1e-5 (relative)."
+        help_text="ε under replacement, at the parameters' δ, nobody colluding, rounded up by at most "
+        "1e-5 (relative)."
     )
     guarantees = GuaranteeSerializer(many=True, allow_null=True, help_text="Null while not computed.")
     solution = SolutionSerializer(allow_null=True)

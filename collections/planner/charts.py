@@ -4,7 +4,6 @@ No colour stands here: every trace names its role in `meta`. Dashes and shapes t
 """
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.proposal import Proposal
 from recipes.presentation import number, significant
-from recipes.sentences import epsilon_text
+from recipes.sentences import certain_share, epsilon_text
 
 ROLES = ("line-1", "line-2", "line-3", "line-4")
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -56,13 +55,6 @@ def charts_of(mechanism: type[Mechanism[Any]], proposal: Proposal, plan: dict[st
     return charts
 
 
-def certainty(epsilon: float | None) -> float | None:
-    """How sure an observer can become who held two answers for equally likely, in percent."""
-    if epsilon is None:
-        return None
-    return 100 / (1 + math.exp(-epsilon))
-
-
 def _error_by_cohort(
     unit: str, proposal: Proposal, curves: list[dict[str, Any]], expectation: dict[str, Any]
 ) -> Chart:
@@ -94,8 +86,7 @@ def _epsilon_against_error(
 ) -> Chart:
     own = proposal.parameters.epsilon
     values = errors["values"]
-    of_report = [certainty(epsilon) for epsilon in epsilons["local"]]
-    of_result = [certainty(epsilon) for epsilon in epsilons["aggregator"]]
+    of_report, of_result = _percent_sure(epsilons["local"]), _percent_sure(epsilons["aggregator"])
     lower = [
         _line("reader of one report", 1, values, of_report, axis="y2"),
         _line("reader of the result", 2, values, of_result, axis="y2"),
@@ -110,7 +101,8 @@ def _epsilon_against_error(
         key="epsilon-against-error",
         title="What ε buys, and what it gives away",
         caption=f"Above: the 95 % margin in {unit} against ε. Below: how sure an observer can become, in "
-        "percent, who thought two answers of one device equally likely (50 is a guess).",
+        "percent, who thought two answers of one device equally likely (50 is a guess); a reader of the "
+        "result apart from the recipe's δ, under replacement.",
         figure=_dump(traces, layout),
         columns=("ε", f"± {unit}", "Reader of one report: % sure", "Reader of the result: % sure"),
         rows=_rows(values, errors["margins"], of_report, of_result),
@@ -144,8 +136,8 @@ def _by_sampling_rate(
     caption = f"95 % margin in {unit} against the share of devices that take part."
     if lines:
         caption = (
-            f"Above: {caption} Below: ε against whoever sees only the combined result, under replacement; "
-            "sampled holds where nobody knows who took part."
+            f"Above: {caption} Below: ε against whoever sees only the combined result, under replacement, at "
+            "the recipe's δ; sampled holds where nobody knows who took part."
         )
         # The mark is in the legend once.
         below = [{**line, "yaxis": "y2", "showlegend": line["meta"] != "current"} for line in lines]
@@ -162,6 +154,10 @@ def _by_sampling_rate(
         columns=("Sampling rate", f"± {unit}", "ε", "ε sampled"),
         rows=tuple((*first, *second[1:]) for first, second in zip(of_error, of_privacy, strict=True)),
     )
+
+
+def _percent_sure(epsilons: Values) -> Values:
+    return [None if epsilon is None else 100 * certain_share(epsilon) for epsilon in epsilons]
 
 
 def _privacy_columns(curve: dict[str, Any]) -> tuple[Values, Values]:

@@ -17,7 +17,7 @@ from planner import store
 
 logger = structlog.get_logger(__name__)
 
-QUICK_SECONDS = 0.2
+QUICK_SECONDS = 0.18
 """What a request may spend. What is under way then is finished, which takes up to a tenth of a second."""
 
 START_SECONDS = 60

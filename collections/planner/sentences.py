@@ -5,6 +5,7 @@ from typing import Any
 
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.plan import Question
+from panprivacy.planning.proposal import Proposal
 from recipes.presentation import number, significant
 from recipes.sentences import epsilon_text, odds_factor
 
@@ -19,16 +20,21 @@ AT_MOST_SHOWN = 3
 """Alternatives named in one sentence."""
 
 
-def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any]) -> str:
-    """The expected error and what a reader of the result can learn, in one sentence."""
+def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any], delta: float) -> str:
+    """The expected error and what a reader of the result can learn at the recipe's δ, in one sentence."""
     error = f"Expect {margin_text(mechanism, plan['expectation'])}"
     epsilon = plan["epsilons"]["aggregator"]
     if epsilon is None:
         return f"{error}; what whoever sees only the combined result can learn is not computed yet."
     return (
         f"{error}; whoever sees only the combined result can shift the odds about one device "
-        f"by {odds_factor(epsilon)} (ε = {epsilon_text(epsilon)})."
+        f"by {odds_factor(epsilon)} (ε = {epsilon_text(epsilon)}, {terms(delta)})."
     )
+
+
+def terms(delta: float) -> str:
+    """What every ε against readers of the combined result is for: "δ = 0.000001, under replacement"."""
+    return f"δ = {number(delta)}, under replacement"
 
 
 def margin_text(mechanism: type[Mechanism[Any]], expectation: Mapping[str, Any]) -> str:
@@ -39,7 +45,7 @@ def margin_text(mechanism: type[Mechanism[Any]], expectation: Mapping[str, Any])
 
 
 def wanted_text(mechanism: type[Mechanism[Any]], question: Question) -> str:
-    """± 2 points at aggregator ε = 1."""
+    """± 2 points at aggregator ε = 1 (δ = 0.000001, under replacement)."""
     targets = question.targets
     if targets is None:
         return ""
@@ -48,10 +54,8 @@ def wanted_text(mechanism: type[Mechanism[Any]], question: Question) -> str:
         unit = "points" if mechanism.counts_devices else mechanism.unit
         parts.append(f"± {number(targets.margin)} {unit}")
     if targets.aggregator_epsilon is not None and targets.aggregator_delta is not None:
-        wanted = (
-            f"aggregator ε = {number(targets.aggregator_epsilon)}, δ = {number(targets.aggregator_delta)}"
-        )
-        parts.append(wanted)
+        of_result = number(targets.aggregator_epsilon)
+        parts.append(f"aggregator ε = {of_result} ({terms(targets.aggregator_delta)})")
     return " at ".join(parts)
 
 
@@ -66,7 +70,7 @@ def solution_sentence(
         low, high = solution["lowest"], solution["highest"]
         return answer if low == high else f"{answer} From {number(low)} to {number(high)} all would do."
     closest = question.proposal.from_mapping(solution["closest"])
-    nearest = f"With {_named(unknown, closest.value(unknown))}, {_shortfall(mechanism, solution)}"
+    nearest = f"With {_named(unknown, closest.value(unknown))}, {_shortfall(mechanism, closest, solution)}"
     changes = [_changes(alternative["changes"]) for alternative in solution["alternatives"]]
     if not changes:
         return f"No {_bare(unknown)} gives {wanted}. {nearest}; no change of one more parameter helps."
@@ -99,19 +103,21 @@ def _changes(changes: Mapping[str, float]) -> str:
     return " and ".join(_named(name, value) for name, value in changes.items())
 
 
-def _shortfall(mechanism: type[Mechanism[Any]], solution: Mapping[str, Any]) -> str:
+def _shortfall(mechanism: type[Mechanism[Any]], closest: Proposal, solution: Mapping[str, Any]) -> str:
     expectation = solution["expectation"]
     said = {
         "margin": lambda: f"the margin is {margin_text(mechanism, expectation)}",
         "cohort": lambda: "the cohort size is " + _reached(expectation["reports"]["cohort_probability"]),
-        "aggregator": lambda: _aggregator(solution["epsilons"]["aggregator"]),
+        "aggregator": lambda: _aggregator(solution["epsilons"]["aggregator"], closest.parameters.delta),
         "mechanism": lambda: "devices would have to add more noise than can be decrypted",
     }
     return _joined(said[name]() for name in solution["unmet"])
 
 
-def _aggregator(epsilon: float | None) -> str:
-    return "no aggregator ε is known" if epsilon is None else f"the aggregator ε is {epsilon_text(epsilon)}"
+def _aggregator(epsilon: float | None, delta: float) -> str:
+    if epsilon is None:
+        return "no aggregator ε is known"
+    return f"the aggregator ε is {epsilon_text(epsilon)} ({terms(delta)})"
 
 
 def _reached(probability: float) -> str:

@@ -111,7 +111,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
     reports = expectation["reports"]
     rest = _given(form) | ({BEGUN: 1} if answer.begun else {})
     return {
-        "headline": headline(mechanism, plan),
+        "headline": headline(mechanism, plan, question.proposal.parameters.delta),
         "margin": margin_text(mechanism, expectation),
         "standard_error": significant(expectation["standard_error"]),
         "unit": mechanism.unit,

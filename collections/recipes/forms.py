@@ -12,6 +12,7 @@ from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import Description, Parameters, description_of, kind_of
+from panprivacy.planning.proposal import POPULATION_SIZE
 from panprivacy.recipe import (
     DEFAULT_POPULATION,
     NAME_LENGTH,
@@ -22,8 +23,6 @@ from panprivacy.recipe import (
     parse_time,
 )
 from recipes.presentation import number
-
-POPULATION_SIZE_MAXIMUM = 10_000_000_000
 
 SUGGESTED: dict[str, Any] = {
     "population": DEFAULT_POPULATION,
@@ -60,7 +59,7 @@ class RecipeForm(forms.Form):
     population_size = forms.IntegerField(
         label="Devices that will hear of it",
         min_value=1,
-        max_value=POPULATION_SIZE_MAXIMUM,
+        max_value=POPULATION_SIZE.maximum,
         help_text="Used for the preview only; it is not part of the recipe.",
     )
     opens_at = forms.DateTimeField(

@@ -3,8 +3,7 @@
 import math
 from decimal import ROUND_HALF_EVEN, Decimal
 
-Z_95 = 1.959963984540054
-"""Half the width of a 95 % interval in standard errors: Φ⁻¹(0.975)."""
+from panprivacy.planning.expectation import Z_95
 
 MINUS = "−"
 

@@ -124,11 +124,16 @@ def epsilon_text(epsilon: float) -> str:
     return "0" if epsilon == 0 else number(float(f"{epsilon:.3g}"))
 
 
-def certainty(epsilon: float) -> str:
+def certain_share(epsilon: float) -> float:
     """How sure an observer can become who held both answers for equally likely: e^ε / (1 + e^ε)."""
+    return 1 / (1 + math.exp(-epsilon))
+
+
+def certainty(epsilon: float) -> str:
+    """`certain_share` as a clause."""
     if epsilon >= HIDES_NOTHING:
         return "more than 99.9 % sure: for practical purposes this hides nothing"
-    share = 1 / (1 + math.exp(-epsilon))
+    share = certain_share(epsilon)
     return f"at most {significant(100 * share, 3 if share >= 0.99 else 2)} % sure"
 
 

@@ -60,7 +60,8 @@ def test_answer_while_the_task_computes_is_the_first_part_that_it_kept(sent: lis
     assert plan_begun(question=question())
     assert (answer.state, answer.begun) == (State.COMPUTING, True)
     assert answer.plan["solution"]["found"]
-    assert answer.plan["guarantees"] and not answer.plan["complete"]
+    assert answer.plan["guarantees"] is not None
+    assert not answer.plan["complete"]
     # Once no task is under way, it is not handed out as if the rest were to follow.
     store.slot_release(key, sent[0][1])
     assert not plan_answer(question=question()).begun
