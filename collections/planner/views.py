@@ -139,8 +139,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
 
 
 def _given(form: PlanForm) -> dict[str, Any]:
-    given = {name: value for name, value in form.data.items() if name != BEGUN}
-    return {"statistic": form.mechanism.statistic, **given}
+    return {"statistic": form.mechanism.statistic, **form.data}
 
 
 def _recipe_query(form: PlanForm, proposal: dict[str, Any], *, stating_target: bool) -> str:

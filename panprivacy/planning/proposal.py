@@ -109,6 +109,5 @@ class Proposal:
 
 @lru_cache(maxsize=4096)  # a search and a curve ask for the same few again and again
 def calibrated_mechanism(statistic: str, parameters: Parameters) -> Mechanism[Any]:
-    """The mechanism of a statistic with its derived parameters computed; FieldError where that fails, or where
-    reports could not be decrypted."""
+    """The mechanism of a statistic with its derived parameters computed; FieldError where that fails."""
     return mechanism_class(statistic)(parameters.calibrated())

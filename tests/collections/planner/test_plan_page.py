@@ -2,12 +2,15 @@ import html
 import json
 import re
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from panprivacy.mechanisms import MECHANISMS
+from panprivacy.planning.plan import Depth, plan_of
+from planner import store
 from planner.forms import plan_form_class
 from planner.tasks import compute_plan
 from tests.scenes import analyst
@@ -150,6 +153,86 @@ def test_page_asks_for_the_rest_until_the_task_has_answered(client: Client, sent
     assert answer["HX-Retarget"] == "#plan-figures"
     assert "choose ε" in answer.content.decode()
     assert "the rest follows" not in answer.content.decode()
+
+
+def rest_of(page: str) -> str:
+    """Where the page asks for the rest."""
+    (rest,) = re.findall(r'hx-get="(/plan/rest/[^"]+)"', html.unescape(page))
+    return str(rest)
+
+
+@pytest.mark.usefixtures("no_time")
+def test_page_shows_the_first_part_of_the_tasks_answer_once_and_then_the_whole(
+    client: Client, sent: list[Any]
+) -> None:
+    rest = rest_of(page_of(client, unknown="epsilon", margin="2", aggregator_epsilon="", epsilon="0.9"))
+    assert "begun" not in rest
+    ((question, slot),) = sent
+    store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
+    first = client.get(rest)
+    assert first["HX-Retarget"] == "#plan-figures"
+    page = first.content.decode()
+    assert "choose ε" in page
+    assert "the rest follows" in page
+    # From now on it asks for more than that, with everything that was typed in.
+    later = rest_of(page)
+    assert dict(parse_qsl(urlsplit(later).query)) == {**dict(parse_qsl(urlsplit(rest).query)), "begun": "1"}
+    assert client.get(later).status_code == 204
+    compute_plan(question.as_dict(), slot)
+    whole = client.get(later)
+    assert whole["HX-Retarget"] == "#plan-figures"
+    assert "the rest follows" not in whole.content.decode()
+    assert "/plan/rest/" not in whole.content.decode()
+    assert sent == [(question, slot)]
+
+
+@pytest.mark.usefixtures("no_time")
+def test_page_opened_while_the_task_computes_shows_its_first_part(client: Client, sent: list[Any]) -> None:
+    query = {"unknown": "epsilon", "margin": "2", "aggregator_epsilon": ""}
+    page_of(client, **query)
+    ((question, _),) = sent
+    store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
+    page = page_of(client, **query)
+    assert "choose ε" in page
+    assert client.get(rest_of(page)).status_code == 204
+
+
+@pytest.mark.usefixtures("no_time")
+def test_page_with_the_first_part_stops_asking_where_the_task_is_lost(
+    client: Client, sent: list[Any]
+) -> None:
+    page_of(client)
+    ((question, slot),) = sent
+    store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
+    later = rest_of(page_of(client))
+    store.slot_release(store.key_of(question), slot)
+    response = client.get(later)
+    assert response.status_code == 286
+    assert "no worker has answered" in response.content.decode()
+    assert len(sent) == 1
+
+
+def test_poll_of_what_is_no_plan_is_not_found(client: Client) -> None:
+    assert client.get(reverse("plan-rest"), {"epsilon": "-3"}).status_code == 404
+
+
+def test_every_sentence_with_an_aggregator_epsilon_names_delta_and_relation_once(
+    client: Client, sent: list[Any]
+) -> None:
+    terms = "δ = 0.000001, under replacement"
+    page = page_of(client, sent, margin="2", aggregator_epsilon="1", delta="0.000001")
+    (large,) = re.findall(r'<p class="figure-large"[^>]*>(.*?)</p>', page)
+    assert re.search(rf"\(ε = [0-9.]+, {terms}\)\.$", large)
+    assert f"For ± 2 points at aggregator ε = 1 ({terms}), choose ε = " in page
+    # Bits that are hardly scrambled, and a small cohort that nobody may change.
+    sent.clear()
+    page = page_of(
+        client, sent, margin="", aggregator_epsilon="0.01", population_size="300", cohort_size="300",
+        sampling_rate="1", epsilon="5", unknown="population_size",
+    )  # fmt: skip
+    missed, nearest = re.findall(r"No population size gives .*?\. (?=With)|With a population.*?\)\.", page)
+    assert missed == f"No population size gives aggregator ε = 0.01 ({terms}). "
+    assert re.search(rf"the aggregator ε is [0-9.]+ \({terms}\)\.$", nearest)
 
 
 @pytest.mark.usefixtures("no_time")

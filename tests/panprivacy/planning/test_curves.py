@@ -1,0 +1,34 @@
+from typing import Any
+
+import pytest
+
+from panprivacy.planning import curves
+from panprivacy.planning.curves import AXES, axis_values, error_curve, error_curves_by_epsilon, privacy_curve
+from panprivacy.planning.epsilons import local_epsilon
+
+from .proposals import EVERY, margin_of, proposal
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize(("statistic", "own"), EVERY)
+def test_curves_go_through_the_proposal_itself(
+    statistic: str, own: dict[str, Any], axis: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
+    considered = proposal(statistic, **own)
+    values = axis_values(considered, axis, curves.AXIS_POINTS)
+    assert list(values) == sorted(set(values))
+    place = values.index(considered.value(axis))
+    curve = privacy_curve(considered, axis)
+    assert curve.local[place] == local_epsilon(considered.mechanism())
+    margin = error_curve(considered, axis).margins[place]
+    at_cohort = considered.having("population_size", 1_000) if axis == "cohort_size" else considered
+    assert margin == pytest.approx(margin_of(at_cohort))
+
+
+def test_error_curves_by_epsilon_hold_a_line_for_the_proposal() -> None:
+    lines = {curve.epsilon: curve.margins for curve in error_curves_by_epsilon(proposal(epsilon=1.0))}
+    values = axis_values(proposal(epsilon=1.0), "cohort_size", curves.POINTS)
+    at_cohort = proposal(epsilon=1.0, population_size=1_000)
+    assert lines[1.0][values.index(1_000)] == pytest.approx(margin_of(at_cohort))
+    assert lines[0.5] > lines[1.0] > lines[2.0]

@@ -1,0 +1,81 @@
+import base64
+import itertools
+import json
+import math
+import random
+from typing import Any
+
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, generate_private_key
+from panprivacy.planning.expectation import (
+    device_bytes,
+    expectation_of,
+    expected_reports,
+    probability_of_at_least,
+)
+
+from .proposals import EVERY, proposal
+
+
+@pytest.mark.parametrize(("statistic", "own"), EVERY)
+def test_expectation_repeats_what_the_mechanism_says(statistic: str, own: dict[str, Any]) -> None:
+    considered = proposal(statistic, **own, sampling_rate=0.5)
+    expected, mechanism = expectation_of(considered), considered.mechanism()
+    assert expected.standard_error == mechanism.expected_standard_error(10_000)
+    assert expected.margin == pytest.approx(1.96 * expected.standard_error, rel=1e-4)
+    assert (expected.margin_points is None) == (not mechanism.counts_devices)
+
+
+@pytest.mark.parametrize(("population", "rate"), [(1, 0.3), (20, 0.1), (200, 0.5), (1_000, 1.0)])
+def test_expected_reports_are_those_of_the_binomial_distribution(population: int, rate: float) -> None:
+    """Against the sum of its probabilities, in integers and floats of Python."""
+    probabilities = [
+        math.comb(population, r) * rate**r * (1 - rate) ** (population - r) for r in range(population + 1)
+    ]
+    at_most = list(itertools.accumulate(probabilities))
+    considered = proposal(population_size=population, sampling_rate=rate, cohort_size=2).parameters
+    expected = expected_reports(population, considered)
+    assert expected.mean == population * rate
+    below = at_most[expected.low - 1] if expected.low else 0.0
+    assert below <= 0.025 + 1e-12
+    assert at_most[expected.low] > 0.025 - 1e-12
+    assert 1 - at_most[expected.high] <= 0.025 + 1e-12
+    assert expected.high == 0 or 1 - at_most[expected.high - 1] > 0.025 - 1e-12
+    assert expected.cohort_probability == pytest.approx(1 - at_most[1] if population > 1 else 0.0, abs=1e-12)
+
+
+@given(st.integers(1, 10**10), st.floats(1e-6, 1), st.data())
+@settings(max_examples=50)
+def test_probability_of_a_cohort_agrees_with_scipys_binomial(n: int, q: float, data: st.DataObject) -> None:
+    spread = 8 * math.sqrt(n * q * (1 - q)) + 8
+    reports = data.draw(st.integers(max(0, int(n * q - spread)), min(n, int(n * q + spread))))
+    expected = float(scipy.stats.binom.sf(reports - 1, n, q))
+    assert probability_of_at_least(reports, n, q) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "own", "scheme"),
+    [
+        *(pytest.param(*case.values, DEFAULT_SCHEME, id=case.id) for case in EVERY),
+        *(pytest.param("count_nonzero", {}, scheme, id=scheme) for scheme in SCHEMES),
+    ],
+)
+def test_device_bytes_are_those_of_a_real_state_and_a_real_report(
+    statistic: str, own: dict[str, Any], scheme: str
+) -> None:
+    source = random.Random(1)
+    mechanism = proposal(statistic, **{**own, **({"k": 2} if "k" in own else {})}).mechanism()
+    key = generate_private_key(scheme, source).public_key
+    state = mechanism.start(key, source)
+    expected = device_bytes(mechanism, scheme)
+    assert expected.state == sum(len(bytes(ciphertext)) for ciphertext in state)
+    report = mechanism.report_of_count(key, 0, source)
+    body = {
+        "nonce": base64.b64encode(bytes(16)).decode(),
+        "ciphertexts": [base64.b64encode(bytes(ciphertext)).decode() for ciphertext in report],
+    }
+    assert expected.report == len(json.dumps(body))

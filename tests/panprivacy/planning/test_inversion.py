@@ -1,0 +1,32 @@
+import math
+
+import pytest
+
+from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.planning.checkpoint import OutOfTimeError
+from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0, 1.7, 8.0])
+@pytest.mark.parametrize("near", [None, 1e-9, 1.0, 30.0])
+def test_shown_epsilon_of_a_stated_guarantee_is_the_stated_one(epsilon: float, near: float | None) -> None:
+    """δ has a step there: it is just met from then on, however far."""
+    stated = GivenGuarantee(epsilon_given=epsilon, delta_given=1e-6, relation="replace")
+    found = shown_epsilon(stated, 1e-6, near=near)
+    assert epsilon * (1 - 1e-12) <= found <= epsilon * (1 + 2 * TOLERANCE)
+
+
+@pytest.mark.parametrize("near", [None, 1e-9, 0.01, 5.0])
+def test_shown_epsilon_keeps_delta_and_is_the_smallest_whatever_the_guess(near: float | None) -> None:
+    event = RandomizedResponseSum(n=1_000, epsilon0=1.0)
+    found = shown_epsilon(event, 1e-6, near=near)
+    assert event.delta_bound(found) <= 1e-6 < event.delta_bound(found * (1 - 2 * TOLERANCE))
+
+
+def test_shown_epsilon_out_of_time_stops_before_the_next_look() -> None:
+    def never() -> None:
+        raise OutOfTimeError
+
+    with pytest.raises(OutOfTimeError):
+        shown_epsilon(RandomizedResponseSum(n=1_000, epsilon0=math.pi), 1e-6, never)

@@ -1,0 +1,67 @@
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from panprivacy.planning import curves
+from panprivacy.planning.checkpoint import OutOfTimeError
+from panprivacy.planning.curves import AXES
+from panprivacy.planning.plan import Depth, Question, plan_of
+from panprivacy.planning.targets import Targets
+
+from .proposals import proposal
+
+
+def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
+    question = Question(proposal(), "epsilon", Targets(margin=2.0))
+    whole = plan_of(question)
+    assert whole.complete
+    for allowed in (0, 15, 60):
+        calls = itertools.count()
+
+        def stop(calls: Any = calls, allowed: int = allowed) -> None:
+            if next(calls) >= allowed:
+                raise OutOfTimeError
+
+        part = plan_of(question, stop)
+        assert not part.complete
+        assert part.expectation == whole.expectation
+        assert part.solution in (None, whole.solution)
+        assert set(part.errors.items()) <= set(whole.errors.items())
+    json.dumps(whole.as_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("sampling_rate", [1.0, 0.5])
+def test_plan_that_is_quick_draws_epsilon_of_sums_of_bits_but_nothing_sampled(
+    sampling_rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
+    plan = plan_of(Question(proposal(sampling_rate=sampling_rate)), depth=Depth.QUICK)
+    assert set(plan.errors) == set(plan.privacy) == set(AXES)
+    for curve in plan.privacy.values():
+        assert all(curve.aggregator)
+        assert not any(curve.sampled)
+    assert plan.guarantees is None
+    assert not plan.complete
+
+
+def test_plan_that_is_quick_looks_at_no_event_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
+    question = Question(proposal("histogram", k=3), "epsilon", Targets(margin=5.0))
+    plan = plan_of(question, depth=Depth.QUICK)
+    assert set(plan.errors) == set(AXES)
+    assert plan.privacy == {}
+    assert plan.epsilons.aggregator is None
+    assert plan.solution is not None
+
+
+def test_plan_that_is_solved_has_at_least_what_a_quick_one_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes the quick one's place on the page."""
+    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
+    question = Question(proposal(), "epsilon", Targets(margin=2.0))
+    quick, solved = (plan_of(question, depth=depth) for depth in (Depth.QUICK, Depth.SOLVED))
+    assert solved.guarantees is not None
+    assert replace(solved, guarantees=None) == quick

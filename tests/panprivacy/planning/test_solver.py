@@ -1,0 +1,141 @@
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panprivacy.planning.expectation import expected_reports, probability_of_at_least
+from panprivacy.planning.ladder import Ladder
+from panprivacy.planning.solver import UNKNOWNS, solve
+from panprivacy.planning.targets import REACHED, Targets
+
+from .proposals import EVERY, aggregator_epsilon_of, margin_of, proposal
+
+
+@pytest.mark.parametrize("unknown", ["epsilon", "population_size", "sampling_rate"])
+@pytest.mark.parametrize(("statistic", "own"), EVERY)
+def test_solve_for_a_margin_inverts_the_expected_error(
+    statistic: str, own: dict[str, Any], unknown: str
+) -> None:
+    """The value found meets the margin, the next smaller one does not."""
+    known = proposal(statistic, 20_000, **own, epsilon=0.8, sampling_rate=0.5, cohort_size=100)
+    wanted = margin_of(known)
+    start = known.having(unknown, {"epsilon": 5.0, "population_size": 10**6, "sampling_rate": 1.0}[unknown])
+    solution = solve(start, unknown, Targets(margin=wanted))
+    assert solution.proposal is not None
+    assert margin_of(solution.proposal) <= wanted
+    found = solution.proposal.value(unknown)
+    assert found == pytest.approx(known.value(unknown), rel=2e-3)
+    ladder = Ladder.of(*known.description(unknown))
+    (index,) = (i for i in _near(ladder, found) if ladder.value(i) == found)
+    assert margin_of(known.having(unknown, ladder.value(index - 1))) > wanted
+
+
+def _near(ladder: Ladder, value: float) -> range:
+    low = ladder.last_where(lambda other: other <= value)
+    assert low is not None
+    return range(low, low + 1)
+
+
+@given(
+    st.sampled_from([(p.values[0], tuple(p.values[1].items())) for p in EVERY]),
+    st.sampled_from(["epsilon", "population_size", "sampling_rate", "cohort_size"]),
+    st.floats(0.02, 0.9),
+    st.floats(1.05, 20),
+)
+@settings(max_examples=60, deadline=None)
+def test_margin_never_grows_with_a_parameter_that_the_search_takes_for_helpful(
+    chosen: Any, unknown: str, low: float, factor: float
+) -> None:
+    statistic, own = chosen
+    start = proposal(statistic, 10**6, **dict(own), sampling_rate=0.5)
+    scale = {"epsilon": 1.0, "population_size": 1e6, "sampling_rate": 1.0, "cohort_size": 1e5}[unknown]
+    description, kind = start.description(unknown)
+    high = min(description.maximum or math.inf, low * factor * scale)
+    values = [kind(low * scale), kind(max(low * scale, high))]
+    smaller, larger = (margin_of(start.having(unknown, value)) for value in values)
+    # Scales of noise are rounded up to six decimals.
+    assert larger <= smaller * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("unknown", UNKNOWNS)
+@pytest.mark.parametrize(("statistic", "own"), EVERY)
+def test_solve_whatever_is_unknown_returns_only_what_meets_every_target(
+    statistic: str, own: dict[str, Any], unknown: str
+) -> None:
+    start = proposal(statistic, **own)
+    for factor in (0.3, 3.0):
+        wanted = factor * margin_of(start)
+        solution = solve(start, unknown, Targets(margin=wanted))
+        for found in (solution.proposal, *(other.proposal for other in solution.alternatives)):
+            if found is not None:
+                assert margin_of(found) <= wanted
+                parameters = found.parameters
+                assert expected_reports(found.population_size, parameters).cohort_probability >= REACHED
+        assert (solution.proposal is None) == bool(solution.unmet)
+
+
+def test_solve_for_a_margin_without_an_answer_names_how_many_devices_would_do() -> None:
+    start = proposal(population_size=1_000, epsilon=20, cohort_size=500)
+    # Sampling alone leaves ± 2.0 points at q = 0.7; no ε mends that.
+    start = start.having("sampling_rate", 0.7)
+    solution = solve(start, "epsilon", Targets(margin=1.0))
+    assert solution.proposal is None
+    assert solution.unmet == ("margin",)
+    by_name = {tuple(sorted(other.changes)): other.proposal for other in solution.alternatives}
+    larger = by_name[("population_size",)]
+    assert margin_of(larger) <= 1.0
+    assert margin_of(larger.having("population_size", larger.population_size - 1)) > 1.0
+    assert margin_of(by_name[("sampling_rate",)]) <= 1.0
+
+
+def test_solve_for_population_with_a_cohort_in_reach_reaches_it() -> None:
+    solution = solve(proposal(cohort_size=50_000, sampling_rate=0.1), "population_size", Targets(margin=90.0))
+    assert solution.proposal is not None
+    population = solution.proposal.population_size
+    assert probability_of_at_least(50_000, population, 0.1) >= REACHED
+    assert probability_of_at_least(50_000, population - 1, 0.1) < REACHED
+
+
+AGGREGATOR = {"aggregator_epsilon": 0.5, "aggregator_delta": 1e-6}
+
+
+@pytest.mark.parametrize("unknown", UNKNOWNS)
+@pytest.mark.parametrize(("statistic", "own"), EVERY)
+def test_solve_for_both_targets_returns_only_what_keeps_both(
+    statistic: str, own: dict[str, Any], unknown: str
+) -> None:
+    """Recomputed here with the mechanism's own inversion, which the search does not use."""
+    start = proposal(statistic, 20_000, **own, epsilon=1.5)
+    wanted = 4 * margin_of(start)
+    solution = solve(start, unknown, Targets(margin=wanted, **AGGREGATOR))
+    found = [solution.proposal, *(other.proposal for other in solution.alternatives)]
+    assert any(found)
+    for considered in found:
+        if considered is not None:
+            assert margin_of(considered) <= wanted
+            assert aggregator_epsilon_of(considered) <= 0.5 * (1 + 1e-9)
+
+
+def test_solve_for_epsilon_with_an_aggregator_alone_inverts_it() -> None:
+    """The largest ε₀ for (1, 1e-6) and 10,000 devices, computed independently: 5.68900."""
+    targets = Targets(aggregator_epsilon=1.0, aggregator_delta=1e-6)
+    solution = solve(proposal(cohort_size=10_000, population_size=10_000), "epsilon", targets)
+    assert solution.proposal is not None
+    found = solution.proposal.parameters.epsilon
+    assert aggregator_epsilon_of(solution.proposal) <= 1.0
+    assert found == 5.689
+    assert aggregator_epsilon_of(solution.proposal.having("epsilon", found + 0.001)) > 1.0
+
+
+def test_solve_for_epsilon_between_conflicting_targets_keeps_privacy_and_names_the_population() -> None:
+    start = proposal(population_size=2_000, cohort_size=1_000)
+    targets = Targets(margin=2.0, aggregator_epsilon=0.15, aggregator_delta=1e-6)
+    solution = solve(start, "epsilon", targets)
+    assert solution.proposal is None
+    assert solution.unmet == ("margin",)
+    assert aggregator_epsilon_of(solution.closest) <= 0.15
+    (larger,) = [other for other in solution.alternatives if "population_size" in other.changes]
+    needed = larger.proposal
+    assert margin_of(needed) <= 2.0 < margin_of(needed.having("population_size", needed.population_size - 1))
