@@ -136,6 +136,8 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
     while curve(high) > delta:
         low, high, factor = high, high * factor, min(4.0, factor**4)
     while low == 0.0:  # until ε is known to a factor of 16, so that small ones are found as exactly as large
+        if high < 1e-15:  # what rounding adds at 0 may keep δ above its target there
+            return high
         if curve(high / 16) > delta:
             low = high / 16
         else:
