@@ -322,6 +322,7 @@ class Mean(Mechanism[MeanParameters]):
             ),
             *sampled_guarantees(
                 relations=relations,
+                everybody=self._release,
                 cohort_size=parameters.cohort_size,
                 sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,
