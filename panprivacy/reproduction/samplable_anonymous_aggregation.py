@@ -156,7 +156,8 @@ def _example_4() -> Iterator[Claim]:
         expected=False,
         why="0.61 comes from the authors' later paper (2022), and so does the closed form in footnote 3. "
         "The cited bound gives "
-        "more, and it is the one that holds for any ε₀-local DP mechanism.",
+        "more, and it is the one that holds for any randomizer that is ε₀-private under replacement. (The "
+        "paper's Definition 2.4 asks for a reference distribution instead, which allows up to 2ε₀.)",
         relation=_REPLACE,
         delta=delta,
     )
@@ -340,7 +341,7 @@ def _example_6() -> Iterator[Claim]:
         quantity="ε of Example 4 with q = 0.02 of 1,000,000 clients",
         printed="below 0.02",
         computed=found,
-        method="Theorem 4 at base δ/q, on Feldman, McMillan & Talwar 2022 for 10,000 reports",
+        method="Theorem 4's formula at base δ/q, on Feldman, McMillan & Talwar 2022 for 10,000 reports",
         agrees=found < 0.02,
         expected=True,
         why="At base δ it is 0.0167. About 20,000 reports are expected; the number holds from 10,000 on. "

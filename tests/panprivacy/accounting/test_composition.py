@@ -240,3 +240,22 @@ def test_composition_of_what_tells_all_promises_nothing():
     assert delta_of(events, 1.0) == 1.0
     with pytest.raises(FieldError, match="no ε is promised"):
         epsilon_of(events, 1e-6)
+
+
+@pytest.mark.parametrize("events", [
+    [Gaussian(sigma=0.35)] * 2,
+    [Gaussian(sigma=5.0, rounds=1000), Gaussian(sigma=5.0)],
+])  # fmt: skip
+def test_composed_gaussians_with_large_losses_are_one_gaussian(events):
+    variance = 1 / sum(event.rounds / event.sigma**2 for event in events)
+    exact = Gaussian(sigma=math.sqrt(variance)).epsilon(1e-6)
+    assert exact <= epsilon_of(events, 1e-6) <= exact * (1 + 2e-3)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "rounds", "delta"), [
+    (1000, 1e-3, 10, 1e-6), (10, 0.01, 100, 0.003998), (100, 1e-3, 1000, 1.25e-4), (12.8, 1e-6, 1000, 1e-25),
+])  # fmt: skip
+def test_epsilon_far_below_the_spread_of_losses_is_found(sigma, rate, rounds, delta):
+    event = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds)
+    found = event.epsilon(delta)
+    assert event.delta(found) <= delta < event.delta(0.0)
