@@ -19,11 +19,12 @@ from django.core.cache import caches
 from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping
+from panprivacy.accounting.version import VERSION
 from panprivacy.errors import FieldError
 
 CACHE = "composed"
 
-SOFTWARE = ("panprivacy 0.1.0", "dp-accounting " + version("dp-accounting"))
+SOFTWARE = (f"numbers {VERSION}", *(f"{name} {version(name)}" for name in ("numpy", "scipy")))
 """What computes the numbers; another version's are not taken over."""
 
 Event = Mapping[str, Any]
