@@ -21,6 +21,8 @@ COLUMNS = (
     "epsilon_alone",
     "epsilon_composed",
     "delta",
+    "model",
+    "relation",
     "computed",
     "returned_at",
     "event",
@@ -80,6 +82,7 @@ def book_csv(standing: Standing, lines: Sequence[Line]) -> str:
     writer.writerow(COLUMNS)
     for line in reversed(lines):
         document = line_document(line, standing.delta)
+        document |= {"model": MODEL, "relation": RELATION}
         document["computed"] = "true" if line.computed else "false"
         document["event"] = json.dumps(document["event"], sort_keys=True)
         writer.writerow([document[column] for column in COLUMNS])

@@ -167,6 +167,7 @@ def test_exports_say_which_numbers_are_missing(client: Client, monkeypatch: pyte
         assert (document["spent"] is not None) is complete
         assert [spending["computed"] for spending in document["spendings"]] == [complete]
         (row,) = csv.DictReader(io.StringIO(client.get("/populations/everyone/book.csv").content.decode()))
+        assert (row["model"], row["relation"]) == ("aggregator", "replace")
         assert row["computed"] == str(complete).lower()
         assert (row["epsilon_composed"] != "") is complete
         caches["composed"].clear()
