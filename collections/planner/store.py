@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.cache import caches
 
+from panprivacy.accounting.version import VERSION
 from panprivacy.planning.plan import Question
 
 KEPT_SECONDS = 3_600
@@ -22,10 +23,8 @@ PENDING_SECONDS = 150
 MOST_PENDING = 16
 """Tasks that may be waiting or running, of the whole installation."""
 
-LIBRARY = "panprivacy 1; " + ", ".join(
-    f"{name} {version(name)}" for name in ("numpy", "scipy", "dp-accounting")
-)
-"""What computed a result: another version computes anew. Raise the first number when numbers change."""
+LIBRARY = f"numbers {VERSION}; " + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
+"""What computed a result: another version computes anew."""
 
 
 def key_of(question: Question) -> str:
