@@ -218,19 +218,22 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
     try:
         # Another version may have accepted what this one does not.
         context["draft"] = draft = RecipeDraft.from_mapping(recipe.draft)
-        mechanism = draft.mechanism()
-        parameters = mechanism.parameters
+        parameters = draft.parameters.calibrated()
+        mechanism = mechanism_class(draft.statistic)(parameters)
+        guarantees = mechanism.guarantees()
         opens_at, closes_at = draft.window(timezone.now())
         context |= {
             "mechanism": mechanism,
             "rows": parameter_rows(parameters),
-            "guarantees": guarantee_texts(mechanism.guarantees()),
-            "warning": protection_warning(mechanism.guarantees()),
+            "guarantees": guarantee_texts(guarantees),
+            "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(parameters.sampling_rate),
-            "effect": effect_of(mechanism, draft.population),
+            "effect": (effect := effect_of(mechanism, draft.population)),
             "opens_at": opens_at,
             "closes_at": closes_at,
         }
+        draft.mechanism()  # whether it keeps what it states, and else what would
+        context["publishable"] = not effect.exceeds
     except FieldError as error:
         context["problem"] = problem or f"{error}."
     return render(request, "recipes/draft.html", context, status=status)

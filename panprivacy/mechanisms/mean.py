@@ -278,6 +278,11 @@ class Mean(Mechanism[MeanParameters]):
         return (total / population,)
 
     def require_promise(self) -> None:
+        """As of every mechanism; also where the noise does not keep the named guarantee."""
+        self._require_noise()
+        super().require_promise()
+
+    def _require_noise(self) -> None:
         """FieldError where the noise scale is missing or too small for ε, δ and the named guarantee."""
         parameters = self.parameters
         scale = parameters.required_noise_scale
@@ -288,7 +293,6 @@ class Mean(Mechanism[MeanParameters]):
                 f"{scale:g} is too small for the {parameters.guarantee} guarantee that the recipe promises, "
                 f"with ε = {parameters.epsilon:g} and δ = {parameters.delta:g}",
             )
-        super().require_promise()
 
     def _release(self, n: int) -> PrivacyEvent:
         parameters = self.parameters
@@ -309,7 +313,7 @@ class Mean(Mechanism[MeanParameters]):
         Both relations move a count by at most k, so their numbers are equal. Raises FieldError where the
         noise scale does not keep the promise.
         """
-        self.require_promise()
+        self._require_noise()
         parameters = self.parameters
         relations = (Relation.REPLACE, Relation.ADD_REMOVE)
         local = self.local_guarantees()

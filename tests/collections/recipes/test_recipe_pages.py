@@ -199,6 +199,10 @@ def test_preview_and_review_say_whether_the_stated_target_is_met(
     review = signed_in.post(new_url(), {**data, "action": "save"}, follow=True).content.decode()
     assert ("a cohort size of" in review) is missed
     assert ("would do" in review) is missed
+    # What is refused can be read in full, and not be published by mistake.
+    for text in ("Whoever sees only the combined result", "Cohort size", "Effect on the budget"):
+        assert text in review
+    assert ("<button disabled>Publish" in review) is missed
 
 
 def test_preview_leads_to_the_planner_with_the_same_numbers(signed_in: Client) -> None:
