@@ -322,21 +322,24 @@ class Mean(Mechanism[MeanParameters]):
             ),
             *sampled_guarantees(
                 relations=relations,
+                everybody=self._release,
                 cohort_size=parameters.cohort_size,
                 sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,
                 release=self._sampled,
             ),
         )
-        ordered = (*local, *combined) if parameters.guarantee == Model.LOCAL else (*combined, *local)
+        if parameters.guarantee == Model.LOCAL:
+            return (*local, *combined, pan_privacy("LPP Theorem 13"))
         # The scale is rounded up, so that the promise itself is what is stated.
+        promised = (Model.AGGREGATOR, 0.0)
         stated = [
             replace(guarantee, epsilon=parameters.epsilon)
-            if guarantee.model == parameters.guarantee and guarantee.dishonest_fraction == 0
+            if (guarantee.model, guarantee.dishonest_fraction) == promised
             else guarantee
-            for guarantee in ordered
+            for guarantee in combined
         ]
-        return (*stated, pan_privacy("LPP Theorem 13"))
+        return (*stated, *local, pan_privacy("LPP Theorem 13"))
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         parameters = self.parameters
