@@ -33,6 +33,7 @@ PRIVACY_MEMBERS = (
     "delta",
     "dishonest_fraction",
     "source",
+    "assumption",
 )
 
 Say = Callable[[str], None]

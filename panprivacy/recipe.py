@@ -26,11 +26,14 @@ from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.mechanisms.remedies import remedies
 from panprivacy.parameters import Description, K, Parameters
 
-FORMAT = "panapp-recipe-1"
-"""Version of the document's format; a parser refuses any other."""
+FORMAT = "panapp-recipe-2"
+"""Version of the format of new documents."""
 
-SIGNATURE_CONTEXT = FORMAT.encode() + b"\n"
-"""Prefix of the signed bytes, so that a signature on a recipe is never one on something else."""
+FORMAT_WITHOUT_POPULATION = "panapp-recipe-1"
+"""Version of documents that were published before recipes named a population; still read."""
+
+FORMATS = (FORMAT, FORMAT_WITHOUT_POPULATION)
+"""Every version that is read; a parser refuses any other."""
 
 IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]{64}")
 
@@ -205,8 +208,8 @@ class Recipe:
     """A published recipe. Equal documents have equal identifiers.
 
     Attributes:
-        population: as in `RecipeDraft`; None in a document that was published before recipes named
-            one. Absent stays absent, or the identifier would be another.
+        population: as in `RecipeDraft`; None in a document of `FORMAT_WITHOUT_POPULATION`. Absent
+            stays absent, or the identifier would be another.
     """
 
     name: str
@@ -229,8 +232,7 @@ class Recipe:
             InvalidKeyError: a public key that this version cannot use.
         """
         members = dict(document)
-        if members.pop("format", None) != FORMAT:
-            raise FieldError("format", f"must be {FORMAT}")
+        format_ = _require_format(members.pop("format", None))
         key_members = members.pop("public_key", None)
         if not isinstance(key_members, Mapping):
             raise FieldError("public_key", "must be an object")
@@ -239,8 +241,10 @@ class Recipe:
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
         for name in DRAFT_FIELDS:
-            if name not in members and name != "population":
+            if name not in members and not (name == "population" and format_ == FORMAT_WITHOUT_POPULATION):
                 raise FieldError(name, "is missing")
+        if "population" in members and format_ == FORMAT_WITHOUT_POPULATION:
+            raise FieldError("population", f"is not a member of a {format_} document")
         if members["encryption"] != public_key.scheme:
             raise FieldError("encryption", "must be the scheme of public_key")
         statistic = mechanism_class(members["statistic"])
@@ -283,6 +287,7 @@ class Recipe:
                 does not keep the guarantee that it names (`Mechanism.require_promise`).
             InvalidKeyError: as of `from_document`.
         """
+        context = _signature_context(document.get("format"))
         try:
             canonical = rfc8785.dumps(dict(document))  # type: ignore[arg-type]  # any JSON value
         except rfc8785.CanonicalizationError as error:
@@ -290,7 +295,7 @@ class Recipe:
         if hashlib.sha256(canonical).hexdigest() != identifier:
             raise RecipeVerificationError("the identifier is not the SHA-256 of the document")
         try:
-            verification_key.verify(signature, SIGNATURE_CONTEXT + canonical)
+            verification_key.verify(signature, context + canonical)
         except InvalidSignature:
             raise RecipeVerificationError("the signature is not the server's") from None
         recipe = cls.from_document(document)
@@ -298,10 +303,15 @@ class Recipe:
         return recipe
 
     @property
+    def format(self) -> str:
+        """Version of the document's format."""
+        return FORMAT_WITHOUT_POPULATION if self.population is None else FORMAT
+
+    @property
     def document(self) -> dict[str, Any]:
         """Every public parameter, as plain JSON values."""
         return {
-            "format": FORMAT,
+            "format": self.format,
             "name": self.name,
             "question": self.question,
             "statistic": self.statistic,
@@ -327,7 +337,7 @@ class Recipe:
 
     def sign(self, signing_key: Ed25519PrivateKey) -> bytes:
         """The server's Ed25519 signature, 64 bytes."""
-        return signing_key.sign(SIGNATURE_CONTEXT + self.canonical)
+        return signing_key.sign(_signature_context(self.format) + self.canonical)
 
     @cached_property
     def public_key(self) -> PublicKey:
@@ -364,6 +374,17 @@ def require_population_name(value: object) -> str:
     if not isinstance(value, str) or not POPULATION_PATTERN.fullmatch(value):
         raise FieldError("population", "must be 1 to 60 of the characters a-z, 0-9 and -")
     return value
+
+
+def _require_format(value: object) -> str:
+    if not isinstance(value, str) or value not in FORMATS:
+        raise FieldError("format", f"must be {' or '.join(FORMATS)}, not {str(value)[:60]!r}")
+    return value
+
+
+def _signature_context(format_: object) -> bytes:
+    """What precedes the signed bytes, so that a signature on a recipe is never one on something else."""
+    return _require_format(format_).encode() + b"\n"
 
 
 def _closes_too_early() -> FieldError:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import Http404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
+from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -12,11 +12,13 @@ from rest_framework.views import APIView
 from ledger.exports import line_document, standing_document
 from ledger.models import Population
 from ledger.selectors import lines_of, populations_list, spendings_list, standing_of, standings_of
-from panprivacy.errors import FieldError
 
 PAGE_SIZE = 100
 
-LATE = "Null where no ε is promised at this δ, or where it could not be computed in time: ask again."
+UNKNOWN = (
+    "Null where no ε is promised at this δ, where it could not be computed in time (ask again), or where "
+    "another version of the server wrote an event."
+)
 
 CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
 
@@ -28,7 +30,9 @@ class PopulationSerializer(serializers.Serializer[dict[str, Any]]):
     relation = serializers.CharField(help_text="Always replace: one device's whole history for another.")
     delta = serializers.FloatField(help_text="δ of every ε here: the budget's, or 1e-6 without a budget.")
     budget = serializers.FloatField(allow_null=True, help_text="ε; null where there is no budget.")
-    spent = serializers.FloatField(allow_null=True, help_text=f"ε of all unreturned recipes together. {LATE}")
+    spent = serializers.FloatField(
+        allow_null=True, help_text=f"ε of all unreturned recipes together. {UNKNOWN}"
+    )
     left = serializers.FloatField(
         allow_null=True, help_text="Budget less spent, never below 0; null where one is."
     )
@@ -49,9 +53,9 @@ class SpendingSerializer(serializers.Serializer[dict[str, Any]]):
         choices=("spent", "returned"), help_text="Returned: closed with nothing released."
     )
     recipe = serializers.CharField(help_text="Identifier of the recipe.")
-    epsilon_alone = serializers.FloatField(allow_null=True, help_text=f"ε of this recipe alone. {LATE}")
+    epsilon_alone = serializers.FloatField(allow_null=True, help_text=f"ε of this recipe alone. {UNKNOWN}")
     epsilon_composed = serializers.FloatField(
-        allow_null=True, help_text=f"ε of all recipes together after this line. {LATE}"
+        allow_null=True, help_text=f"ε of all recipes together after this line. {UNKNOWN}"
     )
     delta = serializers.FloatField()
     returned_at = serializers.DateTimeField(allow_null=True)
@@ -108,7 +112,7 @@ def _cursor(request: Request) -> int | None:
     if cursor is None:
         return None
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 16):
-        raise FieldError("cursor", "must be taken from the `next` of the page before")
+        raise exceptions.ValidationError({"cursor": "must be taken from the `next` of the page before."})
     return int(cursor)
 
 

@@ -14,20 +14,29 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+import structlog
 from django.core.cache import caches
 
 from panprivacy.accounting.composition import epsilon_of
+from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping
+from panprivacy.accounting.version import VERSION
 from panprivacy.errors import FieldError
 
 CACHE = "composed"
 
-SOFTWARE = ("panprivacy 0.1.0", "dp-accounting " + version("dp-accounting"))
+SOFTWARE = (f"numbers {VERSION}", *(f"{name} {version(name)}" for name in ("numpy", "scipy")))
 """What computes the numbers; another version's are not taken over."""
 
 Event = Mapping[str, Any]
 """A privacy event as data: what `PrivacyEvent.as_dict` returns."""
+
+logger = structlog.get_logger(__name__)
+
+
+class UnreadableEventError(ValueError):
+    """A stored event that this version cannot read, or add to the others: another version wrote it."""
 
 
 def composed_epsilon(events: Sequence[Event], delta: float) -> float:
@@ -42,12 +51,12 @@ def composed_epsilon(events: Sequence[Event], delta: float) -> float:
         probability of their own add up to more than δ.
 
     Raises:
-        FieldError: an event that this version does not know.
+        UnreadableEventError: an event that this version does not know.
     """
     key, ordered = _key(events, delta)
     known = caches[CACHE].get(key) if ordered else 0.0
     if known is None:
-        known = _epsilon([event_from_mapping(event) for event in ordered], delta)
+        known = _epsilon([_read(event) for event in ordered], delta)
         caches[CACHE].set(key, known)
     return float(known)
 
@@ -61,12 +70,39 @@ class Allowance:
 
     def __init__(self, seconds: float) -> None:
         self._ends = time.monotonic() + seconds
+        self._unreadable_is_logged = False
 
     def composed_epsilon(self, events: Sequence[Event], delta: float) -> float | None:
-        """As the function of this name, or None where time has run out."""
+        """As the function of this name, or None where time has run out or an event cannot be read."""
         if events and time.monotonic() > self._ends and caches[CACHE].get(_key(events, delta)[0]) is None:
             return None
-        return composed_epsilon(events, delta)
+        try:
+            return composed_epsilon(events, delta)
+        except UnreadableEventError as error:
+            if not self._unreadable_is_logged:
+                logger.error("stored_event_unreadable", reason=str(error))
+            self._unreadable_is_logged = True
+            return None
+
+
+def all_readable(events: Sequence[Event]) -> bool:
+    """Whether this version knows every one of these events."""
+    try:
+        for event in {_canonical(event): event for event in events}.values():
+            _read(event)
+    except UnreadableEventError:
+        return False
+    return True
+
+
+def _read(event: Event) -> PrivacyEvent:
+    try:
+        read = event_from_mapping(event)
+    except FieldError as error:
+        raise UnreadableEventError(str(error)) from error
+    if read.neighbours is not Relation.REPLACE:
+        raise UnreadableEventError(f"relation: {read.kind} is for {read.neighbours.value}, not replacement")
+    return read
 
 
 def _epsilon(events: Sequence[PrivacyEvent], delta: float) -> float:

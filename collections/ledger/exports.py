@@ -1,4 +1,4 @@
-"""A population's book as files: exact values, nothing rounded."""
+"""A population's book as files: exact values, nothing rounded; numbers that are not known are missing."""
 
 import csv
 import io
@@ -14,7 +14,19 @@ RELATION = "replace"
 MODEL = "aggregator"
 """For which neighbouring relation, and against whom, every number here is."""
 
-COLUMNS = ("at", "kind", "recipe", "epsilon_alone", "epsilon_composed", "delta", "returned_at", "event")
+COLUMNS = (
+    "at",
+    "kind",
+    "recipe",
+    "epsilon_alone",
+    "epsilon_composed",
+    "delta",
+    "model",
+    "relation",
+    "computed",
+    "returned_at",
+    "event",
+)
 
 
 def standing_document(standing: Standing) -> dict[str, Any]:
@@ -54,18 +66,24 @@ def line_document(line: Line, delta: float) -> dict[str, Any]:
 
 
 def book_document(standing: Standing, lines: Sequence[Line]) -> dict[str, Any]:
-    """The whole book, oldest line first."""
-    spendings = [line_document(line, standing.delta) for line in reversed(lines)]
-    return {**standing_document(standing), "spendings": spendings}
+    """The whole book, oldest line first; `complete` says whether every number in it was computed."""
+    spendings = [
+        {**line_document(line, standing.delta), "computed": line.computed} for line in reversed(lines)
+    ]
+    known = standing.spent is not None and standing.spent_if_half_colludes is not None
+    complete = known and all(line.computed for line in lines)
+    return {**standing_document(standing), "complete": complete, "spendings": spendings}
 
 
 def book_csv(standing: Standing, lines: Sequence[Line]) -> str:
-    """The whole book, oldest line first; the event as JSON in its column."""
+    """The whole book, oldest line first; `computed` is true or false, the event JSON in its column."""
     rows = io.StringIO()
     writer = csv.writer(rows)
     writer.writerow(COLUMNS)
     for line in reversed(lines):
         document = line_document(line, standing.delta)
+        document |= {"model": MODEL, "relation": RELATION}
+        document["computed"] = "true" if line.computed else "false"
         document["event"] = json.dumps(document["event"], sort_keys=True)
         writer.writerow([document[column] for column in COLUMNS])
     return rows.getvalue()

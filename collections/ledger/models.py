@@ -3,7 +3,6 @@
 from django.db import models
 
 from ledger.budget import Budget
-from panprivacy.recipe import DEFAULT_POPULATION
 
 NAME_LENGTH = 60
 DESCRIPTION_LENGTH = 500
@@ -37,11 +36,6 @@ class Population(models.Model):
         if self.epsilon is None or self.delta is None:
             return None
         return Budget(epsilon=self.epsilon, delta=self.delta)
-
-    @property
-    def is_default(self) -> bool:
-        """Whether recipes that name no population ask this one."""
-        return self.name == DEFAULT_POPULATION
 
 
 class Spending(models.Model):

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import structlog
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -10,12 +11,14 @@ from django.utils import timezone
 from audit.models import Action
 from audit.operations import entry_append
 from ledger.budget import Budget
-from ledger.composed import composed_epsilon
+from ledger.composed import UnreadableEventError, composed_epsilon
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
 from ledger.selectors import population_named, unreturned_events
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.recipe import require_population_name
+
+logger = structlog.get_logger(__name__)
 
 ADDRESSES = ("new",)
 """Names that would hide a page."""
@@ -113,12 +116,21 @@ def budget_require_room(*, population: Population, event: PrivacyEvent) -> None:
 
     Raises:
         BudgetExceededError: with it the composed ε at the budget's δ would be above the budget's ε.
+        FieldError: nobody can tell, as another version wrote an event that was spent.
     """
     budget = population.budget
     if budget is None:
         return
     events = unreturned_events(population)
-    composed = composed_epsilon([*events, event.as_dict()], budget.delta)
+    try:
+        composed = composed_epsilon([*events, event.as_dict()], budget.delta)
+    except UnreadableEventError as error:
+        logger.exception("stored_event_unreadable", population=population.name, reason=str(error))
+        raise FieldError(
+            "population",
+            f"the budget of {population.name} cannot be held: its book has an event that another version "
+            "wrote and this one cannot read, so what is spent is unknown",
+        ) from error
     if composed > budget.epsilon:
         raise BudgetExceededError(population, budget, composed_epsilon(events, budget.delta), composed)
 
@@ -139,7 +151,7 @@ def spending_append(
         event_if_half_colludes: the same for a reader with whom half of the cohort colludes.
 
     Raises:
-        FieldError: there is no such population.
+        FieldError: there is no such population, or what it has spent is unknown.
         BudgetExceededError: it does not fit.
     """
     locked = population_named(population, lock=True)

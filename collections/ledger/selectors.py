@@ -8,7 +8,7 @@ from functools import cached_property
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from ledger.budget import Budget
-from ledger.composed import Allowance, Event
+from ledger.composed import Allowance, Event, all_readable
 from ledger.models import Population, Spending
 from panprivacy.errors import FieldError
 
@@ -22,6 +22,10 @@ LIKE_THE_LAST = 1_000
 """Up to how many more recipes like the last one are counted."""
 
 NAMES_SHOWN = 10
+
+LATE = "not computed yet"
+UNREADABLE = "unknown (written by another version)"
+"""Why a number is None."""
 
 
 def population_named(name: str, *, lock: bool = False) -> Population:
@@ -69,7 +73,8 @@ def unreturned_events(population: Population) -> list[Event]:
 class Standing:
     """Where a population stands now, at the budget's δ.
 
-    Numbers are computed when they are asked for, within the allowance; those it does not reach are None.
+    Numbers are computed when they are asked for, within the allowance; those it does not reach are None,
+    and so are all that need an event which this version cannot read.
 
     Attributes:
         population: whose it is.
@@ -90,6 +95,16 @@ class Standing:
     def delta(self) -> float:
         """The budget's δ, or 1e-6 where there is no budget."""
         return DELTA if self.budget is None else self.budget.delta
+
+    @cached_property
+    def readable(self) -> bool:
+        """Whether this version can read every event, so that a budget can be held."""
+        return all_readable([*self.events, *self.events_if_half_colludes])
+
+    @property
+    def why_unknown(self) -> str:
+        """What stands in place of a number that is None."""
+        return LATE if self.readable else UNREADABLE
 
     @cached_property
     def spent(self) -> float | None:
@@ -178,9 +193,11 @@ class Line:
         kind: `spent` or `returned`.
         recipe: identifier of the recipe that spent, in a returning line too.
         event: its privacy event.
-        alone: ε of that recipe alone, at the population's δ; None where time did not suffice.
+        alone: ε of that recipe alone, at the population's δ; None where time did not suffice, or an
+            event was written by another version.
         composed: ε of all recipes together after this line; None likewise.
         returned_at: when what a spending line spent was given back; None if it was not.
+        why_unknown: what stands in place of a number that is None.
     """
 
     at: datetime
@@ -190,6 +207,12 @@ class Line:
     alone: float | None
     composed: float | None
     returned_at: datetime | None
+    why_unknown: str
+
+    @property
+    def computed(self) -> bool:
+        """Whether both numbers are known."""
+        return self.alone is not None and self.composed is not None
 
 
 def spendings_list(population: Population, before: int | None = None) -> QuerySet[Spending]:
@@ -234,6 +257,7 @@ def _line(standing: Standing, row: Spending, events: Sequence[Event]) -> Line:
         composed=epsilon(events, standing.delta),
         alone=epsilon([spent.event], standing.delta),
         returned_at=None if returned is None else returned.at,
+        why_unknown=standing.why_unknown if all_readable([spent.event]) else UNREADABLE,
     )
 
 

@@ -3,14 +3,19 @@
 import dataclasses
 
 from ledger.composed import Event
+from ledger.selectors import UNREADABLE
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping
+from panprivacy.errors import FieldError
 from panprivacy.parameters import description_of
 
 
 def event_in_words(event: Event) -> str:
     """The event's kind and every field of it: "randomized response: n = 10,000, ε₀ = 1"."""
-    return _in_words(event_from_mapping(event))
+    try:
+        return _in_words(event_from_mapping(event))
+    except FieldError:
+        return UNREADABLE
 
 
 def _in_words(event: PrivacyEvent) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.cache import caches
 
+from panprivacy.accounting.version import VERSION
 from panprivacy.planning.plan import Question
 
 KEPT_SECONDS = 3_600
@@ -26,10 +27,8 @@ Of two processes that take the same slot at once, a cache in Redis lets one have
 both that they have; then it is the last one's, and the other's task finds its slot lost.
 """
 
-LIBRARY = "panprivacy 1; " + ", ".join(
-    f"{name} {version(name)}" for name in ("numpy", "scipy", "dp-accounting")
-)
-"""What computed a result: another version computes anew. Raise the first number when numbers change."""
+LIBRARY = f"numbers {VERSION}; " + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
+"""What computed a result: another version computes anew."""
 
 
 def key_of(question: Question) -> str:

@@ -14,7 +14,7 @@ from panprivacy.accounting.guarantees import Model, Relation
 from recipes.models import Recipe
 from recipes.operations import verification_key
 from recipes.problems import invalid_parameter, not_found
-from recipes.selectors import recipes_search
+from recipes.selectors import guarantees_of, recipes_search
 
 PAGE_SIZE = 100
 STATUSES = ("open", "closed", "all")
@@ -63,7 +63,8 @@ class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
     signature = serializers.CharField(help_text="Ed25519 signature in base64.")
     status = serializers.CharField(help_text="open or closed.")
     guarantees = GuaranteeSerializer(
-        many=True, help_text="What the document's parameters guarantee: computed from it, not part of it."
+        many=True,
+        help_text="What the document guarantees: computed by the server when it published it, not signed.",
     )
 
 
@@ -130,6 +131,6 @@ class RecipeView(APIView):
                 "document": recipe.published.document,
                 "signature": base64.b64encode(bytes(recipe.signature)).decode(),
                 "status": RecipeSummarySerializer().get_status(recipe),
-                "guarantees": [guarantee.as_dict() for guarantee in recipe.published.mechanism.guarantees()],
+                "guarantees": guarantees_of(recipe),
             }
         )

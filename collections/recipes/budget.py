@@ -57,10 +57,12 @@ def spend(*, published: PublishedRecipe) -> None:
     """Write a recipe's cost into its population's book; FieldError where it does not fit.
 
     That a device may not have been sampled is not counted in its favour: who took part may be known.
-    A simulation asks no real device, and costs nothing.
+    A simulation asks no real device, and costs nothing; nothing else does.
     """
-    if published.simulation or published.population is None:
+    if published.simulation:
         return
+    if published.population is None:
+        raise FieldError("population", "is missing")
     mechanism = published.mechanism
     spending_append(
         population=published.population,

@@ -54,7 +54,8 @@ class RecipeForm(forms.Form):
     )
     population = forms.ChoiceField(
         choices=population_choices,
-        help_text="Which devices are asked. Recipes that ask the same ones share a privacy budget.",
+        help_text="Which devices are asked. Recipes that ask the same ones share a privacy budget: "
+        "its ε and δ hold against whoever reads every combined result, under replacement.",
     )
     population_size = forms.IntegerField(
         label="Devices that will hear of it",

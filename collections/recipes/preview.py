@@ -1,16 +1,14 @@
-"""What an analyst can expect of a recipe before anyone publishes it."""
+"""What an analyst can expect of a recipe before anyone publishes it: figures that follow typing."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 from urllib.parse import urlencode
 
-from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.parameters import description_of
 from recipes.presentation import Z_95, margin, significant
-from recipes.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
+from recipes.sentences import sampling_sentence
 
 DOTS = 50
 """Dots of the quantile plot: each stands for one in fifty results."""
@@ -64,8 +62,6 @@ class Preview:
             that count devices; else empty.
         reporting: number of devices expected to report.
         releases_nothing: whether fewer are expected than the cohort size.
-        warning: what must be said plainly of the guarantees, or empty.
-        refusal: why it could not be published, where a stated target is missed; else empty.
         plan_query: for the address of the planner with the same numbers.
     """
 
@@ -79,11 +75,8 @@ class Preview:
     reporting: int
     cohort_size: int
     releases_nothing: bool
-    guarantees: list[GuaranteeText]
-    warning: str
     sampling: str
     plot: QuantilePlot
-    refusal: str
     plan_query: str
 
 
@@ -91,8 +84,6 @@ def preview_of(mechanism: Mechanism[Any], population_size: int) -> Preview:
     """What to expect if `population_size` devices (≥ 1) hear of a recipe with this (calibrated) mechanism."""
     error = mechanism.expected_standard_error(population_size)
     parameters = mechanism.parameters
-    # What counts on nobody knowing who took part takes too long to follow typing; the planner shows it.
-    guarantees = mechanism.guarantees(sampled=False)
     reporting = round(population_size * parameters.sampling_rate)
     counts_devices = mechanism.counts_devices
     return Preview(
@@ -106,22 +97,10 @@ def preview_of(mechanism: Mechanism[Any], population_size: int) -> Preview:
         reporting=reporting,
         cohort_size=parameters.cohort_size,
         releases_nothing=reporting < parameters.cohort_size,
-        guarantees=guarantee_texts(guarantees),
-        warning=protection_warning(guarantees),
         sampling=sampling_sentence(parameters.sampling_rate),
         plot=quantile_plot(error),
-        refusal=_refusal(mechanism),
         plan_query=_plan_query(mechanism, population_size),
     )
-
-
-def _refusal(mechanism: Mechanism[Any]) -> str:
-    try:
-        mechanism.require_promise()
-    except FieldError as error:
-        label = {field.name: description_of(field).label for field in fields(mechanism.parameters)}
-        return f"{label[error.field]} {error.message}."
-    return ""
 
 
 def _plan_query(mechanism: Mechanism[Any], population_size: int) -> str:

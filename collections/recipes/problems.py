@@ -7,8 +7,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from panprivacy.errors import FieldError
-
 CONTENT_TYPE = "application/problem+json"
 
 
@@ -66,12 +64,13 @@ def from_exception(error: Exception) -> Problem | None:
     """The problem that stands for an exception of Django or DRF; None for an unexpected one."""
     if isinstance(error, Problem):
         return error
-    if isinstance(error, FieldError):
-        return invalid_parameter(error.field, f"{error}.")
     if isinstance(error, Http404):
         return not_found("No recipe, population or page has this address.")
     if isinstance(error, exceptions.MethodNotAllowed):
         return method_not_allowed("see the API documentation")
+    if isinstance(error, exceptions.ValidationError) and isinstance(error.detail, dict):
+        field, messages = next(iter(error.detail.items()))
+        return invalid_parameter(field, f"{field} {messages[0]}")
     if isinstance(error, exceptions.ParseError):
         return malformed_body(str(error.detail))
     if isinstance(error, exceptions.NotAcceptable):

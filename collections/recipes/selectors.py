@@ -29,11 +29,8 @@ def recipes_search(*, text: str = "", status: str = "all", before: int | None = 
 
 def guarantees_of(recipe: Recipe) -> list[dict[str, Any]]:
     """Every guarantee of a published recipe, as plain values, as stated when it was published."""
-    stated = RecipeGuarantees.objects.filter(recipe=recipe).values_list("stated", flat=True).first()
-    if stated is None:  # published before they were kept
-        return [guarantee.as_dict() for guarantee in recipe.published.mechanism.guarantees()]
-    found: list[dict[str, Any]] = stated
-    return found
+    stated: list[dict[str, Any]] = RecipeGuarantees.objects.get(recipe=recipe).stated
+    return stated
 
 
 def drafts_list() -> QuerySet[Recipe]:

@@ -192,8 +192,8 @@ def _colluding(guarantee: Guarantee) -> str:
         if guarantee.found_epsilon is None
         else f" (worst case found: {epsilon_text(guarantee.found_epsilon)})"
     )
-    epsilon = epsilon_text(guarantee.epsilon)
-    return f"ε = {epsilon}{found} if {percent} % of the devices collude with the observer."
+    numbers = f"ε = {epsilon_text(guarantee.epsilon)}{found}, δ = {_delta(guarantee)}"
+    return f"{numbers} if {percent} % of the devices collude with the observer."
 
 
 def _local(guarantee: Guarantee) -> str:

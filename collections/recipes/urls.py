@@ -4,16 +4,16 @@ from recipes.views import (
     DraftDeleteView,
     DraftEditView,
     DraftView,
-    EffectView,
     NewRecipeView,
     PreviewView,
+    PromiseView,
     PublishView,
 )
 
 urlpatterns = [
     path("recipes/new/", NewRecipeView.as_view(), name="recipe-new"),
     path("recipes/preview/", PreviewView.as_view(), name="recipe-preview"),
-    path("recipes/effect/", EffectView.as_view(), name="recipe-effect"),
+    path("recipes/promise/", PromiseView.as_view(), name="recipe-promise"),
     path("recipes/drafts/<int:pk>/", DraftView.as_view(), name="recipe-draft"),
     path("recipes/drafts/<int:pk>/edit/", DraftEditView.as_view(), name="recipe-draft-edit"),
     path("recipes/drafts/<int:pk>/publish/", PublishView.as_view(), name="recipe-publish"),

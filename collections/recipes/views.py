@@ -18,6 +18,7 @@ from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
 from recipes.parameters_table import parameter_rows
 from recipes.preview import Preview, preview_of
+from recipes.promise import Promise, promise_of
 from recipes.sentences import guarantee_texts, protection_warning, sampling_sentence
 
 
@@ -36,7 +37,7 @@ class NewRecipeView(PublishersOnly):
         initial, refused = form_class.initial_of_query(request.GET)
         if refused:
             messages.info(request, f"Not taken over, because it cannot be: {', '.join(refused)}.")
-        return _form_page(request, form_class(initial=initial), _initial_preview(form_class, initial), None)
+        return _form_page(request, form_class(initial=initial), _filled_in(form_class, initial), None)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         return _form_answer(request, recipe_form_class(_mechanism(request))(request.POST), None)
@@ -55,7 +56,7 @@ class DraftEditView(PublishersOnly):
         except FieldError:
             # Drafted with another version. The review says what is wrong with it, and can delete it.
             return redirect("recipe-draft", pk=pk)
-        return _form_page(request, form_class(initial=initial), _initial_preview(form_class, initial), recipe)
+        return _form_page(request, form_class(initial=initial), _filled_in(form_class, initial), recipe)
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = get_object_or_404(Recipe, pk=pk)
@@ -82,22 +83,15 @@ class PreviewView(PublishersOnly):
         return render(request, "recipes/_preview.html", context)
 
 
-class EffectView(PublishersOnly):
-    """What the recipe would do to its population's budget, for HTMX.
-
-    Apart from the preview, which need not wait for it: many recipes take long to compose.
-    """
+class PromiseView(PublishersOnly):
+    """What is promised and what it does to the budget, for HTMX: it takes longer than the figures."""
 
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = recipe_form_class(_mechanism(request))(request.POST)
         form.is_valid()
-        effect = None
-        population = form.cleaned_data.get("population")
-        if form.parameters is not None and population is not None:
-            effect = effect_of(form.mechanism(form.parameters), population)
-        return render(request, "recipes/_effect.html", {"effect": effect})
+        return render(request, "recipes/_promise.html", {"promise": _promise(form)})
 
 
 class DraftView(PublishersOnly):
@@ -158,12 +152,16 @@ def _presented(mechanism: type[Mechanism[Any]]) -> dict[str, str]:
 
 
 def _form_page(
-    request: HttpRequest, form: RecipeForm, preview: Preview | None, recipe: Recipe | None, status: int = 200
+    request: HttpRequest, form: RecipeForm, filled_in: RecipeForm, recipe: Recipe | None, status: int = 200
 ) -> HttpResponse:
+    """The page with the form, and with everything that is to be expected of the values filled in."""
+    preview = _preview(filled_in)
     context = {
         "form": form,
         "mechanism": _presented(form.mechanism),
         "preview": preview,
+        "promise": None if preview is None else _promise(filled_in),
+        "inline": True,
         "problems": form.preview_errors() if form.is_bound else [],
         "made_at": timezone.now(),
         "recipe": recipe,
@@ -174,9 +172,9 @@ def _form_page(
 def _form_answer(request: HttpRequest, form: RecipeForm, recipe: Recipe | None) -> HttpResponse:
     valid = form.is_valid()
     if request.POST.get("action") == "preview":
-        return _form_page(request, form, _preview(form), recipe)
+        return _form_page(request, form, form, recipe)
     if not valid or form.draft is None:
-        return _form_page(request, form, _preview(form), recipe, status=422)
+        return _form_page(request, form, form, recipe, status=422)
     try:
         saved = recipe_draft_save(members=form.draft.as_dict(), actor=request.user, recipe=recipe)  # type: ignore[arg-type]  # signed in
     except RecipeStateError as error:
@@ -198,11 +196,21 @@ def _preview(form: RecipeForm) -> Preview | None:
         return None
 
 
-def _initial_preview(form_class: type[RecipeForm], initial: dict[str, Any]) -> Preview | None:
-    """The preview of what the form shows before anything is entered."""
+def _promise(form: RecipeForm) -> Promise | None:
+    """The promise of a form that was validated, or None where it cannot be computed."""
+    if form.parameters is None:
+        return None
+    try:
+        return promise_of(form.mechanism(form.parameters), form.cleaned_data.get("population"))
+    except FieldError:
+        return None
+
+
+def _filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeForm:
+    """The form as it were sent back with what it shows before anything is entered."""
     shown = form_class(initial=initial)
     values = {name: initial.get(name, field.initial) for name, field in shown.fields.items()}
-    return _preview(form_class({name: value for name, value in values.items() if value is not None}))
+    return form_class({name: value for name, value in values.items() if value is not None})
 
 
 def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status: int = 200) -> HttpResponse:
@@ -210,19 +218,22 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
     try:
         # Another version may have accepted what this one does not.
         context["draft"] = draft = RecipeDraft.from_mapping(recipe.draft)
-        mechanism = draft.mechanism()
-        parameters = mechanism.parameters
+        parameters = draft.parameters.calibrated()
+        mechanism = mechanism_class(draft.statistic)(parameters)
+        guarantees = mechanism.guarantees()
         opens_at, closes_at = draft.window(timezone.now())
         context |= {
             "mechanism": mechanism,
             "rows": parameter_rows(parameters),
-            "guarantees": guarantee_texts(mechanism.guarantees()),
-            "warning": protection_warning(mechanism.guarantees()),
+            "guarantees": guarantee_texts(guarantees),
+            "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(parameters.sampling_rate),
-            "effect": effect_of(mechanism, draft.population),
+            "effect": (effect := effect_of(mechanism, draft.population)),
             "opens_at": opens_at,
             "closes_at": closes_at,
         }
+        draft.mechanism()  # whether it keeps what it states, and else what would
+        context["publishable"] = not effect.exceeds
     except FieldError as error:
         context["problem"] = problem or f"{error}."
     return render(request, "recipes/draft.html", context, status=status)

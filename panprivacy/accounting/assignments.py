@@ -38,7 +38,7 @@ FEWEST_OTHERS = 32
 MOST_RANGES = 1_024
 """Number of ranges of assignments that are looked at, at once."""
 
-FEWER_RANGES = 64
+FEWER_RANGES = 128
 """As many where a whole curve is computed."""
 
 Counts = NDArray[np.int64]

@@ -37,7 +37,13 @@ import scipy
 from numpy.typing import NDArray
 
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_delta, require_epsilon
+from panprivacy.accounting.interface import (
+    DEVICES,
+    PrivacyEvent,
+    require_delta,
+    require_epsilon,
+    smallest_epsilon,
+)
 from panprivacy.parameters import described
 
 SMALLEST_EPSILON = 1e-9
@@ -133,21 +139,7 @@ def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
     _require_positive("scale", scale)
     _require_probability(delta)
     noise = _noise(n, scale)
-    if noise.delta(value_range, 0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while noise.delta(value_range, high) > delta:
-        high *= 2
-    low = high / 2
-    while low > SMALLEST_EPSILON and noise.delta(value_range, low) <= delta:
-        high, low = low, low / 2
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        if noise.delta(value_range, middle) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return smallest_epsilon(lambda epsilon: noise.delta(value_range, epsilon), delta)
 
 
 @lru_cache(maxsize=1024)  # pages ask for the same few numbers again and again

@@ -134,6 +134,8 @@ def _losses(sigma: float, rate: float) -> Directions:
 
 def _sampled_loss(loss: float, rate: float) -> float:
     """ln(1 − q + q·e^loss), the loss of the mixture where that of N(1, σ²) is `loss`."""
+    if rate == 1:
+        return loss
     if loss > 1:
         return loss + math.log(rate + (1 - rate) * math.exp(-loss))
     return math.log1p(rate * math.expm1(loss))

@@ -45,7 +45,7 @@ class Guarantee:
 
     Attributes:
         epsilon, delta: proved; None where no number has been computed: unknown is shown as unknown,
-            and `source` says why.
+            and `source` says why. None in the model PAN, too, where encryption protects.
         found_epsilon: ε of the worst case that was found numerically, at most `epsilon`: what is
             probably true, without a proof that nothing is worse. None where `epsilon` is exact, or where
             nothing was searched.

@@ -30,6 +30,9 @@ DEVICES: Mapping[str, Any] = {
 }
 """Description of the number of devices that an event is over."""
 
+LARGEST_EPSILON = 1e9
+"""ε beyond which nothing is hidden, and exponentials leave what floating point can hold."""
+
 SMALLEST_DELTA = 1e-32
 """δ below which rounding errors would have to be known better than they are."""
 
@@ -136,6 +139,8 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
     while curve(high) > delta:
         low, high, factor = high, high * factor, min(4.0, factor**4)
     while low == 0.0:  # until ε is known to a factor of 16, so that small ones are found as exactly as large
+        if high < 1e-15:  # what rounding adds at 0 may keep δ above its target there
+            return high
         if curve(high / 16) > delta:
             low = high / 16
         else:
@@ -156,6 +161,9 @@ def require_delta(delta: float) -> None:
 
 
 def require_epsilon(epsilon: float) -> None:
-    """FieldError unless ε is a number of at least 0."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 <= epsilon < math.inf:
-        raise FieldError("epsilon", f"must be a number of at least 0, not {epsilon!r}")
+    """FieldError unless ε is a number of at least 0 and at most `LARGEST_EPSILON`."""
+    is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
+    if not is_number or not 0 <= epsilon <= LARGEST_EPSILON:
+        shown = "more" if is_number and epsilon > LARGEST_EPSILON else repr(epsilon)
+        allowed = f"a number of at least 0 and at most {LARGEST_EPSILON:,.0f}"
+        raise FieldError("epsilon", f"must be {allowed}, not {shown}")

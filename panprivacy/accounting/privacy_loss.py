@@ -71,7 +71,7 @@ class PrivacyLoss:
     @cached_property
     def variance(self) -> float:
         """Variance of the finite part."""
-        total = float(self.masses.sum())
+        total = float(self.masses.sum()) or 1.0
         mean = float((self.masses * self.losses).sum()) / total
         return float((self.masses * (self.losses - mean) ** 2).sum()) / total
 
@@ -230,19 +230,34 @@ class ComposedLoss:
     def __init__(self, parts: Sequence[tuple[PrivacyLoss, int]]) -> None:
         self._parts = parts
         self._count = sum(times for _, times in parts)
+        self._tells_all = any(loss.masses.sum() == 0 for loss, _ in parts)
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on δ(ε), ε ≥ 0, in [0, 1]."""
+        if self._tells_all:
+            return 1.0
         rough = min(1.0, math.exp(min(0.0, _Sum(self._parts).log_height(epsilon))))
         return self._without_far_tails(0.1 * rough).delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity where there is none."""
+        if self._tells_all:
+            return math.inf
         found = self._without_far_tails(delta).epsilon(delta)
         if found == math.inf:
-            return _Sum(self._parts).epsilon(delta)
-        while self.delta(found) > delta:  # both are upper bounds, which differ in the last digits
-            found *= 1 + 2e-9
+            found = _Sum(self._parts).epsilon(delta)
+            if found == math.inf:
+                return found
+        # Both are upper bounds, which differ in the last digits, or in more of them where losses are rare.
+        low, step = found, 2e-9
+        while self.delta(found) > delta:
+            low, found, step = found, max(found * (1 + step), 1e-15), 4 * step
+        while found - low > 1e-6 * found:
+            middle = (low + found) / 2
+            if self.delta(middle) > delta:
+                low = middle
+            else:
+                found = middle
         return found
 
     def _without_far_tails(self, delta: float) -> "_Sum":

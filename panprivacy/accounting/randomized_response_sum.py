@@ -67,7 +67,7 @@ class RandomizedResponseSum(PrivacyEvent):
     def method(self) -> str:
         released = "sum" if self.sampling_rate == 1 else "sum and count"
         worst = "the worst assignment of the other bits" if self.proved else "unanimous other bits"
-        found = "" if self.proved else ", the worst case found numerically"
+        found = "" if self.proved else ", near the worst case wherever all were gone through"
         return f"exact probabilities of the {released} (LPP Theorem 7) for {worst}{found}"
 
     def delta(self, epsilon: float) -> float:
@@ -90,7 +90,7 @@ class RandomizedResponseSum(PrivacyEvent):
         return smallest_epsilon(self.delta, delta, least * (1 - 2 * RELATIVE_TOLERANCE))
 
     def delta_bound(self, epsilon: float) -> float:
-        """`delta` to within what moves ε by 0.5 % at n = 10⁶, by 0.1 % up to 10⁴."""
+        """`delta` to within what moves ε by 0.25 % at n = 10⁶, by 0.1 % up to 10⁴."""
         if self.sampling_rate < 1 or self.n <= LARGEST_ENUMERATED or epsilon >= self.epsilon0:
             return self.delta(epsilon)
         return _bounded(self.n, self.epsilon0, epsilon, FEWER_RANGES)

@@ -23,19 +23,15 @@ _NARROW = 1.03
 def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
     """ε' = ln(1 + q·(e^ε − 1)): of an (ε, δ)-private event that a device takes part in with probability q.
 
-    The amplified guarantee has δ' = q·δ: to promise δ', take ε at the base's δ'/q (`base_delta`). For a local
-    randomizer, where a device that takes no part sends what does not depend on its data (Balle, Barthe &
-    Gaboardi 2018, Theorem 8).
+    The amplified guarantee has δ' = q·δ: to promise δ', take ε at the base's δ'/q (Balle, Barthe &
+    Gaboardi 2018, Theorem 8). What is seen of a device that takes no part must itself be (ε, δ)-close to
+    what is seen of one that does, as with adding and removing: where it is seen to be missing, nothing is
+    amplified.
     """
     require_epsilon(epsilon)
     if epsilon > 1:
         return epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
     return math.log1p(sampling_rate * math.expm1(epsilon))
-
-
-def base_delta(delta: float, sampling_rate: float) -> float:
-    """δ/q, the δ at which the base's ε is to be taken; see `amplified_epsilon`. 1 asks for nothing."""
-    return delta / sampling_rate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,10 +114,18 @@ def closed_form_2021(*, n: int, epsilon0: float, delta: float) -> float:
         FieldError: ε₀ is above ln(n/(16·ln(2/δ))), where the theorem says nothing; or δ is out of range.
     """
     require_delta(delta)
-    _require_validity(epsilon0, n / (16 * math.log(2 / delta)), "ln(n/(16·ln(2/δ)))")
+    limit = math.log(max(n / (16 * math.log(2 / delta)), 1.0))
+    _require_validity(epsilon0, limit, "ln(n/(16·ln(2/δ)))")
     growth = math.exp(epsilon0)
     spread = 8 * math.sqrt(growth * math.log(4 / delta) / n) + 8 * growth / n
     return math.log1p(math.tanh(epsilon0 / 2) * spread)
+
+
+def largest_epsilon0_2022(*, n: int, delta: float) -> float:
+    """ln(n/(8·ln(2/δ)) − 1), up to which `closed_form_2022` is proved; 0 where it nowhere is."""
+    require_delta(delta)
+    growth = n / (8 * math.log(2 / delta)) - 1
+    return math.log(growth) if growth > 1 else 0.0
 
 
 def closed_form_2022(*, n: int, epsilon0: float, delta: float) -> float:
@@ -127,14 +135,13 @@ def closed_form_2022(*, n: int, epsilon0: float, delta: float) -> float:
         FieldError: ε₀ is above ln(n/(8·ln(2/δ)) − 1), where the theorem says nothing; or δ is out of range.
     """
     require_delta(delta)
-    _require_validity(epsilon0, n / (8 * math.log(2 / delta)) - 1, "ln(n/(8·ln(2/δ)) − 1)")
+    _require_validity(epsilon0, largest_epsilon0_2022(n=n, delta=delta), "ln(n/(8·ln(2/δ)) − 1)")
     growth = math.exp(epsilon0)
     spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((growth + 1) * n)) + 4 / n
     return math.log1p(math.expm1(epsilon0) * spread)
 
 
-def _require_validity(epsilon0: float, growth: float, formula: str) -> None:
-    limit = math.log(growth) if growth > 1 else 0.0
+def _require_validity(epsilon0: float, limit: float, formula: str) -> None:
     if not 0 < epsilon0 <= limit:
         allowed = f"above 0 and at most {formula} = {limit:.6g}" if limit else f"at most {formula}: no ε₀ is"
         raise FieldError("epsilon0", f"must be {allowed}, not {epsilon0!r}")

@@ -6,12 +6,12 @@ FOLLOWS_PROTOCOL = "the device following the protocol, with randomness that nobo
 
 
 def pan_privacy(theorem: str) -> Guarantee:
-    """The guarantee against intruders on the device: 0, as far as encryption can give it."""
+    """The guarantee against intruders on the device, which no (ε, δ) measures: encryption gives it."""
     return Guarantee(
         model=Model.PAN,
         relation=Relation.REPLACE,
-        epsilon=0.0,
-        delta=0.0,
+        epsilon=None,
+        delta=None,
         source=f"{theorem}; computational: up to an advantage that is negligible in the key's length.",
         assumption=(
             "the semantic security of the recipe's encryption scheme, on the intruder not holding the "

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
-from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent
 
 DISHONEST_FRACTIONS = (0.0, 0.5)
 """The parts of the devices that collude with the observer for which every number is stated."""
@@ -67,12 +67,15 @@ def sampled_guarantees(
     cohort_size: int,
     sampling_rate: float,
     delta: float,
+    everybody: EventOf,
     release: EventOf,
     found: EventOf | None = None,
 ) -> tuple[Guarantee, ...]:
     """What a combined result hides if nobody sees who took part; empty where every device is asked to.
 
     Args:
+        everybody: the release over a cohort of n devices, by proof: who does not know who took part
+            learns no more than who does.
         release: over the devices that take part, of n that hear of the recipe, by proof.
         found: the same in the worst case that was found numerically; None where none was searched.
         The others: as in `aggregator_guarantees`.
@@ -83,15 +86,24 @@ def sampled_guarantees(
     guarantees = []
     for fraction in DISHONEST_FRACTIONS:
         honest = honest_devices(population, fraction)
-        event = release(honest)
-        epsilon, found_epsilon, source = _proved_epsilon(event, delta), None, _sentence(event.method)
-        if found is not None:
-            worst = found(honest)
-            if worst.proved:
-                epsilon, source = epsilon_at(worst, delta), _sentence(worst.method)
-            else:
-                found_epsilon = epsilon_at(worst, delta)
-                source = f"{source} Worst case found: {worst.method}."
+        event, full = release(honest), everybody(honest_devices(cohort_size, fraction))
+        epsilon, source = _proved_epsilon(event, delta), _sentence(event.method)
+        assumption = (
+            f"at least {honest:,} devices that follow the protocol hearing of the recipe, "
+            "and on nobody seeing which of them take part"
+        )
+        found_epsilon = None
+        if found is not None and found(honest).proved:
+            epsilon, source = epsilon_at(found(honest), delta), _sentence(found(honest).method)
+        elif found is not None:
+            found_epsilon = epsilon_at(found(honest), delta)
+            source = f"{source} Worst case found: {found(honest).method}."
+        if epsilon > _proved_epsilon(full, delta):
+            epsilon, source = (
+                _proved_epsilon(full, delta),
+                f"As if it were known who took part: {full.method}.",
+            )
+            assumption = honest_cohort(cohort_size, fraction)
         guarantees += [
             Guarantee(
                 model=Model.SAMPLED,
@@ -101,8 +113,7 @@ def sampled_guarantees(
                 delta=delta,
                 dishonest_fraction=fraction,
                 source=source,
-                assumption=f"at least {honest:,} devices that follow the protocol hearing of the recipe, "
-                "and on nobody seeing which of them take part",
+                assumption=assumption,
             )
             for relation in relations
         ]
@@ -110,8 +121,11 @@ def sampled_guarantees(
 
 
 def population_of(cohort_size: int, sampling_rate: float) -> int:
-    """The number of devices of which `cohort_size` are expected to take part, rounded up."""
-    return -int(-cohort_size // sampling_rate)
+    """The number of devices of which `cohort_size` are expected to take part, rounded up.
+
+    No more than events can be over: what holds for so many holds for more.
+    """
+    return min(LARGEST_N, -int(-cohort_size // sampling_rate))
 
 
 def honest_cohort(cohort_size: int, dishonest_fraction: float = 0.0) -> str:

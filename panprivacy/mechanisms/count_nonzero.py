@@ -131,6 +131,7 @@ class CountNonzero(Mechanism[Parameters]):
             ),
             *sampled_guarantees(
                 relations=relations,
+                everybody=self._release,
                 cohort_size=parameters.cohort_size,
                 sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,

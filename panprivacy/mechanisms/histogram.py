@@ -208,10 +208,11 @@ class Histogram(Mechanism[HistogramParameters]):
                 delta=parameters.delta,
                 release=self._coordinate,
             ),
-            # Without the protected device a cohort holds another one instead, which differs in two
-            # coordinates: under either relation the bound is that of replacement.
+            # Nothing is claimed for add/remove: without the protected device a cohort holds another one
+            # instead, which differs in two coordinates.
             *sampled_guarantees(
-                relations=(Relation.REPLACE, Relation.ADD_REMOVE),
+                relations=(Relation.REPLACE,),
+                everybody=self._release,
                 cohort_size=parameters.cohort_size,
                 sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,

@@ -278,6 +278,11 @@ class Mean(Mechanism[MeanParameters]):
         return (total / population,)
 
     def require_promise(self) -> None:
+        """As of every mechanism; also where the noise does not keep the named guarantee."""
+        self._require_noise()
+        super().require_promise()
+
+    def _require_noise(self) -> None:
         """FieldError where the noise scale is missing or too small for ε, δ and the named guarantee."""
         parameters = self.parameters
         scale = parameters.required_noise_scale
@@ -288,7 +293,6 @@ class Mean(Mechanism[MeanParameters]):
                 f"{scale:g} is too small for the {parameters.guarantee} guarantee that the recipe promises, "
                 f"with ε = {parameters.epsilon:g} and δ = {parameters.delta:g}",
             )
-        super().require_promise()
 
     def _release(self, n: int) -> PrivacyEvent:
         parameters = self.parameters
@@ -309,7 +313,7 @@ class Mean(Mechanism[MeanParameters]):
         Both relations move a count by at most k, so their numbers are equal. Raises FieldError where the
         noise scale does not keep the promise.
         """
-        self.require_promise()
+        self._require_noise()
         parameters = self.parameters
         relations = (Relation.REPLACE, Relation.ADD_REMOVE)
         local = self.local_guarantees()
@@ -322,21 +326,24 @@ class Mean(Mechanism[MeanParameters]):
             ),
             *sampled_guarantees(
                 relations=relations,
+                everybody=self._release,
                 cohort_size=parameters.cohort_size,
                 sampling_rate=parameters.sampling_rate if sampled else 1.0,
                 delta=parameters.delta,
                 release=self._sampled,
             ),
         )
-        ordered = (*local, *combined) if parameters.guarantee == Model.LOCAL else (*combined, *local)
+        if parameters.guarantee == Model.LOCAL:
+            return (*local, *combined, pan_privacy("LPP Theorem 13"))
         # The scale is rounded up, so that the promise itself is what is stated.
+        promised = (Model.AGGREGATOR, 0.0)
         stated = [
             replace(guarantee, epsilon=parameters.epsilon)
-            if guarantee.model == parameters.guarantee and guarantee.dishonest_fraction == 0
+            if (guarantee.model, guarantee.dishonest_fraction) == promised
             else guarantee
-            for guarantee in ordered
+            for guarantee in combined
         ]
-        return (*stated, pan_privacy("LPP Theorem 13"))
+        return (*stated, *local, pan_privacy("LPP Theorem 13"))
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         parameters = self.parameters

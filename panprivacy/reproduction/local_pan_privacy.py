@@ -79,7 +79,7 @@ def _theorem_7() -> Iterator[Claim]:
             quantity=f"largest ε₀ with ε = 1 for the sum, n = {n:,}",
             printed="",
             computed=epsilon0,
-            method="exact sum over outcomes, unanimous other bits",
+            method="exact sum over outcomes, for the worst assignment of the other bits",
             agrees=None,
             expected=None,
             why="“There is an ε₀.”",
@@ -106,8 +106,8 @@ def _theorem_7() -> Iterator[Claim]:
         for value, method, why in (
             (
                 exact,
-                "exact sum over outcomes, unanimous other bits",
-                "" if event.proved else "That unanimous other bits are the worst case was found numerically.",
+                "exact sum over outcomes, for the worst assignment of the other bits",
+                "",
             ),
             (
                 Shuffled(n=n, epsilon0=epsilon0).epsilon(delta),

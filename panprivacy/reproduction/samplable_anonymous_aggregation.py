@@ -13,7 +13,8 @@ from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
+from panprivacy.accounting.sampling import amplified_epsilon
+from panprivacy.accounting.shuffled import Shuffled, ShuffledClones, largest_epsilon0_2022
 from panprivacy.reproduction import histogram_errors as errors
 from panprivacy.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series, about, rounds_to
 from panprivacy.reproduction.histogram_errors import Setting
@@ -155,11 +156,12 @@ def _example_4() -> Iterator[Claim]:
         expected=False,
         why="0.61 comes from the authors' later paper (2022), and so does the closed form in footnote 3. "
         "The cited bound gives "
-        "more, and it is the one that holds for any ε₀-local DP mechanism.",
+        "more, and it is the one that holds for any randomizer that is ε₀-private under replacement. (The "
+        "paper's Definition 2.4 asks for a reference distribution instead, which allows up to 2ε₀.)",
         relation=_REPLACE,
         delta=delta,
     )
-    largest = largest_epsilon0_of_closed_form(n, delta)
+    largest = largest_epsilon0_2022(n=n, delta=delta)
     yield Claim(
         paper=PAPER,
         place="Example 4, footnote 3",
@@ -181,7 +183,7 @@ def _example_4() -> Iterator[Claim]:
         quantity="ε of the sum of 10,000 two-option randomized responses, ε₀ = 4",
         printed="at most 0.61",
         computed=exact,
-        method="exact sum over outcomes, unanimous other bits",
+        method="exact sum over outcomes, for the worst assignment of the other bits",
         agrees=exact <= 0.61,
         expected=True,
         why="Of bits, shuffling shows their sum and nothing else; that can be computed.",
@@ -205,7 +207,7 @@ def _example_4() -> Iterator[Claim]:
             quantity="ε of the sum of 10,000 RAPPOR reports, flip probability 1/(e⁴ + 1)",
             printed="at most 0.61",
             computed=one_hot,
-            method="exact sum over outcomes, unanimous other values",
+            method="exact sum over outcomes, in the worst case of the other values",
             agrees=one_hot <= 0.61,
             expected=expected,
             why=why,
@@ -214,15 +216,10 @@ def _example_4() -> Iterator[Claim]:
         )
 
 
-def largest_epsilon0_of_closed_form(n: int, delta: float) -> float:
-    """ε₀ up to which footnote 3's bound is proved: ln(n/(8·ln(2/δ)) − 1)."""
-    return math.log(n / (8 * math.log(2 / delta)) - 1)
-
-
 def _example_5() -> Iterator[Claim]:
     sigma, rate, rounds, delta = 5.1, 0.02, 2_500, 1e-8
     one = Gaussian(sigma=sigma, sampling_rate=rate).epsilon(delta)
-    amplified = math.log1p(rate * math.expm1(Gaussian(sigma=sigma).epsilon(delta)))
+    amplified = amplified_epsilon(Gaussian(sigma=sigma).epsilon(delta), rate)
     yield Claim(
         paper=PAPER,
         place="Example 5",
@@ -344,7 +341,7 @@ def _example_6() -> Iterator[Claim]:
         quantity="ε of Example 4 with q = 0.02 of 1,000,000 clients",
         printed="below 0.02",
         computed=found,
-        method="Theorem 4 at base δ/q, on Feldman, McMillan & Talwar 2022 for 10,000 reports",
+        method="Theorem 4's formula at base δ/q, on Feldman, McMillan & Talwar 2022 for 10,000 reports",
         agrees=found < 0.02,
         expected=True,
         why="At base δ it is 0.0167. About 20,000 reports are expected; the number holds from 10,000 on. "

@@ -137,6 +137,9 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     epsilon = page.get_by_label("ε", exact=True)
     epsilon.fill("2")
     expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 83"))
+    # What is promised follows by itself.
+    expect(page.locator("#preview")).to_contain_text("at most 88 % sure")
+    expect(page.locator("#preview")).to_contain_text("would take")
     epsilon.fill("0")
     expect(page.locator("#preview-problem")).to_contain_text("ε")
     # The last figures stay.

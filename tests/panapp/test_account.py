@@ -148,3 +148,16 @@ def test_account_answers_each_line_before_the_next_arrives_and_needs_no_database
         assert process.stdout.read() == ""
         assert process.wait(timeout=60) == 0
     assert not (tmp_path / "none.sqlite3").exists()
+
+
+def test_account_answers_after_a_name_that_no_text_can_hold():
+    """Half a surrogate pair cannot be written as UTF-8; the answer has to be all the same."""
+    content = (
+        b'{"mechanism": "gaussian", "delta": 0.1, "\\ud800": 1}\n' + json.dumps(RESPONSE).encode() + b"\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "manage.py", "account"], cwd=ROOT, input=content, capture_output=True, check=True
+    )
+    refused, answered = (json.loads(line) for line in done.stdout.splitlines())
+    assert "error" in refused
+    assert answered["epsilon"] == pytest.approx(0.08702, rel=2e-3)

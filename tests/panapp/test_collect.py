@@ -91,6 +91,7 @@ def test_collect_of_a_count_prints_one_object_with_every_member(tmp_path: Path, 
             "delta",
             "dishonest_fraction",
             "source",
+            "assumption",
         }
     recipe = Recipe.objects.get(identifier=result["recipe"])
     assert (recipe.status, recipe.simulation) == ("closed", True)

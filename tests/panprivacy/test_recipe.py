@@ -87,11 +87,43 @@ def test_document_published_before_recipes_named_a_population_is_read_and_keeps_
     # Absent means absent: a default filled in here would change what was signed.
     with_population = published()
     document = {name: value for name, value in with_population.document.items() if name != "population"}
+    document["format"] = "panapp-recipe-1"
     old = Recipe.from_document(document)
     assert old.population is None
     assert old.document == document
     assert verified(old) == old
     assert old.identifier != with_population.identifier
+
+
+def test_signature_is_over_the_documents_own_format_a_newline_and_the_canonical_form():
+    new = published()
+    old = replace(new, population=None)
+    for recipe, format_ in ((new, b"panapp-recipe-2"), (old, b"panapp-recipe-1")):
+        assert recipe.document["format"] == format_.decode()
+        SIGNING_KEY.public_key().verify(recipe.sign(SIGNING_KEY), format_ + b"\n" + recipe.canonical)
+
+
+def test_first_formats_document_with_a_population_is_refused():
+    with pytest.raises(FieldError, match="not a member of a panapp-recipe-1 document") as refused:
+        Recipe.from_document(published().document | {"format": "panapp-recipe-1"})
+    assert refused.value.field == "population"
+
+
+def test_second_formats_document_without_a_population_is_refused():
+    document = {name: value for name, value in published().document.items() if name != "population"}
+    with pytest.raises(FieldError, match="is missing") as refused:
+        Recipe.from_document(document)
+    assert refused.value.field == "population"
+
+
+@pytest.mark.parametrize("unknown", ["panapp-recipe-3", "", None, ["panapp-recipe-2"], 2])
+def test_unknown_format_is_refused_naming_what_is_known(unknown):
+    document = published().document | {"format": unknown}
+    with pytest.raises(FieldError, match="must be panapp-recipe-2 or panapp-recipe-1") as refused:
+        Recipe.from_document(document)
+    assert refused.value.field == "format"
+    with pytest.raises(FieldError, match="must be panapp-recipe-2 or panapp-recipe-1"):
+        Recipe.verified(document, "0" * 64, bytes(64), SIGNING_KEY.public_key())
 
 
 def test_published_document_names_its_population_explicitly():

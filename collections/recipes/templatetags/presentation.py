@@ -13,10 +13,10 @@ register.filter("significant", presentation.significant)
 
 
 @register.filter
-def epsilon(value: float | None) -> str:
-    """ε to three significant digits; ∞ where none holds; what was not computed in time is unknown."""
+def epsilon(value: float | None, unknown: str = "not computed yet") -> str:
+    """ε to three significant digits; ∞ where none holds; `unknown` in place of None."""
     if value is None:
-        return "not computed yet"
+        return unknown
     return "∞ (nothing is promised)" if math.isinf(value) else presentation.significant(value, 3)
 
 

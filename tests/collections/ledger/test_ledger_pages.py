@@ -6,15 +6,18 @@ import json
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from audit.models import Action, Entry
 from ledger import selectors
 from ledger.budget import Budget
-from ledger.models import Population
+from ledger.models import Population, Spending
 from ledger.operations import population_create
 from ledger.selectors import population_named, standing_of
+from panprivacy.errors import FieldError
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe
 from tests.scenes import account, analyst, auditor, finish, open_recipe
@@ -35,6 +38,13 @@ def budgeted(epsilon: float = 2.0, name: str = "clinics") -> Population:
 def administrator(client: Client) -> Client:
     client.force_login(account("ada", is_staff=True, is_superuser=True))
     return client
+
+
+def foreign_spending(population: Population, event: dict[str, Any]) -> Spending:
+    """A line of the book as another version may have written it."""
+    return Spending.objects.create(
+        population=population, recipe="f" * 64, event=event, event_if_half_colludes=event, at=timezone.now()
+    )
 
 
 def text(client: Client, path: str) -> str:
@@ -141,13 +151,89 @@ def test_numbers_that_take_too_long_are_unknown_and_no_error(
     monkeypatch.setattr(selectors, "SECONDS", -1.0)
     budgeted(name="slow")
     published_recipe(population="slow", epsilon=1.2345, cohort_size=777)
-    from django.core.cache import caches
-
     caches["composed"].clear()
     for path in ("/populations/", "/populations/slow/", "/"):
         assert "not computed yet" in text(client, path)
     answer = client.get("/api/v1/populations/slow/").json()
     assert (answer["spent"], answer["left"], answer["spendings"][0]["epsilon_composed"]) == (None, None, None)
+
+
+def test_exports_say_which_numbers_are_missing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    published_recipe(**COHORT)
+    for seconds, complete in ((600.0, True), (-1.0, False)):
+        monkeypatch.setattr(selectors, "SECONDS", seconds)
+        document = json.loads(client.get("/populations/everyone/book.json").content)
+        assert document["complete"] is complete
+        assert (document["spent"] is not None) is complete
+        assert [spending["computed"] for spending in document["spendings"]] == [complete]
+        (row,) = csv.DictReader(io.StringIO(client.get("/populations/everyone/book.csv").content.decode()))
+        assert (row["model"], row["relation"]) == ("aggregator", "replace")
+        assert row["computed"] == str(complete).lower()
+        assert (row["epsilon_composed"] != "") is complete
+        caches["composed"].clear()
+
+
+FOREIGN = {"kind": "quantum", "n": 7}
+"""An event that a later version may write."""
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        FOREIGN,
+        {"kind": "randomized_response", "n": 1000, "epsilon0": 1.0, "temperature": 3},
+        {"kind": "gaussian", "sigma": 2.0, "sampling_rate": 1.0, "rounds": 1},  # for another relation
+    ],
+)
+def test_event_that_this_version_cannot_read_is_shown_as_unknown_everywhere(
+    client: Client, event: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    population = budgeted()
+    foreign_spending(population, event)
+    recipe = published_recipe(**COHORT)
+    for path in ("/", "/populations/", "/populations/clinics/"):
+        assert "unknown (written by another version)" in text(client, path)
+        assert "not computed yet" not in text(client, path)
+    assert "stored_event_unreadable" in caplog.text
+    answer = client.get("/api/v1/populations/clinics/").json()
+    assert (answer["spent"], answer["left"], answer["spendings"][0]["epsilon_alone"]) == (None, None, None)
+    assert answer["spendings"][0]["event"] == event
+    clinics, everyone = client.get("/api/v1/populations/").json()["results"]
+    assert clinics["spent"] is None
+    assert everyone["spent"] > 0
+    assert json.loads(client.get("/populations/clinics/book.json").content)["complete"] is False
+    assert client.get(reverse("recipe", args=[recipe.identifier])).status_code == 200
+
+
+def test_publishing_under_a_budget_of_which_the_spending_is_unknown_is_refused_and_says_why(
+    client: Client,
+) -> None:
+    client.force_login(analyst())
+    foreign_spending(budgeted(), FOREIGN)
+    recipe = draft_recipe(population="clinics", **COHORT)
+    assert "Nothing can be published:" in text(client, reverse("recipe-draft", args=[recipe.pk]))
+    response = client.post(reverse("recipe-publish", args=[recipe.pk]))
+    assert response.status_code == 422
+    assert "the budget of clinics cannot be held" in response.content.decode()
+    assert Recipe.objects.filter(status="published").count() == 0
+
+
+def test_publishing_without_a_budget_goes_on_where_spending_is_unknown() -> None:
+    foreign_spending(population_named("everyone"), FOREIGN)
+    assert published_recipe(**COHORT).status == "published"
+
+
+def test_refusal_of_a_value_that_no_client_sent_is_the_servers_error(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> Any:
+        raise FieldError("kind", "is stored, and wrong")
+
+    monkeypatch.setattr("ledger.api.standings_of", failing)
+    client.raise_request_exception = False
+    response = client.get("/api/v1/populations/")
+    assert (response.status_code, response["Content-Type"]) == (500, "application/problem+json")
+    assert response.json()["type"] == "/problems/internal-error"
 
 
 def test_exports_hold_the_whole_book_exactly(client: Client) -> None:

@@ -11,8 +11,8 @@ from django.utils import timezone
 from audit.models import Action, Entry
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
-from panprivacy.recipe import SIGNATURE_CONTEXT, RecipeVerificationError
 from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeVerificationError
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import (
     RecipeStateError,
@@ -71,7 +71,7 @@ def test_publish_of_every_statistic_keeps_its_parameters(statistic: str, extra: 
 
 def test_publish_signs_the_document_with_the_servers_key() -> None:
     recipe = published_recipe()
-    message = SIGNATURE_CONTEXT + recipe.document.encode()
+    message = b"panapp-recipe-2\n" + recipe.document.encode()
     verification_key().verify(bytes(recipe.signature), message)
     with pytest.raises(InvalidSignature):
         verification_key().verify(

@@ -128,13 +128,42 @@ def test_preview_alone_needs_neither_name_nor_question(signed_in: Client) -> Non
     assert "<html" not in page
 
 
-@pytest.mark.parametrize(("epsilon", "said"), [("1", "would take"), ("-3", "Not computed for these values.")])
-def test_effect_on_the_budget_is_told_beside_the_preview(signed_in: Client, epsilon: str, said: str) -> None:
-    url = f"{reverse('recipe-effect')}?statistic=count_nonzero"
-    assert url in signed_in.get(new_url()).content.decode()
-    page = signed_in.post(url, form_data(name="", epsilon=epsilon), HTTP_HX_REQUEST="true").content.decode()
-    assert said in page
-    assert "<html" not in page
+PROMISE = ("What is promised", "Effect on the budget", "would take", "under replacement")
+
+
+def test_preview_alone_has_figures_only_and_fetches_the_promise(signed_in: Client) -> None:
+    url = f"{reverse('recipe-preview')}?statistic=histogram"
+    page = signed_in.post(url, form_data(k="10"), HTTP_HX_REQUEST="true").content.decode()
+    assert "95 of 100 repeats" in page
+    assert f'hx-post="{reverse("recipe-promise")}?statistic=histogram"' in page
+    assert "ε =" not in page
+    promise = signed_in.post(
+        f"{reverse('recipe-promise')}?statistic=histogram", form_data(k="10", name=""), HTTP_HX_REQUEST="true"
+    ).content.decode()
+    assert all(said in promise for said in PROMISE)
+    assert "<html" not in promise
+
+
+def test_page_shows_the_promise_and_its_effect_at_once(signed_in: Client) -> None:
+    pages = (signed_in.get(new_url()), signed_in.post(new_url(), form_data(action="preview", name="")))
+    for page in pages:
+        assert all(said in page.content.decode() for said in PROMISE)
+        assert reverse("recipe-promise") not in page.content.decode()
+
+
+def test_promise_that_cannot_be_computed_says_so(signed_in: Client) -> None:
+    url = f"{reverse('recipe-promise')}?statistic=count_nonzero"
+    assert "Not computed for these values." in signed_in.post(url, form_data(epsilon="-3")).content.decode()
+
+
+def test_every_epsilon_of_the_promise_has_its_delta_and_relation_beside_it(signed_in: Client) -> None:
+    url = f"{reverse('recipe-promise')}?statistic=histogram"
+    page = " ".join(signed_in.post(url, form_data(k="10")).content.decode().split())
+    items = [item for item in re.findall(r"<li>.*?</li>", page) if "ε =" in item]
+    assert items
+    for item in items:
+        assert item.count("δ =") == len(re.findall(r"(?<!found: )ε =", item))
+        assert "replacement" in item or "add/remove" in item
 
 
 def test_preview_of_an_invalid_form_leaves_the_figures_and_names_the_field(signed_in: Client) -> None:
@@ -155,8 +184,7 @@ def test_preview_says_that_sampling_is_included_only_where_devices_are_sampled(
 
 
 def test_preview_warns_where_nothing_would_be_released(signed_in: Client) -> None:
-    url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
-    page = signed_in.post(url, form_data(sampling_rate="0.05")).content.decode()
+    page = signed_in.post(new_url(), form_data(action="preview", sampling_rate="0.05")).content.decode()
     assert "Nothing would be released" in page
     assert "about 5.0 in 100 take part" in page
 
@@ -166,11 +194,15 @@ def test_preview_and_review_say_whether_the_stated_target_is_met(
     signed_in: Client, target: str, missed: bool
 ) -> None:
     data = form_data(aggregator_epsilon=target)
-    page = signed_in.post(f"{reverse('recipe-preview')}?statistic=count_nonzero", data).content.decode()
+    page = signed_in.post(f"{reverse('recipe-promise')}?statistic=count_nonzero", data).content.decode()
     assert ("It could not be published" in page) is missed
     review = signed_in.post(new_url(), {**data, "action": "save"}, follow=True).content.decode()
     assert ("a cohort size of" in review) is missed
     assert ("would do" in review) is missed
+    # What is refused can be read in full, and not be published by mistake.
+    for text in ("Whoever sees only the combined result", "Cohort size", "Effect on the budget"):
+        assert text in review
+    assert ("<button disabled>Publish" in review) is missed
 
 
 def test_preview_leads_to_the_planner_with_the_same_numbers(signed_in: Client) -> None:
@@ -250,7 +282,7 @@ def test_draft_pages_of_a_published_recipe_lead_to_its_public_page(signed_in: Cl
         assert response["Location"] == reverse("recipe", args=[recipe.identifier])
 
 
-PAGES = ["recipe-new", "recipe-preview", "recipe-effect"]
+PAGES = ["recipe-new", "recipe-preview", "recipe-promise"]
 DRAFT_PAGES = ["recipe-draft", "recipe-draft-edit", "recipe-publish", "recipe-draft-delete"]
 
 

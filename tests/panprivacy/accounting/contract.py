@@ -100,7 +100,7 @@ class CohortContract(EventContract):
         assert alone.delta(alone.epsilon(1e-6)) <= 1e-6
 
     def test_epsilon_of_a_billion_devices_is_that_of_a_large_cohort(self, event):
-        """ε falls like 1/√n times a logarithm of it: by 1,000 for a millionfold n, give or take one half."""
+        """ε falls like 1/√n: by √10 for a tenfold n, give or take a fifth."""
         huge, smaller = dataclasses.replace(event, n=10**9), dataclasses.replace(event, n=10**8)
         assert 2.5 < smaller.epsilon(1e-12) / huge.epsilon(1e-12) < 4
         assert 0 <= huge.delta(huge.epsilon(SMALLEST_DELTA)) <= SMALLEST_DELTA

@@ -14,6 +14,7 @@ from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.one_hot_sum import OneHotSum
+from panprivacy.accounting.privacy_loss import ComposedLoss
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.shuffled import Shuffled
 from panprivacy.errors import FieldError
@@ -216,3 +217,45 @@ def test_repeated_shuffled_reports_bound_the_sum_of_one_hot_vectors():
     exact = OneHotSum(n=10_000, k=10, epsilon0=2.0).epsilon(1e-6)
     assert exact == pytest.approx(0.12504, rel=1e-4)
     assert exact < proved < 1.4 * exact
+
+
+@pytest.mark.parametrize(("events", "delta"), [
+    ([RandomizedResponseSum(n=341_244, epsilon0=2e-5)] * 2, 1e-9),
+    ([RandomizedResponseSum(n=1_000, epsilon0=1e-4)] * 2, 1e-6),
+    ([DiscreteGaussianSum(n=208, scale=505, value_range=5),
+      Repeated(event=RandomizedResponseSum(n=7, epsilon0=0.34), times=2)], 1e-20),
+])  # fmt: skip
+def test_epsilon_where_two_bounds_differ_is_found_in_few_looks(monkeypatch, events, delta):
+    """Bounds with and without far tails differ by up to a thousandth here; a creep would take minutes."""
+    looks = []
+    look = ComposedLoss.delta
+    monkeypatch.setattr(ComposedLoss, "delta", lambda self, epsilon: looks.append(1) or look(self, epsilon))
+    found = epsilon_of(events, delta)
+    assert len(looks) < 60
+    assert delta_of(events, found) <= delta
+
+
+def test_composition_of_what_tells_all_promises_nothing():
+    events = [DiscreteGaussianSum(n=4, scale=11.1, value_range=1000)] * 2
+    assert delta_of(events, 1.0) == 1.0
+    with pytest.raises(FieldError, match="no ε is promised"):
+        epsilon_of(events, 1e-6)
+
+
+@pytest.mark.parametrize("events", [
+    [Gaussian(sigma=0.35)] * 2,
+    [Gaussian(sigma=5.0, rounds=1000), Gaussian(sigma=5.0)],
+])  # fmt: skip
+def test_composed_gaussians_with_large_losses_are_one_gaussian(events):
+    variance = 1 / sum(event.rounds / event.sigma**2 for event in events)
+    exact = Gaussian(sigma=math.sqrt(variance)).epsilon(1e-6)
+    assert exact <= epsilon_of(events, 1e-6) <= exact * (1 + 2e-3)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "rounds", "delta"), [
+    (1000, 1e-3, 10, 1e-6), (10, 0.01, 100, 0.003998), (100, 1e-3, 1000, 1.25e-4), (12.8, 1e-6, 1000, 1e-25),
+])  # fmt: skip
+def test_epsilon_far_below_the_spread_of_losses_is_found(sigma, rate, rounds, delta):
+    event = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds)
+    found = event.epsilon(delta)
+    assert event.delta(found) <= delta < event.delta(0.0)

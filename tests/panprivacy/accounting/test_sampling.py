@@ -8,7 +8,7 @@ import pytest
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.sampling import Sampled, amplified_epsilon, base_delta
+from panprivacy.accounting.sampling import Sampled, amplified_epsilon
 from panprivacy.accounting.shuffled import Shuffled
 from panprivacy.errors import FieldError
 from tests.panprivacy.accounting.contract import EventContract
@@ -95,9 +95,8 @@ def test_creation_over_what_is_not_one_of_n_reports_names_the_event(event):
     assert caught.value.field == "event"
 
 
-def test_amplified_epsilon_is_the_formula_at_the_base_delta():
+def test_amplified_epsilon_is_the_formula_also_where_it_would_overflow():
     assert amplified_epsilon(1.0, 0.1) == pytest.approx(math.log(1 + 0.1 * (math.e - 1)), rel=1e-14)
     assert amplified_epsilon(2.0, 1.0) == pytest.approx(2.0, rel=1e-15)
     assert amplified_epsilon(800.0, 0.5) == pytest.approx(800 + math.log(0.5), rel=1e-15)
     assert amplified_epsilon(1e-12, 0.01) == pytest.approx(1e-14, rel=1e-10)
-    assert base_delta(1e-8, 0.01) == pytest.approx(1e-6)

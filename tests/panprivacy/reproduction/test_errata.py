@@ -8,7 +8,7 @@ from mpmath import mp, mpf, ncdf
 from scipy.stats import binom
 
 from panprivacy.accounting.discrete_gaussian_sum import delta_of
-from panprivacy.accounting.shuffled import ShuffledClones, closed_form_2022
+from panprivacy.accounting.shuffled import ShuffledClones, closed_form_2022, largest_epsilon0_2022
 from panprivacy.errors import FieldError
 from panprivacy.reproduction import histogram_errors as errors
 from panprivacy.reproduction.histogram_errors import Setting
@@ -16,7 +16,6 @@ from panprivacy.reproduction.local_pan_privacy import continuous_scale
 from panprivacy.reproduction.samplable_anonymous_aggregation import (
     aggregated_error,
     dummy_reports_delta,
-    largest_epsilon0_of_closed_form,
     sampled_error,
 )
 from panprivacy.reproduction.sampled_gaussian import renyi_divergence_of_order_2
@@ -55,7 +54,7 @@ def test_shuffle_bound_that_example_4_cites_gives_more_than_printed():
 
 
 def test_closed_form_of_footnote_3_is_used_beyond_its_condition():
-    assert largest_epsilon0_of_closed_form(10_000, 1e-10) < 4
+    assert largest_epsilon0_2022(n=10_000, delta=1e-10) < 4
     with pytest.raises(FieldError, match="epsilon0"):
         closed_form_2022(n=10_000, epsilon0=4.0, delta=1e-10)
 
