@@ -111,14 +111,15 @@ def _epsilon_against_error(
 
 def _epsilon_by_cohort(proposal: Proposal, curve: dict[str, Any]) -> Chart:
     own = proposal.parameters.cohort_size
+    sampled = proposal.parameters.sampling_rate < 1
     return Chart(
         key="epsilon-by-cohort",
         title="Privacy of the result against cohort size",
         caption="ε against whoever sees only the combined result, under replacement, at the recipe's δ, with "
-        "nobody colluding. Sampled holds where nobody knows who took part.",
+        "nobody colluding." + (" Sampled holds where nobody knows who took part." if sampled else ""),
         figure=_figure(_privacy_lines(curve, own), _log("Cohort size"), _log("ε")),
-        columns=("Cohort size", "ε", "ε sampled"),
-        rows=_rows(curve["values"], *_privacy_columns(curve), epsilons=True),
+        columns=("Cohort size", "ε", "ε sampled")[: 3 if sampled else 2],
+        rows=_rows(curve["values"], *_privacy_columns(curve)[: 2 if sampled else 1], epsilons=True),
     )
 
 

@@ -131,6 +131,14 @@ def plan_compute(*, question: Question, slot: int) -> None:
         store.slot_release(key, slot)
 
 
+def plan_give_up(*, question: Question) -> None:
+    """Keep the first part of a plan, if there is one, as all that could be computed."""
+    key = store.key_of(question)
+    begun = store.begun_get(key)
+    if begun is not None:
+        store.result_put(key, begun)
+
+
 def _state_of(plan: dict[str, Any]) -> State:
     return State.COMPLETE if plan["complete"] else State.TOO_LONG
 

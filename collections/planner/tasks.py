@@ -2,14 +2,22 @@
 
 from typing import Any
 
+from billiard.exceptions import SoftTimeLimitExceeded
 from celery import shared_task
 
 from panprivacy.planning.plan import Question
-from planner.operations import plan_compute
+from planner.operations import TASK_SECONDS, plan_compute, plan_give_up
+
+OVERTIME_SECONDS = 20.0
+"""What a computation that cannot be interrupted may take beyond the task's time."""
 
 
 # Not sent again when a worker dies: whoever still wants the plan asks again.
-@shared_task(acks_late=False)
+@shared_task(acks_late=False, soft_time_limit=TASK_SECONDS + OVERTIME_SECONDS)
 def compute_plan(question: dict[str, Any], slot: int) -> None:
     """Compute a plan and keep it in the cache; safe to run twice."""
-    plan_compute(question=Question.from_mapping(question), slot=slot)
+    asked = Question.from_mapping(question)
+    try:
+        plan_compute(question=asked, slot=slot)
+    except SoftTimeLimitExceeded:
+        plan_give_up(question=asked)

@@ -4,11 +4,12 @@ import threading
 from typing import Any
 
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 from django.core.cache import caches
 from kombu.exceptions import OperationalError
 
 from panprivacy.planning.plan import Depth, Question, plan_of
-from planner import operations, store
+from planner import operations, store, tasks
 from planner.operations import BusyError, State, plan_answer, plan_begun, plan_compute, plan_state
 from planner.tasks import compute_plan
 
@@ -196,3 +197,21 @@ def test_requests_beyond_those_that_compute_are_turned_away(monkeypatch: pytest.
     monkeypatch.setattr(operations, "_turns", threading.BoundedSemaphore(1))
     with operations._turns, pytest.raises(BusyError):
         plan_answer(question=question())
+
+
+@pytest.mark.usefixtures("no_time")
+def test_task_that_runs_over_its_time_leaves_its_first_part_and_says_so(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_answer(question=question())
+    ((asked, slot),) = sent
+
+    def overrun(*, question: Question, slot: int) -> None:
+        store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
+        raise SoftTimeLimitExceeded
+
+    monkeypatch.setattr(tasks, "plan_compute", overrun)
+    compute_plan(asked.as_dict(), slot)
+    answer = plan_answer(question=question())
+    assert answer.state == State.TOO_LONG
+    assert answer.plan["solution"]["found"]
