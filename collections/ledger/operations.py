@@ -171,7 +171,7 @@ def spending_return(*, recipe: str) -> Spending | None:
 
     Only for a recipe of which nothing is released because too few devices reported. All that this
     tells is that the number of valid reports stayed below the cohort size, and replacing one device's history
-    by another changes neither whether it reports nor whether its report is valid.
+    by another does not change whether it reports, nor, but for a probability below 2⁻⁶⁰, whether it is valid.
 
     Returns:
         The returning line, also if it was there already; None where the recipe never spent.
