@@ -117,14 +117,18 @@ class SolutionSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class CurvesSerializer(serializers.Serializer[dict[str, Any]]):
-    margin = serializers.DictField(help_text="By cohort_size, sampling_rate, epsilon: values and margins.")
+    margin = serializers.DictField(
+        help_text="By cohort_size, sampling_rate, epsilon: values and margins, these in the terms of the "
+        "targets' margin."
+    )
     margin_by_epsilon = serializers.ListField(
         child=serializers.DictField(),
         allow_null=True,
         help_text="Margins by cohort size, a curve per ε.",
     )
     epsilon = serializers.DictField(
-        help_text="By cohort_size, sampling_rate, epsilon: values, local, aggregator, sampled."
+        help_text="By cohort_size, sampling_rate, epsilon: values, local, aggregator, sampled; under "
+        "replacement, at the parameters' δ, nobody colluding."
     )
 
 
@@ -155,7 +159,7 @@ class PlanApiView(APIView):
         operation_id="plan",
         request=QuestionSerializer,
         responses={200: AnswerSerializer, 202: AnswerSerializer},
-        examples=[OpenApiExample("Which ε for ± 2 points?", value=EXAMPLE, request_only=True)],
+        examples=[OpenApiExample("Epsilon for a margin of 2 points", value=EXAMPLE, request_only=True)],
     )
     def post(self, request: Request) -> Response:
         try:

@@ -1,8 +1,9 @@
 """Composition: what several releases about the same devices cost together.
 
 Each event's curve δ(ε) becomes a privacy loss distribution that lies above it, and these are convolved
-(`privacy_loss`). ε's are never added up. Basic composition bounds the result too: it is never above the
-sum of the largest losses that the events have with more than negligible probability, plus δ's.
+(`privacy_loss`, `composed_loss`). ε's are never added up. Basic composition bounds the result too: it is
+never above the sum of the largest losses that the events have with more than negligible probability, plus
+δ's.
 
 **What the number covers.** The events, that is their kinds and parameters, are fixed ahead, or at least
 chosen without looking at earlier outputs. The data and the question behind an event may depend on earlier
@@ -27,16 +28,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
+from panprivacy.accounting.composed_loss import ComposedLoss, composed, require_reachable
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
 from panprivacy.accounting.nested import NestedEvent
-from panprivacy.accounting.privacy_loss import (
-    ComposedLoss,
-    Decomposable,
-    Directions,
-    composed,
-    parts_of,
-    require_reachable,
-)
+from panprivacy.accounting.privacy_loss import Decomposable, Directions, parts_of
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described
 

@@ -8,15 +8,14 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
+from panprivacy.accounting.composed_loss import ComposedLoss, composed
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import RELATIVE_TOLERANCE, require_delta, require_epsilon
 from panprivacy.accounting.privacy_loss import (
     LARGEST_LOSS,
     NEGLIGIBLE,
-    ComposedLoss,
     Decomposable,
     Directions,
-    composed,
     grid,
     loss_of_curves,
     parts_of,

@@ -9,12 +9,12 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from panprivacy.accounting.composed_loss import ComposedLoss
 from panprivacy.accounting.composition import Repeated, delta_of, epsilon_of
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.one_hot_sum import OneHotSum
-from panprivacy.accounting.privacy_loss import ComposedLoss
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.shuffled import Shuffled
 from panprivacy.errors import FieldError
