@@ -206,7 +206,7 @@ class Mechanism(ABC, Generic[P]):
             reached = epsilon_at(event, self.parameters.delta)
             raise FieldError(
                 "aggregator_epsilon",
-                f"of {target:g} is not met: whoever sees only the combined result can be held to "
+                f"{target:g} is not met: whoever sees only the combined result can be held to "
                 f"{reached:.4g} (proved, under replacement, δ = {self.parameters.delta:g}, "
                 f"cohort size {self.parameters.cohort_size:,})",
             )
