@@ -31,14 +31,14 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
-from panprivacy.accounting.calibration import calibrated  # noqa: E402  # needs the path
-from panprivacy.accounting.composition import epsilon_of  # noqa: E402
-from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum, smallest_scale  # noqa: E402
-from panprivacy.accounting.gaussian import Gaussian  # noqa: E402
-from panprivacy.accounting.one_hot_sum import OneHotSum  # noqa: E402
-from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum  # noqa: E402
-from panprivacy.accounting.sampling import Sampled  # noqa: E402
-from panprivacy.accounting.shuffled import Shuffled  # noqa: E402
+from panprivacy.accounting.calibration import calibrated
+from panprivacy.accounting.composition import epsilon_of
+from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum, smallest_scale
+from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.one_hot_sum import OneHotSum
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.sampling import Sampled
+from panprivacy.accounting.shuffled import Shuffled
 
 RESULT = ROOT / "benchmarks" / "results" / "accounting.json"
 N, EPSILON0, DELTA = 10_000, 2.0, 1e-6

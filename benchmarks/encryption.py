@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
-from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, generate_private_key  # noqa: E402  # needs the path
-from panprivacy.encryption.interface import PrivateKey, PublicKey  # noqa: E402  # needs the path
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, generate_private_key
+from panprivacy.encryption.interface import PrivateKey, PublicKey
 
 OPERATIONS = ("encrypt", "rerandomize", "decrypt")
 PEER = "phe 3072"

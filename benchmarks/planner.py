@@ -26,16 +26,16 @@ if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there 
     sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
 
-import django  # noqa: E402  # the path is ready now
+import django
 
-import panapp  # noqa: E402, F401  # puts the apps on the import path
+import panapp  # noqa: F401  # puts the apps on the import path
 
 django.setup()
 
-from panprivacy.errors import FieldError  # noqa: E402  # apps are ready now
-from panprivacy.planning.curves import AXES  # noqa: E402  # apps are ready now
-from panprivacy.planning.plan import Question, plan_of  # noqa: E402  # apps are ready now
-from planner.operations import QUICK_SECONDS, plan_quick  # noqa: E402  # apps are ready now
+from panprivacy.errors import FieldError
+from panprivacy.planning.curves import AXES
+from panprivacy.planning.plan import Question, plan_of
+from planner.operations import QUICK_SECONDS, plan_quick
 
 MOST_SECONDS = 0.3
 

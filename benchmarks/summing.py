@@ -17,13 +17,13 @@ import panapp  # noqa: F401  # puts the apps on the import path
 
 django.setup()
 
-from django.core.management import call_command  # noqa: E402  # apps are ready now
+from django.core.management import call_command
 
-from aggregation.models import SubAggregate  # noqa: E402  # apps are ready now
-from benchmarks.end_to_end import RECIPE  # noqa: E402  # apps are ready now
-from panapp.services import running_services  # noqa: E402  # apps are ready now
-from recipes.operations import recipe_close, recipe_publish_file  # noqa: E402  # apps are ready now
-from reports.models import StoredReports  # noqa: E402  # apps are ready now
+from aggregation.models import SubAggregate
+from benchmarks.end_to_end import RECIPE
+from panapp.services import running_services
+from recipes.operations import recipe_close, recipe_publish_file
+from reports.models import StoredReports
 
 CHUNK_REPORTS = 2_000
 

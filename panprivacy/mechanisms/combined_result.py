@@ -93,16 +93,16 @@ def sampled_guarantees(
             "and on nobody seeing which of them take part"
         )
         found_epsilon = None
-        if found is not None and found(honest).proved:
-            epsilon, source = epsilon_at(found(honest), delta), _sentence(found(honest).method)
-        elif found is not None:
-            found_epsilon = epsilon_at(found(honest), delta)
-            source = f"{source} Worst case found: {found(honest).method}."
-        if epsilon > _proved_epsilon(full, delta):
-            epsilon, source = (
-                _proved_epsilon(full, delta),
-                f"As if it were known who took part: {full.method}.",
-            )
+        if found is not None:
+            worst = found(honest)
+            if worst.proved:
+                epsilon, source = epsilon_at(worst, delta), _sentence(worst.method)
+            else:
+                found_epsilon = epsilon_at(worst, delta)
+                source = f"{source} Worst case found: {worst.method}."
+        epsilon_of_cohort = _proved_epsilon(full, delta)
+        if epsilon > epsilon_of_cohort:
+            epsilon, source = epsilon_of_cohort, f"As if it were known who took part: {full.method}."
             assumption = honest_cohort(cohort_size, fraction)
         guarantees += [
             Guarantee(
