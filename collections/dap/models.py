@@ -1,0 +1,118 @@
+"""What leader and helper both keep of the tasks they run (DAP draft 18).
+
+A process has one role, so these tables hold the leader's half or the helper's, never both: two
+databases on two machines.
+"""
+
+from django.db import models
+
+
+class Side(models.TextChoices):
+    """The two aggregators."""
+
+    LEADER = "leader", "Leader"
+    HELPER = "helper", "Helper"
+
+
+class HpkeKey(models.Model):
+    """A key pair of this aggregator, to which clients seal input shares.
+
+    The newest that is not retired is handed out. A retired one still opens what was sealed to it, until the
+    grace period has passed and the row is deleted.
+    """
+
+    config_id = models.PositiveSmallIntegerField(unique=True, help_text="0 to 255.")
+    config = models.BinaryField(help_text="Encoded HpkeConfig.")
+    sealed = models.BinaryField(help_text="Private key, under the key-encryption key.")
+    created_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"HPKE key {self.config_id}"
+
+
+class Task(models.Model):
+    """One measurement that two aggregators run together.
+
+    Everything that clients, aggregators and collector must agree on stands in `configuration`, which is
+    part of the associated data of every sealed share.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open", "Takes reports"
+        CLOSED = "closed", "Takes no more reports"
+        ENDED = "ended", "Ended"
+
+    task_id = models.BinaryField(max_length=32, unique=True)
+    side = models.CharField(max_length=6, choices=Side, help_text="What this process is in the task.")
+    state = models.CharField(max_length=6, choices=State, default=State.OPEN)
+    configuration = models.BinaryField(help_text="Encoded TaskConfiguration.")
+    collector_config = models.BinaryField(help_text="Encoded HpkeConfig of the collector.")
+    peer_url = models.CharField(max_length=500, help_text="Base address of the other aggregator.")
+    peer_key = models.BinaryField(max_length=32, help_text="Its Ed25519 verification key.")
+    document = models.TextField(blank=True, help_text="Canonical JSON of the recipe; empty for a plain task.")
+    # Both are gone once the task has ended.
+    verify_key = models.BinaryField(null=True, help_text="VDAF verification key, sealed.")
+    share_key = models.BinaryField(
+        null=True, help_text="Private key of pan-private shares, sealed; a plain task has none."
+    )
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=300, blank=True, help_text="Why it ended, in words.")
+
+    def __str__(self) -> str:
+        return f"task {bytes(self.task_id).hex()[:12]} as {self.side}"
+
+
+class BatchBucket(models.Model):
+    """Output shares that were committed together, as their running sum (DAP 18, "Batch Buckets")."""
+
+    task = models.ForeignKey(Task, models.PROTECT, related_name="buckets")
+    identifier = models.BinaryField(
+        max_length=32, help_text="Encoded Interval, or the 32-byte batch identifier."
+    )
+    aggregate_share = models.BinaryField(help_text="Encoded; empty once the task has ended.")
+    report_count = models.PositiveBigIntegerField(default=0)
+    checksum = models.BinaryField(max_length=32, help_text="XOR of the SHA-256 of every report identifier.")
+    first_time = models.PositiveBigIntegerField(null=True, help_text="In units of the time precision.")
+    last_time = models.PositiveBigIntegerField(null=True)
+    collected = models.BooleanField(default=False, help_text="Nothing is added any more.")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("task", "identifier"), name="one_bucket_per_identifier"),
+        )
+
+    def __str__(self) -> str:
+        return f"batch bucket of task {self.task_id}"
+
+
+class AggregatedReport(models.Model):
+    """A report identifier that has been used: the reason why a report counts once.
+
+    Kept until the task has ended.
+    """
+
+    pk = models.CompositePrimaryKey("task_id", "report_id")
+    task = models.ForeignKey(Task, models.PROTECT, related_name="+", db_index=False)
+    report_id = models.BinaryField(max_length=16)
+
+    def __str__(self) -> str:
+        return f"report of task {self.task_id}"
+
+
+class ReportRejection(models.Model):
+    """How many reports of a task one side rejected for one reason (a name of DAP's ReportError)."""
+
+    task = models.ForeignKey(Task, models.PROTECT, related_name="rejections")
+    side = models.CharField(max_length=6, choices=Side, help_text="Who rejected them.")
+    reason = models.CharField(max_length=40)
+    count = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("task", "side", "reason"), name="one_count_per_side_and_reason"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.side}, {self.reason}: {self.count}"

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class HelperConfig(AppConfig):
+    name = "helper"
+    verbose_name = "Helper"

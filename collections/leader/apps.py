@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class LeaderConfig(AppConfig):
+    name = "leader"
+    verbose_name = "Leader"

@@ -1,0 +1,84 @@
+"""What an aggregator does with a verifiable distributed aggregation function, in batches.
+
+Leader and helper run one `Verifier` per task. Everything that goes in and comes out is encoded bytes, so
+that it can be stored between two messages and read by another process. The order of calls is the
+ping-pong topology's (VDAF draft 20, section 5.7.1) for a VDAF of one round.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+class InvalidShareError(ValueError):
+    """An input share, public share or message that does not decode: DAP's `invalid_message`."""
+
+
+class VerificationError(ValueError):
+    """Shares that decode, and do not add up to a valid measurement: DAP's `vdaf_verify_error`."""
+
+
+Rejected = InvalidShareError | VerificationError
+"""Returned, not raised, in the place of the result of one report of a batch."""
+
+
+@dataclass(frozen=True)
+class ReportInput:
+    """What one aggregator has of one report.
+
+    Attributes:
+        nonce: 16 bytes; the report identifier.
+        public_share, input_share: encoded.
+    """
+
+    nonce: bytes
+    public_share: bytes
+    input_share: bytes
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What came of one report.
+
+    Attributes:
+        outbound: ping-pong message for the other aggregator.
+        state: the leader's state for `leader_finish`, to be stored; empty for the helper.
+        out_share: the helper's encoded output share, all field elements; empty for the leader.
+    """
+
+    outbound: bytes
+    state: bytes = b""
+    out_share: bytes = b""
+
+
+class Verifier(ABC):
+    """One VDAF with its parameters, verification key and application context, for one task.
+
+    Results stand in the order of the arguments, one for one; a report that is bad never fails the others.
+    """
+
+    out_share_bytes: int
+    """Length of an encoded output share and of an encoded aggregate share."""
+
+    @abstractmethod
+    def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
+        """The leader's first step: `ping_pong_leader_init`."""
+
+    @abstractmethod
+    def helper_init(
+        self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
+    ) -> list[Prepared | Rejected]:
+        """The helper's only step: `ping_pong_helper_init`, with the leader's `outbound` of each report."""
+
+    @abstractmethod
+    def leader_finish(self, states: Sequence[bytes], inbound: Sequence[bytes]) -> list[bytes | Rejected]:
+        """The leader's last step: `ping_pong_leader_continued`, to the encoded output shares."""
+
+    @abstractmethod
+    def aggregate(self, shares: Iterable[bytes]) -> bytes:
+        """The sum of output or aggregate shares (none: the aggregate share of no reports). InvalidShareError
+        for one that does not decode."""
+
+    @abstractmethod
+    def unshard(self, leader_share: bytes, helper_share: bytes, reports: int) -> tuple[int, ...]:
+        """The aggregate result; one number where the VDAF's result is a number."""
