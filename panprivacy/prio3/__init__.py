@@ -1,1 +1,48 @@
-"""Prio3: secret shares of a measurement with a proof that it is valid (VDAF draft 20, section 7)."""
+"""Prio3: secret shares of a measurement with a proof that it is valid (VDAF draft 20, section 7).
+
+The definition goes report by report and follows the draft (`prio3`, `SlowVerifier`); `Prio3Verifier`
+does the same for batches. Neither runs in constant time: integers of Python and masks of NumPy take a
+time that depends on their values, so that an observer of fine timings on the same machine could learn about
+measurements, shares or the verification key (section 9.10 of the draft asks for more than this gives).
+"""
+
+from panprivacy.prio3.interface import (
+    InvalidShareError,
+    Prepared,
+    Rejected,
+    ReportInput,
+    VerificationError,
+    Verifier,
+)
+from panprivacy.prio3.prio3 import (
+    NONCE_SIZE,
+    VERIFY_KEY_SIZE,
+    Prio3,
+    Prio3Count,
+    Prio3Histogram,
+    Prio3MultihotCountVec,
+    Prio3Sum,
+    Prio3SumVec,
+)
+from panprivacy.prio3.slow_verifier import ContextOf, SlowVerifier
+from panprivacy.prio3.verifier import Prio3Verifier
+
+__all__ = [
+    "NONCE_SIZE",
+    "VERIFY_KEY_SIZE",
+    "ContextOf",
+    "InvalidShareError",
+    "Prepared",
+    "Prio3",
+    "Prio3Count",
+    "Prio3Histogram",
+    "Prio3MultihotCountVec",
+    "Prio3Sum",
+    "Prio3SumVec",
+    "Prio3Verifier",
+    "Rejected",
+    "ReportInput",
+    "SlowVerifier",
+    "VerificationError",
+    "Verifier",
+]

@@ -1,0 +1,95 @@
+"""Which VDAF a file of test vectors is of, with its parameters (VDAF draft 20, appendix "Test Vectors")."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from panprivacy.prio3.circuits import Circuit, GadgetCall, SumVecCircuit
+from panprivacy.prio3.field import FIELD64
+from panprivacy.prio3.gadgets import PolynomialEvaluation
+from panprivacy.prio3.prio3 import (
+    Prio3,
+    Prio3Count,
+    Prio3Histogram,
+    Prio3MultihotCountVec,
+    Prio3Sum,
+    Prio3SumVec,
+)
+
+Vector = Mapping[str, Any]
+
+PRIVATE_IDENTIFIER = 0xFFFFFFFF
+"""What the draft's authors take for VDAFs that are in no registry."""
+
+XOF = "XofTurboShake128"
+
+
+class HigherDegreeCircuit(Circuit[int]):
+    """0, 1 or 2, by a gadget of degree 3: x·(x − 1)·(x − 2). The draft's authors test with it."""
+
+    measurement_length = output_length = evaluation_length = gadget_calls = 1
+    joint_randomness_length = 0
+
+    def __init__(self) -> None:
+        self.field = FIELD64
+        self.gadget = PolynomialEvaluation((0, 2, -3, 1))
+
+    def encode(self, measurement: int) -> list[int]:
+        return [measurement]
+
+    def evaluate(
+        self, measurement: Sequence[int], _joint_randomness: Sequence[int], _shares: int, call: GadgetCall, /
+    ) -> list[int]:
+        return [call(measurement)]
+
+    def truncate(self, measurement: Sequence[int]) -> list[int]:
+        return list(measurement)
+
+
+def _sum_vec_with_multiproof(vector: Vector) -> Prio3[Any]:
+    """SumVec in the smaller field, which is sound with three proofs."""
+    circuit = SumVecCircuit(FIELD64, vector["length"], vector["max_measurement"], vector["chunk_length"])
+    return Prio3(PRIVATE_IDENTIFIER, circuit, shares=vector["shares"], proofs=3)
+
+
+VDAFS: Mapping[str, Callable[[Vector], Prio3[Any]]] = {
+    "Prio3Count": lambda vector: Prio3Count(shares=vector["shares"]),
+    "Prio3Sum": lambda vector: Prio3Sum(vector["max_measurement"], shares=vector["shares"]),
+    "Prio3SumVec": lambda vector: Prio3SumVec(
+        vector["length"], vector["max_measurement"], vector["chunk_length"], shares=vector["shares"]
+    ),
+    "Prio3Histogram": lambda vector: Prio3Histogram(
+        vector["length"], vector["chunk_length"], shares=vector["shares"]
+    ),
+    "Prio3MultihotCountVec": lambda vector: Prio3MultihotCountVec(
+        vector["length"], vector["max_weight"], vector["chunk_length"], shares=vector["shares"]
+    ),
+    "Prio3SumVecWithMultiproof": _sum_vec_with_multiproof,
+    "Prio3HigherDegree": lambda vector: Prio3(
+        PRIVATE_IDENTIFIER, HigherDegreeCircuit(), shares=vector["shares"]
+    ),
+}
+"""Name of a VDAF, as the files bear it → the VDAF that a vector of it describes."""
+
+_COMMON = {"agg_param", "agg_result", "agg_shares", "ctx", "operations", "reports", "shares", "verify_key"}
+_DESCRIBED = {
+    frozenset[str](): "Prio3Count",
+    frozenset({"max_measurement"}): "Prio3Sum",
+    frozenset({"length", "max_measurement", "chunk_length"}): "Prio3SumVec",
+    frozenset({"length", "chunk_length"}): "Prio3Histogram",
+    frozenset({"length", "max_weight", "chunk_length"}): "Prio3MultihotCountVec",
+}
+_XOF_MEMBERS = {"binder", "derived_seed", "dst", "expanded_vec_field128", "length", "seed"}
+
+
+def name_of(stem: str, vector: Vector) -> str | None:
+    """A key of `VDAFS`, or `XOF`; None for anything else.
+
+    The name stands in the file's name, before the first underscore. A file that bears none is taken for
+    the variant of the draft whose parameters it has.
+    """
+    name = stem.split("_")[0]
+    if name in VDAFS or name == XOF:
+        return name
+    if vector.keys() == _XOF_MEMBERS:
+        return XOF
+    return _DESCRIBED.get(frozenset(vector.keys() - _COMMON)) if vector.keys() >= _COMMON else None

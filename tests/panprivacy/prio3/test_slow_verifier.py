@@ -1,0 +1,6 @@
+from panprivacy.prio3 import SlowVerifier
+from tests.panprivacy.prio3.contract import VerifierContract
+
+
+class TestSlowVerifier(VerifierContract):
+    verifier_class = SlowVerifier
