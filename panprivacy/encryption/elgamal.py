@@ -9,6 +9,9 @@ small range (Cramer, Gennaro, Schoenmakers 1997). Group arithmetic is libsecp256
 1. So a fresh encryption is a rerandomization of that public *source*, and encrypting,
 replacing and rerandomizing are one path: choose a source, add a random multiple of (G, H).
 
+A piece of a byte string is not lifted: it is embedded into a point M, and its source is (G, H + M). M has
+the x-coordinate 256·value + counter for the least counter that gives a point, and the even y (Koblitz 1987).
+
 libsecp256k1 cannot represent the point at infinity. It arises where a multiple is by 0 or
 points cancel; each such place below says what it does instead.
 """
@@ -53,6 +56,11 @@ _BLOCK = 2**15
 
 _REMEMBERED_SOURCES = 4096
 
+_EVEN_Y = b"\x02"
+"""First byte of the encoding of a point whose y is even (SEC 1, section 2.3.3)."""
+
+_COUNTERS = 256
+
 _Point = Any
 """A libsecp256k1 public key (`secp256k1_pubkey *`): a point that is not at infinity."""
 
@@ -83,6 +91,19 @@ def _parse(encoded: bytes) -> _Point | None:
 
 def _scalar(value: int) -> bytes:
     return (value % GROUP_ORDER).to_bytes(SCALAR_BYTES, "big")
+
+
+def _embedding(value: int) -> _Point:
+    """The point M of an integer below 2^248 that stands for a piece.
+
+    Half of all x-coordinates are on the curve, so this takes two tries on average, and for a random
+    piece runs out of counters with probability 2^-256.
+    """
+    for counter in range(_COUNTERS):
+        point = _parse(_EVEN_Y + (value << 8 | counter).to_bytes(SCALAR_BYTES, "big"))
+        if point is not None:
+            return point
+    raise ValueError("these bytes have no embedding")
 
 
 def _draw_scalar(random_source: random.Random) -> int:
@@ -225,6 +246,8 @@ class ElGamalPublicKey(PublicKey):
     scheme = "elgamal-secp256k1"
     ciphertext_bytes = 2 * POINT_BYTES
     decryption_seconds = 60e-6
+    # An x-coordinate holds the mark, the piece and the counter; the mark keeps it below the modulus.
+    bytes_per_ciphertext = SCALAR_BYTES - 2
     # Both have uniform r, up to a statistical distance of 2^-255 (values that give infinity are left out).
     rerandomized_is_fresh = True
 
@@ -281,6 +304,33 @@ class ElGamalPublicKey(PublicKey):
     ) -> ElGamalCiphertext:
         require_rerandomizations(rerandomizations)
         fresh, kept = self._source(message), _own(ciphertext)
+        return self.rerandomize(fresh if replace else kept, random_source)
+
+    def _embedded_source(self, value: int) -> ElGamalCiphertext:
+        """(k·G, k·H + M), k = 1; 2 where H + M is at infinity."""
+        generator, public = self._sources[0].first, self._point
+        second = _combine([public, _embedding(value)])
+        if second is None:
+            return ElGamalCiphertext(_combine([generator, generator]), public)
+        return ElGamalCiphertext(generator, second)
+
+    def _encrypt_embedded(
+        self, value: int, random_source: random.Random, *, rerandomizations: int
+    ) -> ElGamalCiphertext:
+        require_rerandomizations(rerandomizations)
+        return self.rerandomize(self._embedded_source(value), random_source)
+
+    def _replace_or_rerandomize_embedded(
+        self,
+        replace: bool,
+        value: int,
+        ciphertext: Ciphertext,
+        random_source: random.Random,
+        *,
+        rerandomizations: int,
+    ) -> ElGamalCiphertext:
+        require_rerandomizations(rerandomizations)
+        fresh, kept = self._embedded_source(value), _own(ciphertext)
         return self.rerandomize(fresh if replace else kept, random_source)
 
     def add(self, ciphertexts: Sequence[Ciphertext]) -> ElGamalCiphertext:
@@ -395,6 +445,14 @@ class ElGamalPrivateKey(PrivateKey):
                     return low + logarithm
                 break
         raise ValueOutOfRangeError(f"the plaintext is not in {allowed.start}..{allowed.stop - 1}")
+
+    def _decrypt_embedded(self, ciphertext: Ciphertext) -> int:
+        own = _own(ciphertext)
+        point = _combine([own.second, _multiply(own.first, self._negated)])
+        encoded = b"" if point is None else _serialize(point)
+        if not encoded.startswith(_EVEN_Y):
+            raise ValueOutOfRangeError("the plaintext is not a piece of a byte string")
+        return int.from_bytes(encoded[1:-1], "big")
 
     def to_bytes(self) -> bytes:
         return self._secret

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, Self
 
+from panprivacy.encryption.embedding import embedded, extracted, piece_lengths
+
 MAX_ALLOWED_WIDTH = 2**20
 """Widest range of plaintexts that `PrivateKey.decrypt` accepts."""
 
@@ -27,7 +29,7 @@ class ValueOutOfRangeError(ValueError):
 
 
 class Ciphertext(ABC):
-    """One encrypted integer. Immutable; equality is equality of the encoding."""
+    """One encrypted integer or piece of a byte string. Immutable; equality is equality of the encoding."""
 
     __slots__ = ()
 
@@ -51,21 +53,33 @@ class PublicKey(ABC):
     is the opt-in to the faster flavour. Pickling yields the flavour for devices.
     """
 
-    scheme: ClassVar[str]
+    # A scheme sets these on its class; a key made of two sets them on itself.
+
+    scheme: str
     """Registered name, e.g. `elgamal-secp256k1`. Part of every serialized key."""
 
-    ciphertext_bytes: ClassVar[int]
+    ciphertext_bytes: int
     """Length of one encoded ciphertext."""
 
-    decryption_seconds: ClassVar[float]
+    decryption_seconds: float
     """About how long one decryption takes on one core; work is cut into chunks by it."""
 
-    rerandomized_is_fresh: ClassVar[bool]
+    rerandomized_is_fresh: bool
     """Whether Φ(c) is distributed exactly as a fresh encryption of the same plaintext.
 
     Where it is, the printed Φ^t(Enc(b)) may be replaced by Enc(b). Where it is not,
     `encrypt(..., rerandomizations=t)` performs the t rerandomizations.
     """
+
+    bytes_per_ciphertext: int = 0
+    """Most bytes of a byte string that one ciphertext takes; 0 where a key encrypts integers only."""
+
+    binds_nonce: bool = False
+    """Whether a device's ciphertexts belong to one report, so that its nonce is drawn before them."""
+
+    def bound_to(self, nonce: bytes) -> "PublicKey":  # noqa: ARG002  # for keys that bind
+        """The key to encrypt with in the report with this nonce (16 bytes); itself unless `binds_nonce`."""
+        return self
 
     @abstractmethod
     def encrypt(self, message: int, random_source: random.Random, *, rerandomizations: int = 0) -> Ciphertext:
@@ -105,6 +119,93 @@ class PublicKey(ABC):
             ciphertext: rerandomized t − 1 times before.
             rerandomizations: t ≥ 1.
         """
+
+    # Byte strings ---------------------------------------------------------------
+
+    def byte_ciphertexts(self, length: int) -> int:
+        """How many ciphertexts a byte string of `length` ≥ 1 bytes takes."""
+        return len(piece_lengths(length, self._longest_piece()))
+
+    def encrypt_bytes(
+        self, message: bytes, random_source: random.Random, *, rerandomizations: int = 0
+    ) -> tuple[Ciphertext, ...]:
+        """Φ^t(Enc(message)): `byte_ciphertexts(len(message))` ciphertexts, to be kept in this order.
+
+        `PrivateKey.decrypt_bytes` reads them. How long this takes may depend on the bits of the message:
+        see `replace_bytes_or_rerandomize` for the messages that it is made for.
+
+        Args:
+            message: at least 1 byte. Its length is public.
+            random_source, rerandomizations: as of `encrypt`.
+        """
+        return tuple(
+            self._encrypt_embedded(value, random_source, rerandomizations=rerandomizations)
+            for value in embedded(message, self._longest_piece())
+        )
+
+    def replace_bytes_or_rerandomize(
+        self,
+        replace: bool,
+        message: bytes,
+        ciphertexts: Sequence[Ciphertext],
+        random_source: random.Random,
+        *,
+        rerandomizations: int,
+    ) -> tuple[Ciphertext, ...]:
+        """Φ^t(Enc(message)) if `replace`, else Φ of each ciphertext.
+
+        Both take the same path, as in `replace_or_rerandomize`: the message is embedded whether it is
+        then used or not. How long that takes may depend on its bits (ElGamal tries until it finds a point),
+        never on `replace`. So let the message be one party's share, freshly drawn for this call: uniformly
+        random whatever the secret is, so that a clock learns some bits of the share and none of the secret.
+
+        Args:
+            replace: the secret.
+            message, random_source: as of `encrypt_bytes`.
+            ciphertexts: of as many bytes as `message` has, each rerandomized t − 1 times before.
+            rerandomizations: t ≥ 1.
+
+        Raises:
+            ValueError: the number of ciphertexts is not that of the message.
+        """
+        values = embedded(message, self._longest_piece())
+        if len(values) != len(ciphertexts):
+            raise ValueError(f"{len(message)} bytes take {len(values)} ciphertexts, not {len(ciphertexts)}")
+        return tuple(
+            self._replace_or_rerandomize_embedded(
+                replace, value, ciphertext, random_source, rerandomizations=rerandomizations
+            )
+            for value, ciphertext in zip(values, ciphertexts, strict=True)
+        )
+
+    def _longest_piece(self) -> int:
+        if not self.bytes_per_ciphertext:
+            raise TypeError(f"{type(self).__name__} encrypts integers only")
+        return self.bytes_per_ciphertext
+
+    # A scheme whose plaintexts are not integers of that size, to be read back whole, overrides these two.
+
+    def _encrypt_embedded(
+        self, value: int, random_source: random.Random, *, rerandomizations: int
+    ) -> Ciphertext:
+        """`encrypt` for an integer that stands for a piece of a byte string (`embedding.embedded`)."""
+        return self.encrypt(value, random_source, rerandomizations=rerandomizations)
+
+    def _replace_or_rerandomize_embedded(
+        self,
+        replace: bool,
+        value: int,
+        ciphertext: Ciphertext,
+        random_source: random.Random,
+        *,
+        rerandomizations: int,
+    ) -> Ciphertext:
+        """`replace_or_rerandomize` for such an integer."""
+        return self.replace_or_rerandomize(
+            replace, value, ciphertext, random_source, rerandomizations=rerandomizations
+        )
+
+    # Arithmetic -----------------------------------------------------------------
 
     @abstractmethod
     def add(self, ciphertexts: Sequence[Ciphertext]) -> Ciphertext:
@@ -165,6 +266,35 @@ class PrivateKey(ABC):
             ValueOutOfRangeError: the plaintext is not in `allowed`.
             ValueError: `allowed` is not such a range.
         """
+
+    def decrypt_bytes(self, ciphertexts: Sequence[Ciphertext], length: int) -> bytes:
+        """The byte string of `length` bytes that `PublicKey.encrypt_bytes` encrypted.
+
+        Args:
+            ciphertexts: as parsed by this key's public key, `byte_ciphertexts(length)` of them.
+
+        Raises:
+            ValueOutOfRangeError: a plaintext is not that of a piece of such a byte string: an integer,
+                say, or a piece of a longer or shorter one.
+            ValueError: the number of ciphertexts is wrong.
+        """
+        lengths = piece_lengths(length, self.public_key.bytes_per_ciphertext)
+        if len(lengths) != len(ciphertexts):
+            raise ValueError(f"{length} bytes take {len(lengths)} ciphertexts, not {len(ciphertexts)}")
+        pieces = []
+        for ciphertext, piece_length in zip(ciphertexts, lengths, strict=True):
+            piece = extracted(self._decrypt_embedded(ciphertext), piece_length)
+            if piece is None:
+                raise ValueOutOfRangeError(f"the plaintext is not a piece of {piece_length} bytes")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _decrypt_embedded(self, ciphertext: Ciphertext) -> int:  # noqa: ARG002  # for schemes that do
+        """The integer that stands for a piece; from any other plaintext one that stands for none.
+
+        Raises ValueOutOfRangeError where there is no such integer.
+        """
+        raise TypeError(f"{type(self).__name__} decrypts integers only")
 
     @abstractmethod
     def to_bytes(self) -> bytes:

@@ -23,6 +23,7 @@ from tests.panprivacy.mechanisms.contract import CountingRandom
 RANGE = range(-500, 501)
 values = st.integers(-100, 100)
 seeds = st.integers(0, 2**64)
+byte_strings = st.binary(min_size=1, max_size=100)
 few = settings(
     max_examples=8,
     deadline=None,
@@ -156,6 +157,135 @@ class EncryptionContract:
                 == 1
             )
 
+    # Byte strings ---------------------------------------------------------------
+
+    @few
+    @given(message=byte_strings, seed=seeds)
+    def test_decrypt_bytes_of_encrypted_bytes_returns_them(self, private_key, public_key, message, seed):
+        ciphertexts = public_key.encrypt_bytes(message, random.Random(seed))
+        assert len(ciphertexts) == public_key.byte_ciphertexts(len(message))
+        parsed = [public_key.parse(bytes(ciphertext)) for ciphertext in ciphertexts]
+        assert private_key.decrypt_bytes(parsed, len(message)) == message
+
+    @pytest.mark.parametrize("byte", [0x00, 0xFF])
+    def test_decrypt_bytes_at_the_edges_of_a_piece_returns_them(self, private_key, tables, byte):
+        longest = tables.bytes_per_ciphertext
+        for length in (1, longest - 1, longest, longest + 1, 2 * longest, 2 * longest + 1):
+            message = bytes([byte]) * length
+            ciphertexts = tables.encrypt_bytes(message, random.Random(40))
+            assert len(ciphertexts) == -(-length // longest)
+            assert private_key.decrypt_bytes(ciphertexts, length) == message
+
+    @few
+    @given(message=byte_strings, seed=seeds)
+    def test_rerandomize_of_encrypted_bytes_keeps_them_and_no_half_of_a_ciphertext(
+        self, private_key, public_key, message, seed
+    ):
+        random_source = random.Random(seed)
+        before = public_key.encrypt_bytes(message, random_source)
+        after = [public_key.rerandomize(ciphertext, random_source) for ciphertext in before]
+        assert private_key.decrypt_bytes(after, len(message)) == message
+        assert len(_halves((*before, *after))) == 4 * len(before)
+
+    def test_encrypt_bytes_twice_shares_no_half_of_a_ciphertext(self, public_key):
+        random_source = random.Random(41)
+        made = [*public_key.encrypt_bytes(b"same", random_source)]
+        made += public_key.encrypt_bytes(b"same", random_source)
+        assert len(_halves(made)) == 2 * len(made)
+
+    @pytest.mark.parametrize("steps", [1, 2, 5000])
+    def test_replace_bytes_or_rerandomize_gives_what_either_gives_from_the_same_draws(
+        self, private_key, tables, steps
+    ):
+        old, new = random.Random(42).randbytes(48), random.Random(43).randbytes(48)
+        before = tables.encrypt_bytes(old, random.Random(44))
+        drawn = []
+        for replace in (False, True):
+            counting = CountingRandom(45)
+            found = tables.replace_bytes_or_rerandomize(
+                replace, new, before, counting, rerandomizations=steps
+            )
+            assert private_key.decrypt_bytes(found, 48) == (new if replace else old)
+            assert len(_halves((*before, *found))) == 4 * len(before)
+            if replace:
+                expected = tables.encrypt_bytes(new, random.Random(45), rerandomizations=steps)
+                assert found == expected
+            else:
+                # Of the first alone: how many draws precede the second differs between the two calls.
+                assert found[0] == tables.rerandomize(before[0], random.Random(45))
+            drawn.append(counting.calls)
+        assert drawn[0] == drawn[1]
+
+    def test_replace_bytes_or_rerandomize_embeds_the_message_either_way(self, monkeypatch, private_key):
+        public_key = private_key.public_key
+        before = public_key.encrypt_bytes(b"old", random.Random(46))
+        embedded = []
+        inner = type(public_key)._replace_or_rerandomize_embedded
+        monkeypatch.setattr(
+            type(public_key),
+            "_replace_or_rerandomize_embedded",
+            lambda self, replace, value, *rest, **keywords: (
+                embedded.append(value) or inner(self, replace, value, *rest, **keywords)
+            ),
+        )
+        for replace in (False, True):
+            public_key.replace_bytes_or_rerandomize(
+                replace, b"new", before, random.Random(47), rerandomizations=1
+            )
+        assert embedded == [0x01_6E_65_77] * 2
+
+    def test_encrypted_bytes_with_tables_equal_those_without(self, private_key, tables):
+        message, without = random.Random(48).randbytes(32), private_key.public_key
+        before = tables.encrypt_bytes(message, random.Random(49))
+        assert without.encrypt_bytes(message, random.Random(49)) == before
+        for replace in (False, True):
+            made = [
+                key.replace_bytes_or_rerandomize(
+                    replace, bytes(32), before, random.Random(50), rerandomizations=3
+                )
+                for key in (tables, without)
+            ]
+            assert made[0] == made[1]
+
+    @pytest.mark.parametrize("integer", [0, 1, -1, 255, 257, 511, 512, 2**24, 10**30])
+    def test_decrypt_bytes_of_an_encrypted_integer_raises(self, private_key, tables, integer):
+        with pytest.raises(ValueOutOfRangeError):
+            private_key.decrypt_bytes([tables.encrypt(integer, random.Random(51))], 2)
+
+    @pytest.mark.parametrize("other", [1, 3, 24])
+    def test_decrypt_bytes_of_a_piece_of_another_length_raises(self, private_key, tables, other):
+        for message in (bytes(other), b"\xff" * other):
+            with pytest.raises(ValueOutOfRangeError):
+                private_key.decrypt_bytes(tables.encrypt_bytes(message, random.Random(52)), 2)
+
+    def test_decrypt_bytes_of_manipulated_ciphertexts_raises(self, private_key, tables):
+        (made,) = tables.encrypt_bytes(b"share", random.Random(53))
+        for changed in (tables.scale(made, 2), tables.scale(made, -1), tables.add([made, made])):
+            with pytest.raises(ValueOutOfRangeError):
+                private_key.decrypt_bytes([changed], 5)
+
+    def test_decrypt_bytes_under_another_key_raises(self, key_of, tables):
+        ciphertexts = tables.encrypt_bytes(bytes(48), random.Random(54))
+        with pytest.raises(ValueOutOfRangeError):
+            key_of(self.scheme, seed=2).decrypt_bytes(ciphertexts, 48)
+
+    def test_decrypt_bytes_of_the_wrong_number_of_ciphertexts_raises(self, private_key, tables):
+        ciphertexts = tables.encrypt_bytes(bytes(48), random.Random(55))
+        for wrong in ((), ciphertexts * 2):
+            with pytest.raises(ValueError, match="48 bytes take"):
+                private_key.decrypt_bytes(wrong, 48)
+
+    def test_replace_bytes_or_rerandomize_of_bytes_of_another_size_raises(self, tables):
+        ciphertexts = tables.encrypt_bytes(bytes(2 * tables.bytes_per_ciphertext), random.Random(56))
+        with pytest.raises(ValueError, match="1 bytes take 1 ciphertexts, not 2"):
+            tables.replace_bytes_or_rerandomize(
+                True, b"a", ciphertexts, random.Random(57), rerandomizations=1
+            )
+
+    def test_encrypt_bytes_of_nothing_raises(self, public_key):
+        with pytest.raises(ValueError, match="at least 1 byte"):
+            public_key.encrypt_bytes(b"", random.Random(58))
+
     # Refusals -------------------------------------------------------------------
 
     @pytest.mark.parametrize("message", [-1, 2, 10**9, -(10**30)])
@@ -193,6 +323,7 @@ class EncryptionContract:
             lambda: public_key.add([foreign]),
             lambda: public_key.scale(foreign, 2),
             lambda: private_key.decrypt(foreign, range(2)),
+            lambda: private_key.decrypt_bytes([foreign], 2),
         ):
             with pytest.raises(TypeError):
                 operation()
@@ -295,10 +426,18 @@ class EncryptionContract:
         public_key = load_public_key(private_key.public_key.to_json())
         before = _memory(public_key)
         public_key.encrypt(message, random.Random(21))
+        public_key.encrypt_bytes(bytes([message % 256]), random.Random(21))
         assert _memory(public_key) == before
 
     def test_with_tables_of_a_key_with_tables_returns_the_same_object(self, tables):
         assert tables.with_tables() is tables
+
+
+def _halves(ciphertexts) -> set[bytes]:
+    """What of ciphertexts must never occur twice; for lifted ElGamal the two points."""
+    encoded = [bytes(ciphertext) for ciphertext in ciphertexts]
+    middle = len(encoded[0]) // 2
+    return {half for one in encoded for half in (one[:middle], one[middle:])}
 
 
 def _memory(public_key: PublicKey) -> dict[str, str]:

@@ -160,6 +160,65 @@ class TestInfinity:
             load_public_key({"scheme": "elgamal-secp256k1", "point": multiple(-1).hex()})
 
 
+class TestByteStrings:
+    # 256·(256 + 0x41) + counter for the least counter that is on the curve.
+    PIECE = b"A"
+
+    @staticmethod
+    def embedding(value: int) -> CurvePoint:
+        """By the definition, with coincurve's own public interface."""
+        for counter in range(256):
+            try:
+                return CurvePoint(b"\x02" + (256 * value + counter).to_bytes(32, "big"))
+            except ValueError:
+                continue
+        raise AssertionError
+
+    def test_encrypt_bytes_with_known_randomness_equals_the_definition(self, public_key):
+        for piece in (b"A", b"B", bytes(30), b"\xff" * 30):
+            (made,) = public_key.encrypt_bytes(piece, FixedBits(7))
+            point = self.embedding(int.from_bytes(b"\x01" + piece, "big"))
+            second = CurvePoint.combine_keys([CurvePoint(multiple(8 * SECRET)), point])
+            assert bytes(made) == multiple(8) + second.format()
+
+    def test_encrypt_bytes_some_pieces_take_several_tries(self):
+        counters = [self.embedding(256 + byte).format()[-1] for byte in range(64)]
+        assert 0 in counters
+        assert max(counters) > 2
+
+    def test_decrypt_bytes_of_the_same_x_with_odd_y_raises(self, private_key):
+        even = self.embedding(0x141)
+        odd = CurvePoint(b"\x03" + even.format()[1:])
+        for point, readable in ((even, True), (odd, False)):
+            second = CurvePoint.combine_keys([CurvePoint(multiple(3 * SECRET)), point]).format()
+            made = ElGamalCiphertext.parse(multiple(3) + second)
+            if readable:
+                assert private_key.decrypt_bytes([made], 1) == self.PIECE
+            else:
+                with pytest.raises(ValueOutOfRangeError):
+                    private_key.decrypt_bytes([made], 1)
+
+    def test_decrypt_bytes_of_infinity_raises(self, private_key):
+        with pytest.raises(ValueOutOfRangeError):
+            private_key.decrypt_bytes([ciphertext(3, 3 * SECRET)], 1)
+
+    def test_encrypt_bytes_whose_source_is_at_infinity_takes_another(self):
+        # H = −M: nobody knows its private key, and a device must encrypt all the same.
+        point = self.embedding(0x141)
+        hostile = CurvePoint(b"\x03" + point.format()[1:])
+        public_key = load_public_key({"scheme": "elgamal-secp256k1", "point": hostile.format().hex()})
+        (made,) = public_key.encrypt_bytes(self.PIECE, FixedBits(7))
+        masked = hostile.multiply((2 + 7).to_bytes(32, "big"))  # (2 + 7)·H + M
+        assert bytes(made) == multiple(2 + 7) + CurvePoint.combine_keys([masked, point]).format()
+
+    def test_rerandomize_of_bytes_to_infinity_draws_again(self, public_key):
+        (before,) = public_key.encrypt_bytes(self.PIECE, FixedBits(7))
+        source = FixedBits(GROUP_ORDER - 8, 4)  # −8·G cancels the first half
+        made = public_key.rerandomize(before, source)
+        assert bytes(made)[:POINT_BYTES] == multiple(12)
+        assert not source.remaining
+
+
 class TestParse:
     GOOD = multiple(5)
 

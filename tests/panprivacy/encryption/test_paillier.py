@@ -69,6 +69,12 @@ class PaillierContract(EncryptionContract):
             tables.scale(made[0], -3),
             tables.encrypt(1, random_source, rerandomizations=3),
         ]
+        shares = tables.encrypt_bytes(random_source.randbytes(48), random_source, rerandomizations=2)
+        made += shares
+        for replace in (False, True):
+            made += tables.replace_bytes_or_rerandomize(
+                replace, random_source.randbytes(48), shares, random_source, rerandomizations=3
+            )
         assert {jacobi(one, n) for one in made} == {1}
 
     @pytest.mark.parametrize("steps", [0, 1, 5])
@@ -140,6 +146,21 @@ class PaillierContract(EncryptionContract):
         hostile = int(p * gmpy2.invert(p, q) % (p * q))  # 0 modulo p, 1 modulo q
         with pytest.raises(ValueOutOfRangeError):
             private_key.decrypt(tables.encrypt(hostile, random.Random(9)), range(2))
+
+    def test_decrypt_bytes_of_a_plaintext_that_is_a_piece_modulo_one_prime_only_raises(
+        self, private_key, tables
+    ):
+        p, q = private_key.phe_key.p, private_key.phe_key.q
+        piece = 0x01_41
+        assert private_key.decrypt_bytes([tables.encrypt(piece, random.Random(13))], 1) == b"A"
+        for hostile in (piece + p, piece + q, piece - p, piece - q):
+            with pytest.raises(ValueOutOfRangeError):
+                private_key.decrypt_bytes([tables.encrypt(hostile, random.Random(14))], 1)
+
+    def test_phe_decrypts_our_byte_strings_as_marked_integers(self, private_key, tables):
+        (made,) = tables.encrypt_bytes(b"share", random.Random(15))
+        plaintext = private_key.phe_key.raw_decrypt(int.from_bytes(bytes(made), "big"))
+        assert plaintext.to_bytes(6, "big") == b"\x01share"
 
     def test_parse_of_a_value_that_is_no_unit_raises(self, private_key, public_key, n):
         p, q = private_key.phe_key.p, private_key.phe_key.q
