@@ -18,21 +18,27 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from panprivacy.encryption import DEFAULT_SCHEME, load_public_key, require_scheme
+from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.mechanisms.remedies import remedies
 from panprivacy.parameters import Description, K, Parameters
+from panprivacy.servers import SERVERS, Servers
+from panprivacy.servers import RecipeVerificationError as RecipeVerificationError
+from panprivacy.trust import Trust
 
-FORMAT = "panapp-recipe-2"
+FORMAT = "panapp-recipe-3"
 """Version of the format of new documents."""
 
-FORMAT_WITHOUT_POPULATION = "panapp-recipe-1"
-"""Version of documents that were published before recipes named a population; still read."""
+ABSENT_MEMBERS = {
+    "panapp-recipe-2": frozenset({"trust"}),
+    "panapp-recipe-1": frozenset({"trust", "population"}),
+}
+"""Older versions, still read: what recipes did not say yet. All of them are of one server."""
 
-FORMATS = (FORMAT, FORMAT_WITHOUT_POPULATION)
+FORMATS = (FORMAT, *ABSENT_MEMBERS)
 """Every version that is read; a parser refuses any other."""
 
 IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]{64}")
@@ -52,6 +58,7 @@ DRAFT_FIELDS = (
     "question",
     "statistic",
     "population",
+    "trust",
     "encryption",
     "step_seconds",
     "opens_at",
@@ -65,10 +72,6 @@ DEFAULT_POPULATION = "everyone"
 """The population of a recipe file that names none."""
 
 
-class RecipeVerificationError(ValueError):
-    """A document whose identifier or signature does not hold."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class RecipeDraft:
     """A recipe before it has a key: everything an analyst decides.
@@ -76,12 +79,14 @@ class RecipeDraft:
     Attributes:
         population: name of the devices that are asked; recipes that name the same one share its
             privacy budget. Whether there is such a population only the server knows.
+        trust: between how many servers the reports are divided.
     """
 
     name: str
     question: str
     statistic: str
     population: str
+    trust: Trust
     parameters: Parameters
     encryption: str
     step_seconds: int
@@ -118,6 +123,7 @@ class RecipeDraft:
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
             population=require_population_name(members.get("population", DEFAULT_POPULATION)),
+            trust=_trust(members.get("trust", Trust.SINGLE_SERVER.value), statistic),
             parameters=statistic.parameters_class.from_mapping(parameter_members),
             encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
             step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400)),
@@ -156,18 +162,24 @@ class RecipeDraft:
             raise FieldError(refusal.field, f"{refusal.message}; {remedies(mechanism)}") from None
         return mechanism
 
-    def publish(self, public_key: PublicKey, now: datetime, *, simulation: bool = False) -> "Recipe":
-        """The recipe as it will stand for good: key, times and derived parameters filled in.
+    def publish(self, servers: Servers, now: datetime, *, simulation: bool = False) -> "Recipe":
+        """The recipe as it will stand for good: keys, times and derived parameters filled in.
 
         Args:
-            public_key: freshly made for this recipe, of scheme `encryption`.
+            servers: of the trust model `trust`, their keys freshly made for this recipe and of the
+                scheme `encryption`.
             now: the opening time if none was chosen.
             simulation: whether the reports come from simulated devices; such a recipe
                 is not bound by its times, and real devices refuse it.
 
         Raises:
             FieldError: the recipe would already be closed, or cannot be calibrated.
+            ValueError: servers of another trust model or scheme.
         """
+        if servers.trust != self.trust or servers.scheme != self.encryption:
+            raise ValueError(
+                f"the servers must be those of a {self.trust} recipe with {self.encryption} keys"
+            )
         opens_at, closes_at = self.window(now)
         if not simulation and closes_at <= now:
             if self.closes_at is None:
@@ -176,12 +188,13 @@ class RecipeDraft:
                 )
             raise FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
         return Recipe(
+            format=FORMAT,
             name=self.name,
             question=self.question,
             statistic=self.statistic,
             population=self.population,
             parameters=self.mechanism().parameters,
-            public_key_members=public_key.to_json(),
+            servers=servers,
             step_seconds=self.step_seconds,
             opens_at=opens_at,
             closes_at=closes_at,
@@ -195,6 +208,7 @@ class RecipeDraft:
             "question": self.question,
             "statistic": self.statistic,
             "population": self.population,
+            "trust": self.trust.value,
             **self.parameters.as_dict(),
             "encryption": self.encryption,
             "step_seconds": self.step_seconds,
@@ -208,16 +222,19 @@ class Recipe:
     """A published recipe. Equal documents have equal identifiers.
 
     Attributes:
-        population: as in `RecipeDraft`; None in a document of `FORMAT_WITHOUT_POPULATION`. Absent
-            stays absent, or the identifier would be another.
+        format: version of the document's format; the members that it has not stay absent, or the
+            identifier would be another.
+        population: as in `RecipeDraft`; None in a document of the first format.
+        servers: who holds the private keys.
     """
 
+    format: str
     name: str
     question: str
     statistic: str
     population: str | None
     parameters: Parameters
-    public_key_members: Mapping[str, str]
+    servers: Servers
     step_seconds: int
     opens_at: datetime
     closes_at: datetime
@@ -233,21 +250,22 @@ class Recipe:
         """
         members = dict(document)
         format_ = _require_format(members.pop("format", None))
-        key_members = members.pop("public_key", None)
-        if not isinstance(key_members, Mapping):
-            raise FieldError("public_key", "must be an object")
-        public_key = load_public_key(key_members)
+        absent = ABSENT_MEMBERS.get(format_, frozenset())
+        for name in DRAFT_FIELDS:
+            if name not in members and name not in absent:
+                raise FieldError(name, "is missing")
+            if name in members and name in absent:
+                raise FieldError(name, f"is not a member of a {format_} document")
+        statistic = mechanism_class(members["statistic"])
+        trust = _trust(members.get("trust", Trust.SINGLE_SERVER.value), statistic)
+        servers_class = SERVERS[trust]
+        server_members = {name: members.pop(name) for name in servers_class.member_names if name in members}
+        servers = servers_class.from_members(server_members)
+        if members["encryption"] != servers.scheme:
+            raise FieldError("encryption", f"must be the scheme of {servers_class.member_names[0]}")
         simulation = members.pop("simulation", None)
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
-        for name in DRAFT_FIELDS:
-            if name not in members and not (name == "population" and format_ == FORMAT_WITHOUT_POPULATION):
-                raise FieldError(name, "is missing")
-        if "population" in members and format_ == FORMAT_WITHOUT_POPULATION:
-            raise FieldError("population", f"is not a member of a {format_} document")
-        if members["encryption"] != public_key.scheme:
-            raise FieldError("encryption", "must be the scheme of public_key")
-        statistic = mechanism_class(members["statistic"])
         parameter_members = {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
         for name in statistic.parameters_class.required_names():
             # Defaults and derivations are a draft's; here they would change what was signed.
@@ -258,12 +276,13 @@ class Recipe:
         if closes_at <= opens_at:
             raise _closes_too_early()
         return cls(
+            format=format_,
             name=_text("name", members["name"], NAME_LENGTH),
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
             population=require_population_name(members["population"]) if "population" in members else None,
             parameters=statistic.parameters_class.from_mapping(parameter_members),
-            public_key_members=public_key.to_json(),
+            servers=servers,
             step_seconds=STEP_SECONDS.check("step_seconds", int, members["step_seconds"]),
             opens_at=opens_at,
             closes_at=closes_at,
@@ -277,12 +296,20 @@ class Recipe:
         identifier: str,
         signature: bytes,
         verification_key: Ed25519PublicKey,
+        *,
+        helper_key: Ed25519PublicKey | None = None,
+        helper_signature: bytes | None = None,
     ) -> Self:
-        """Read a document as a device must: identifier, signature and promise checked.
+        """Read a document as a device must: identifier, signatures and promise checked.
+
+        Args:
+            verification_key: of the server that published it, pinned beforehand.
+            helper_key, helper_signature: of the helper, pinned likewise; a recipe of two servers
+                needs both, one of a single server has no use for them.
 
         Raises:
-            RecipeVerificationError: the identifier is not the document's hash, or the
-                signature is not the server's.
+            RecipeVerificationError: the identifier is not the document's hash, or a
+                signature is not the server's; or the helper is not the one whose key is pinned.
             FieldError: as of `from_document`; or the document is the server's, but what it derived
                 does not keep the guarantee that it names (`Mechanism.require_promise`).
             InvalidKeyError: as of `from_document`.
@@ -299,26 +326,29 @@ class Recipe:
         except InvalidSignature:
             raise RecipeVerificationError("the signature is not the server's") from None
         recipe = cls.from_document(document)
+        recipe.servers.require_signed(context + canonical, helper_key, helper_signature)
         recipe.mechanism.require_promise()
         return recipe
 
     @property
-    def format(self) -> str:
-        """Version of the document's format."""
-        return FORMAT_WITHOUT_POPULATION if self.population is None else FORMAT
+    def trust(self) -> Trust:
+        """Between how many servers the reports are divided."""
+        return self.servers.trust
 
     @property
     def document(self) -> dict[str, Any]:
         """Every public parameter, as plain JSON values."""
+        newer = {"trust": self.trust.value, "population": self.population}
+        absent = ABSENT_MEMBERS.get(self.format, frozenset())
         return {
             "format": self.format,
             "name": self.name,
             "question": self.question,
             "statistic": self.statistic,
-            **({} if self.population is None else {"population": self.population}),
+            **{name: value for name, value in newer.items() if name not in absent},
             **self.parameters.as_dict(),
-            "encryption": self.public_key_members["scheme"],
-            "public_key": dict(self.public_key_members),
+            "encryption": self.servers.scheme,
+            **self.servers.members(),
             "step_seconds": self.step_seconds,
             "opens_at": format_time(self.opens_at),
             "closes_at": format_time(self.closes_at),
@@ -335,14 +365,19 @@ class Recipe:
         """SHA-256 of the canonical document, 64 hexadecimal digits."""
         return hashlib.sha256(self.canonical).hexdigest()
 
+    @property
+    def signed_message(self) -> bytes:
+        """What every server of the recipe signs with Ed25519."""
+        return _signature_context(self.format) + self.canonical
+
     def sign(self, signing_key: Ed25519PrivateKey) -> bytes:
-        """The server's Ed25519 signature, 64 bytes."""
-        return signing_key.sign(_signature_context(self.format) + self.canonical)
+        """A server's Ed25519 signature, 64 bytes."""
+        return signing_key.sign(self.signed_message)
 
     @cached_property
     def public_key(self) -> PublicKey:
         """The key under which devices of this recipe encrypt."""
-        return load_public_key(self.public_key_members)
+        return self.servers.public_key(self.identifier)
 
     @cached_property
     def mechanism(self) -> Mechanism[Any]:
@@ -374,6 +409,14 @@ def require_population_name(value: object) -> str:
     if not isinstance(value, str) or not POPULATION_PATTERN.fullmatch(value):
         raise FieldError("population", "must be 1 to 60 of the characters a-z, 0-9 and -")
     return value
+
+
+def _trust(value: object, statistic: type[Mechanism[Any]]) -> Trust:
+    """The trust model of that name; FieldError unless `statistic` can be asked under it."""
+    if not isinstance(value, str) or value not in statistic.trusts:
+        allowed = " or ".join(trust.value for trust in statistic.trusts)
+        raise FieldError("trust", f"must be {allowed} for {statistic.statistic}, not {str(value)[:60]!r}")
+    return Trust(value)
 
 
 def _require_format(value: object) -> str:

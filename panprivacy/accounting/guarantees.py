@@ -4,15 +4,18 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from panprivacy.trust import Trust
+
 
 class Model(StrEnum):
     """Who is kept from learning: the observer against whom the guarantee is stated."""
 
     LOCAL = "local"
-    """Whoever reads one device's decrypted report."""
+    """Whoever reads one device's decrypted report: the server, or both of two servers together."""
 
     AGGREGATOR = "aggregator"
-    """Whoever reads only the sum over a full cohort, and may know who took part."""
+    """Whoever reads only the sum over a full cohort, and may know who took part. Either of two servers by
+    itself is one of them: beside the sum it sees uniformly random shares."""
 
     SAMPLED = "sampled"
     """Whoever reads only the sum over a full cohort and its size, and does not know who took part."""
@@ -21,7 +24,7 @@ class Model(StrEnum):
     """Whoever reads every report of a cohort in random order, without who sent which."""
 
     PAN = "pan"
-    """Whoever reads a device's state, again and again, without the server's private key."""
+    """Whoever reads a device's state, again and again, without any server's private key."""
 
 
 class Relation(StrEnum):
@@ -51,6 +54,7 @@ class Guarantee:
             nothing was searched.
         dishonest_fraction: the part of the cohort that may collude with the observer, telling it all
             they know and sending what they like. At least 0, below 1.
+        trust: the trust model of the recipe; it decides who the observers of `model` are.
         source: the theorem or the computation.
         assumption: what it relies on, as a clause that reads on after "This relies on".
     """
@@ -63,6 +67,7 @@ class Guarantee:
     assumption: str = ""
     found_epsilon: float | None = None
     dishonest_fraction: float = 0.0
+    trust: Trust = Trust.SINGLE_SERVER
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, one per attribute."""

@@ -19,6 +19,7 @@ from panprivacy.mechanisms.randomized_response import (
     bits_standard_error_note,
 )
 from panprivacy.parameters import Parameters
+from panprivacy.trust import Trust
 
 
 class CountNonzero(Mechanism[Parameters]):
@@ -32,6 +33,7 @@ class CountNonzero(Mechanism[Parameters]):
     description = "Estimates on how many devices the event happened at least once."
     unit = "devices"
     counts_devices = True
+    trusts = (Trust.SINGLE_SERVER, Trust.TWO_SERVER)
     parameters_class = Parameters
 
     def __init__(self, parameters: Parameters) -> None:

@@ -17,6 +17,7 @@ from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
 from panprivacy.parameters import Parameters
+from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=Parameters)
 
@@ -73,6 +74,10 @@ class Mechanism(ABC, Generic[P]):
 
     counts_devices: ClassVar[bool]
     """Whether the estimates are numbers of devices, so that each is a share of the population."""
+
+    trusts: ClassVar[tuple[Trust, ...]] = (Trust.SINGLE_SERVER,)
+    """The trust models under which it can be asked. Under `TWO_SERVER` every value of a report is 0 or 1,
+    which the servers can check without reading it, and the device adds none of its ciphertexts up."""
 
     parameters_class: ClassVar[type[Parameters]]
 

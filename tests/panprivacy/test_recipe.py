@@ -1,8 +1,10 @@
 """Published documents as devices and servers read them."""
 
+import json
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -10,6 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.servers import OneServer
+from panprivacy.trust import Trust
 
 SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
@@ -29,7 +33,7 @@ def published(**changes: object) -> Recipe:
     } | changes
     members = {name: value for name, value in draft.items() if value is not None}
     key = generate_private_key(DEFAULT_SCHEME, random.Random(1)).public_key
-    return RecipeDraft.from_mapping(members).publish(key, datetime(2026, 1, 1, tzinfo=UTC))
+    return RecipeDraft.from_mapping(members).publish(OneServer.of(key), datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def verified(recipe: Recipe) -> Recipe:
@@ -83,46 +87,72 @@ def test_from_document_without_a_parameter_is_refused_derived_and_defaulted_ones
         assert refused.value.field == name
 
 
-def test_document_published_before_recipes_named_a_population_is_read_and_keeps_its_identifier():
+GOLDEN = Path(__file__).with_name("published_documents.json")
+"""Documents as earlier versions published them, with their identifier and signature."""
+
+
+@pytest.mark.parametrize("stored", json.loads(GOLDEN.read_text()), ids=lambda stored: stored["id"][:8])
+def test_document_of_an_earlier_version_keeps_its_identifier_and_signature(stored):
     # Absent means absent: a default filled in here would change what was signed.
-    with_population = published()
-    document = {name: value for name, value in with_population.document.items() if name != "population"}
-    document["format"] = "panapp-recipe-1"
-    old = Recipe.from_document(document)
-    assert old.population is None
-    assert old.document == document
-    assert verified(old) == old
-    assert old.identifier != with_population.identifier
+    recipe = Recipe.verified(
+        stored["document"], stored["id"], bytes.fromhex(stored["signature"]), SIGNING_KEY.public_key()
+    )
+    assert recipe.document == stored["document"]
+    assert recipe.identifier == stored["id"]
+    assert recipe.sign(SIGNING_KEY).hex() == stored["signature"]
+    assert recipe.trust == Trust.SINGLE_SERVER
+    assert (recipe.population is None) == (stored["document"]["format"] == "panapp-recipe-1")
 
 
 def test_signature_is_over_the_documents_own_format_a_newline_and_the_canonical_form():
     new = published()
-    old = replace(new, population=None)
-    for recipe, format_ in ((new, b"panapp-recipe-2"), (old, b"panapp-recipe-1")):
+    second = replace(new, format="panapp-recipe-2")
+    first = replace(new, format="panapp-recipe-1", population=None)
+    for recipe, format_ in (
+        (new, b"panapp-recipe-3"),
+        (second, b"panapp-recipe-2"),
+        (first, b"panapp-recipe-1"),
+    ):
         assert recipe.document["format"] == format_.decode()
         SIGNING_KEY.public_key().verify(recipe.sign(SIGNING_KEY), format_ + b"\n" + recipe.canonical)
 
 
-def test_first_formats_document_with_a_population_is_refused():
-    with pytest.raises(FieldError, match="not a member of a panapp-recipe-1 document") as refused:
-        Recipe.from_document(published().document | {"format": "panapp-recipe-1"})
-    assert refused.value.field == "population"
+@pytest.mark.parametrize(
+    ("format_", "name"),
+    [("panapp-recipe-1", "population"), ("panapp-recipe-1", "trust"), ("panapp-recipe-2", "trust")],
+)
+def test_document_with_a_member_that_its_format_has_not_is_refused(format_, name):
+    later = {"population": "everyone", "trust": "single_server"}
+    document = {member: value for member, value in published().document.items() if member not in later}
+    if format_ != "panapp-recipe-1":
+        document["population"] = "everyone"
+    with pytest.raises(FieldError, match=f"not a member of a {format_} document") as refused:
+        Recipe.from_document(document | {"format": format_, name: later[name]})
+    assert refused.value.field == name
 
 
-def test_second_formats_document_without_a_population_is_refused():
-    document = {name: value for name, value in published().document.items() if name != "population"}
+@pytest.mark.parametrize(
+    ("format_", "name"),
+    [("panapp-recipe-2", "population"), ("panapp-recipe-3", "population"), ("panapp-recipe-3", "trust")],
+)
+def test_document_without_a_member_that_its_format_has_is_refused(format_, name):
+    document = published().document | {"format": format_}
+    if format_ == "panapp-recipe-2":
+        del document["trust"]
+    del document[name]
     with pytest.raises(FieldError, match="is missing") as refused:
         Recipe.from_document(document)
-    assert refused.value.field == "population"
+    assert refused.value.field == name
 
 
-@pytest.mark.parametrize("unknown", ["panapp-recipe-3", "", None, ["panapp-recipe-2"], 2])
+@pytest.mark.parametrize("unknown", ["panapp-recipe-4", "", None, ["panapp-recipe-2"], 2])
 def test_unknown_format_is_refused_naming_what_is_known(unknown):
     document = published().document | {"format": unknown}
-    with pytest.raises(FieldError, match="must be panapp-recipe-2 or panapp-recipe-1") as refused:
+    known = "must be panapp-recipe-3 or panapp-recipe-2 or panapp-recipe-1"
+    with pytest.raises(FieldError, match=known) as refused:
         Recipe.from_document(document)
     assert refused.value.field == "format"
-    with pytest.raises(FieldError, match="must be panapp-recipe-2 or panapp-recipe-1"):
+    with pytest.raises(FieldError, match=known):
         Recipe.verified(document, "0" * 64, bytes(64), SIGNING_KEY.public_key())
 
 

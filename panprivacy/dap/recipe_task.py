@@ -1,0 +1,38 @@
+"""A two-server recipe as a task of DAP, the same on the devices and on both servers.
+
+The task's identifier is the recipe's: whoever seals a share to it has bound every parameter of the recipe.
+What aggregators need to know by themselves stands in the configuration besides, the cohort size first.
+"""
+
+from panprivacy.dap.basics import BatchMode, Interval
+from panprivacy.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.recipe import Recipe
+from panprivacy.servers import TwoServers
+from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec
+
+TASK_INFO = b"panapp recipe"
+
+REPORT_TIME = 0
+"""The time that every report of a recipe carries, so that it says nothing of a device. Its unit is all the
+time until the recipe closes: from 1970 to then is one batch bucket, and the task interval."""
+
+
+def task_of(recipe: Recipe) -> tuple[bytes, TaskConfiguration]:
+    """Task identifier (32 bytes) and configuration of a recipe of two servers; ValueError for another."""
+    servers = recipe.servers
+    if not isinstance(servers, TwoServers):
+        raise ValueError("a recipe of one server is no task of two")
+    vdaf = PanPrivateCountVec(servers.scheme, recipe.mechanism.report_ciphertexts)
+    configuration = TaskConfiguration(
+        task_info=TASK_INFO,
+        leader_aggregator_endpoint=servers.leader_url,
+        helper_aggregator_endpoint=servers.helper_url,
+        time_precision=int(recipe.closes_at.timestamp()),
+        min_batch_size=recipe.parameters.cohort_size,
+        batch_mode=BatchMode.TIME_INTERVAL,
+        batch_config=b"",
+        vdaf_type=IDENTIFIER,
+        vdaf_configuration=vdaf.encode(),
+        extensions=(task_interval_extension(Interval(REPORT_TIME, 1)),),
+    )
+    return bytes.fromhex(recipe.identifier), configuration

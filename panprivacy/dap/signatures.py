@@ -1,0 +1,207 @@
+"""Requests between the aggregators, and their answers, signed with Ed25519 (RFC 9421, RFC 9530).
+
+A request's signature covers method, target URI, content digest and content type; a response's covers
+status, content digest, content type, location and retry-after, and the signature of the request that it
+answers, so that no answer can be passed off as that to another request. Content digests are SHA-256.
+
+A request is good for a stated time only. Within it a copy may come again: what it asks for is idempotent.
+"""
+
+import hashlib
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Mapping, Set
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from panprivacy.dap.signature_base import (
+    Component,
+    SignatureRefusedError,
+    read_input,
+    read_signature,
+    serialized,
+    signature_base,
+    write_input,
+    write_signature,
+)
+
+LABEL = "dap"
+TAG = "dap-18"
+"""Says what the signature is for, so that it is none for anything else."""
+
+ALGORITHM = "ed25519"
+TOLERANCE_SECONDS = 300
+"""Usual difference of two clocks, and age of a request, that is put up with."""
+
+Headers = Mapping[str, str]
+
+_METHOD = Component("@method")
+_TARGET = Component("@target-uri")
+_STATUS = Component("@status")
+_DIGEST = Component("content-digest")
+_CONTENT_TYPE = Component("content-type")
+_REQUEST_SIGNATURE = Component("signature", of_request=True, key=LABEL)
+_RESPONSE_HEADERS = ("content-type", "location", "retry-after")
+
+_SHA256 = re.compile(r"sha-256=:([A-Za-z0-9+/]{43}=):")
+
+
+def content_digest(body: bytes) -> str:
+    """The value of a Content-Digest header."""
+    return f"sha-256={serialized(hashlib.sha256(body).digest())}"
+
+
+def sign_request(
+    *,
+    method: str,
+    url: str,
+    body: bytes,
+    content_type: str = "",
+    signing_key: Ed25519PrivateKey,
+    created: int,
+) -> dict[str, str]:
+    """The headers that sign a request: Content-Digest, Signature-Input and Signature.
+
+    Args:
+        method: in upper case.
+        url: the whole of it, as the recipient knows itself: scheme, host, path and query.
+        body: may be empty.
+        content_type: of the body, as it is sent; empty where the request has none.
+        created: now, in seconds since 1970.
+    """
+    values = {_METHOD: method, _TARGET: url, _DIGEST: content_digest(body)}
+    if content_type:
+        values[_CONTENT_TYPE] = content_type
+    return _signed(values, {"created": created, "alg": ALGORITHM, "tag": TAG}, signing_key)
+
+
+def verify_request(
+    *,
+    method: str,
+    url: str,
+    headers: Headers,
+    body: bytes,
+    verification_key: Ed25519PublicKey,
+    now: int,
+    tolerance: int = TOLERANCE_SECONDS,
+) -> None:
+    """Check that the request comes from the holder of the signing key, as it is, and lately.
+
+    Args:
+        url: what the recipient knows to be its own address of what was asked for, not what the request
+            says.
+        headers: by name, in any case.
+        now: seconds since 1970.
+        tolerance: seconds that `created` may lie before or after `now`.
+
+    Raises:
+        SignatureRefusedError: it does not.
+    """
+    given = _lower(headers)
+    values = {_METHOD: method, _TARGET: url}
+    created = _verify(values, given, {"content-type"}, body, verification_key)
+    if created is None or not now - tolerance <= created <= now + tolerance:
+        raise SignatureRefusedError("the signature was not made just now")
+
+
+def sign_response(
+    *, status: int, headers: Headers, body: bytes, request_headers: Headers, signing_key: Ed25519PrivateKey
+) -> dict[str, str]:
+    """The headers that sign a response: Content-Digest, Signature-Input and Signature.
+
+    Args:
+        headers: of the response, by name, in any case; Content-Type, Location and Retry-After are covered.
+        request_headers: of the request, whose signature need not be good.
+
+    Raises:
+        SignatureRefusedError: the request has no signature to which the response could be bound.
+    """
+    given = _lower(headers)
+    values = {_STATUS: str(status), _DIGEST: content_digest(body)}
+    values |= {Component(name): given[name] for name in _RESPONSE_HEADERS if name in given}
+    values[_REQUEST_SIGNATURE] = _request_signature(request_headers)
+    return _signed(values, {"alg": ALGORITHM, "tag": TAG}, signing_key)
+
+
+def verify_response(
+    *,
+    status: int,
+    headers: Headers,
+    body: bytes,
+    request_headers: Headers,
+    verification_key: Ed25519PublicKey,
+) -> None:
+    """Check that the response comes from the holder of the signing key, as it is, and answers the request.
+
+    Args:
+        request_headers: as `sign_request` made them.
+
+    Raises:
+        SignatureRefusedError: it does not.
+    """
+    values = {_STATUS: str(status), _REQUEST_SIGNATURE: _request_signature(request_headers)}
+    _verify(values, _lower(headers), set(_RESPONSE_HEADERS), body, verification_key)
+
+
+def _signed(
+    values: Mapping[Component, str], parameters: Mapping[str, int | str], signing_key: Ed25519PrivateKey
+) -> dict[str, str]:
+    described = write_input(LABEL, tuple(values), parameters)
+    base = signature_base(tuple(values), values, described.removeprefix(f"{LABEL}="))
+    return {
+        "Content-Digest": values[_DIGEST],
+        "Signature-Input": described,
+        "Signature": write_signature(LABEL, signing_key.sign(base)),
+    }
+
+
+def _verify(
+    values: Mapping[Component, str],
+    headers: Headers,
+    covered_headers: Set[str],
+    body: bytes,
+    verification_key: Ed25519PublicKey,
+) -> int | None:
+    """The signature's creation time, where it covers all `values`, the body's digest, and those of
+    `covered_headers` that the message has."""
+    described = read_input(headers.get("signature-input", ""))
+    if described.label != LABEL or described.tag != TAG or described.algorithm != ALGORITHM:
+        raise SignatureRefusedError("the signature is not one of this protocol")
+    _check_digest(headers.get("content-digest", ""), body)
+    required = {*values, _DIGEST} | {Component(name) for name in covered_headers if name in headers}
+    missing = required - set(described.components)
+    if missing:
+        raise SignatureRefusedError(f"the signature does not cover {', '.join(sorted(map(str, missing)))}")
+    # What the recipient knows itself comes last: no header may stand in for it.
+    known = {Component(name): value for name, value in headers.items()} | dict(values)
+    base = signature_base(described.components, known, described.parameters)
+    try:
+        verification_key.verify(read_signature(headers.get("signature", ""), LABEL), base)
+    except InvalidSignature:
+        raise SignatureRefusedError("the signature does not hold") from None
+    return described.created
+
+
+def _check_digest(header: str, body: bytes) -> None:
+    # Other algorithms beside SHA-256 are the sender's right, and ignored (RFC 9530, section 2).
+    for member in header.split(","):
+        found = _SHA256.fullmatch(member.strip(" "))
+        if found is None:
+            continue
+        try:
+            if b64decode(found[1], validate=True) == hashlib.sha256(body).digest():
+                return
+        except Base64Error:
+            pass
+        raise SignatureRefusedError("the content is not what Content-Digest says")
+    raise SignatureRefusedError("there is no SHA-256 in Content-Digest")
+
+
+def _request_signature(headers: Headers) -> str:
+    return serialized(read_signature(_lower(headers).get("signature", ""), LABEL))
+
+
+def _lower(headers: Headers) -> dict[str, str]:
+    return {name.lower(): value.strip() for name, value in headers.items()}

@@ -1,0 +1,66 @@
+"""What all participants of a task must agree on (DAP draft 18, section 4.2)."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from panprivacy.dap.basics import BatchMode, Extension, Interval, in_strict_order
+from panprivacy.dap.codec import UINT32, UINT64, Code, Message, Opaque, Url, Vector
+
+TASK_INTERVAL = 1
+"""Type of the task extension that bounds the time of reports."""
+
+
+@dataclass(frozen=True)
+class TaskConfiguration(Message):
+    """The public parameters of a task. Part of the associated data of every sealed share, so that nobody
+    can run a report under others than its client knew.
+
+    Attributes:
+        task_info: 1 to 255 bytes that tell it from tasks with the same parameters.
+        leader_aggregator_endpoint, helper_aggregator_endpoint: base URLs, ASCII.
+        time_precision: unit of all times, in seconds (≥ 1).
+        min_batch_size: fewest reports of a batch that is collected (≥ 1).
+        batch_config: empty in both batch modes of the draft.
+        vdaf_type: code point of the VDAF.
+        vdaf_configuration: its parameters, encoded.
+        extensions: strictly ascending by type; only `task_interval` is known.
+    """
+
+    task_info: Annotated[bytes, Opaque(1, minimum=1)]
+    leader_aggregator_endpoint: Annotated[str, Url()]
+    helper_aggregator_endpoint: Annotated[str, Url()]
+    time_precision: Annotated[int, UINT64]
+    min_batch_size: Annotated[int, UINT64]
+    batch_mode: Annotated[BatchMode, Code(BatchMode)]
+    batch_config: Annotated[bytes, Opaque(2)]
+    vdaf_type: Annotated[int, UINT32]
+    vdaf_configuration: Annotated[bytes, Opaque(2)]
+    extensions: Annotated[tuple[Extension, ...], Vector(Extension, 2)] = ()
+
+    def check(self) -> None:
+        if self.time_precision < 1:
+            raise self.refusal("time_precision", "must be at least 1 second")
+        if self.min_batch_size < 1:
+            raise self.refusal("min_batch_size", "must be at least 1 report")
+        if self.batch_config:
+            raise self.refusal("batch_config", f"must be empty for batch mode {self.batch_mode.name.lower()}")
+        if not in_strict_order(self.extensions):
+            raise self.refusal("extensions", "must be strictly ascending by type")
+        for extension in self.extensions:
+            # Extensions are mandatory to support: nobody takes part in a task with one that is not known.
+            if extension.extension_type != TASK_INTERVAL:
+                raise self.refusal("extensions", f"must be known ones, not type {extension.extension_type}")
+            Interval.decode(extension.extension_data)
+
+    @property
+    def task_interval(self) -> Interval | None:
+        """The times that reports may have; None where any."""
+        for extension in self.extensions:
+            if extension.extension_type == TASK_INTERVAL:
+                return Interval.decode(extension.extension_data)
+        return None
+
+
+def task_interval_extension(interval: Interval) -> Extension:
+    """The extension that makes `interval` a task's `task_interval`."""
+    return Extension(TASK_INTERVAL, interval.encode())

@@ -1,0 +1,142 @@
+"""Which VDAF a task runs: code points and encoded parameters (DAP draft 18, appendix "VDAF Configuration
+Encodings"; VDAF draft 20, section 10). A new VDAF is one line of `PRIO3`, or one of its own as ours is.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from panprivacy.dap.basics import VERSION, Role
+from panprivacy.dap.codec import UINT32, UINT64, Message
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.errors import FieldError
+from panprivacy.prio3 import (
+    Prio3,
+    Prio3Count,
+    Prio3Histogram,
+    Prio3MultihotCountVec,
+    Prio3Sum,
+    Prio3SumVec,
+    Prio3Verifier,
+    Verifier,
+)
+from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec, PanPrivateVerifier
+
+MAX_LENGTH = 100_000
+"""Longest vector, and longest chunk of a proof, that is taken on: a task of 2^32 elements would be an
+attack on memory."""
+
+
+class UnsupportedVdafError(ValueError):
+    """A task whose VDAF is not known here, or whose parameters nobody could run."""
+
+
+@dataclass(frozen=True)
+class Prio3CountConfig(Message):
+    """Measurements are 0 or 1."""
+
+
+@dataclass(frozen=True)
+class Prio3SumConfig(Message):
+    """Measurements are 0 to `max_measurement`."""
+
+    max_measurement: Annotated[int, UINT64]
+
+
+@dataclass(frozen=True)
+class Prio3SumVecConfig(Message):
+    """Measurements are vectors of `length` numbers from 0 to `max_measurement`."""
+
+    length: Annotated[int, UINT32]
+    max_measurement: Annotated[int, UINT64]
+    chunk_length: Annotated[int, UINT32]
+
+
+@dataclass(frozen=True)
+class Prio3HistogramConfig(Message):
+    """Measurements are one of `length` buckets."""
+
+    length: Annotated[int, UINT32]
+    chunk_length: Annotated[int, UINT32]
+
+
+@dataclass(frozen=True)
+class Prio3MultihotCountVecConfig(Message):
+    """Measurements are vectors of `length` bits, of which at most `max_weight` are set."""
+
+    length: Annotated[int, UINT32]
+    chunk_length: Annotated[int, UINT32]
+    max_weight: Annotated[int, UINT64]
+
+
+PRIO3: Mapping[int, tuple[type[Message], Callable[..., Prio3[Any]]]] = {
+    1: (Prio3CountConfig, Prio3Count),
+    2: (Prio3SumConfig, Prio3Sum),
+    3: (Prio3SumVecConfig, Prio3SumVec),
+    4: (Prio3HistogramConfig, Prio3Histogram),
+    5: (Prio3MultihotCountVecConfig, Prio3MultihotCountVec),
+}
+"""`vdaf_type` → how its parameters are encoded, and the VDAF, which takes them by the same names."""
+
+
+SIDES: Mapping[Role, int] = {Role.LEADER: 0, Role.HELPER: 1}
+"""Number of an aggregator in a VDAF."""
+
+
+def context_of(task_id: bytes) -> bytes:
+    """The VDAF's application context in a task."""
+    return VERSION + task_id
+
+
+def prio3_of(configuration: TaskConfiguration) -> Prio3[Any]:
+    """The VDAF of a plain Prio3 task; a client shards with it.
+
+    Raises:
+        UnsupportedVdafError: another VDAF, or impossible parameters.
+        InvalidMessageError: parameters that do not decode.
+    """
+    if configuration.vdaf_type not in PRIO3:
+        raise UnsupportedVdafError(f"VDAF {configuration.vdaf_type:#010x} is not one of Prio3")
+    message, vdaf = PRIO3[configuration.vdaf_type]
+    parameters = dataclasses.asdict(message.decode(configuration.vdaf_configuration))
+    for name in ("length", "chunk_length"):
+        if parameters.get(name, 1) > MAX_LENGTH:
+            raise UnsupportedVdafError(f"{name}: must be at most {MAX_LENGTH}, not {parameters[name]}")
+    try:
+        return vdaf(**parameters)
+    except FieldError as refusal:
+        raise UnsupportedVdafError(str(refusal)) from refusal
+
+
+def verifier_for(
+    configuration: TaskConfiguration,
+    task_id: bytes,
+    role: Role,
+    verify_key: bytes,
+    share_key: PrivateKey | None = None,
+) -> Verifier:
+    """What an aggregator verifies the reports of a task with.
+
+    Args:
+        role: leader or helper.
+        verify_key: 32 bytes that leader and helper share.
+        share_key: this aggregator's private key of pan-private shares; a plain Prio3 task has none.
+
+    Raises:
+        UnsupportedVdafError: an unknown VDAF, or impossible parameters.
+        InvalidMessageError: parameters that do not decode.
+        ValueError: a share key that is missing, or is not of the scheme that the task names.
+    """
+    if configuration.vdaf_type != IDENTIFIER:
+        return Prio3Verifier(prio3_of(configuration), verify_key, context_of(task_id))
+    try:
+        vdaf = PanPrivateCountVec.decode(configuration.vdaf_configuration)
+    except FieldError as refusal:
+        raise UnsupportedVdafError(str(refusal)) from refusal
+    if vdaf.length > MAX_LENGTH:
+        raise UnsupportedVdafError(f"length: must be at most {MAX_LENGTH}, not {vdaf.length}")
+    if share_key is None or share_key.public_key.scheme != vdaf.scheme:
+        raise ValueError(f"the task's shares need a private key of scheme {vdaf.scheme}")
+    return PanPrivateVerifier(vdaf.length, share_key, SIDES[role], verify_key, context_of(task_id))

@@ -1,0 +1,131 @@
+"""Every message has exactly one encoding, and nothing else decodes."""
+
+import pickle
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from panprivacy import dap
+from panprivacy.dap.codec import InvalidMessageError, Message, Rest
+from tests.panprivacy.dap.strategies import ALL_MESSAGES, messages
+
+each_message = pytest.mark.parametrize("message", ALL_MESSAGES, ids=lambda message: message.__name__)
+FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+
+
+def ends_open(message: type[Message]) -> bool:
+    """Whether it ends in a vector that reaches to the end of the content."""
+    return bool(message.struct) and isinstance(message.struct[-1][1], Rest)
+
+
+def test_every_message_is_tried_and_exported():
+    exported = {name for name in dap.__all__ if name in {message.__name__ for message in ALL_MESSAGES}}
+    assert len(exported) == 30
+
+
+@each_message
+@FEW
+@given(st.data())
+def test_decode_of_an_encoding_gives_the_message(message, data):
+    value = data.draw(messages(message))
+    assert message.decode(value.encode()) == value
+
+
+@each_message
+@FEW
+@given(st.data())
+def test_decode_of_anything_cut_short_is_refused(message, data):
+    """Where the last vector reaches to the end of the content, a cut between two elements gives the
+    message without those after it; any other cut is refused."""
+    value = data.draw(messages(message))
+    encoded = value.encode()
+    for length in range(len(encoded)):
+        try:
+            shorter = message.decode(encoded[:length])
+        except InvalidMessageError:
+            continue
+        assert ends_open(message)
+        last = message.struct[-1][0]
+        found = getattr(shorter, last)
+        assert found == getattr(value, last)[: len(found)]
+        assert len(found) < len(getattr(value, last))
+
+
+@each_message
+@FEW
+@given(st.data(), st.binary(min_size=1, max_size=3))
+def test_decode_with_bytes_too_many_is_refused(message, data, more):
+    encoded = data.draw(messages(message)).encode()
+    with pytest.raises(InvalidMessageError):
+        message.decode(encoded + more)
+
+
+@each_message
+@FEW
+@given(st.data())
+def test_decode_of_altered_bytes_is_refused_or_encodes_to_them_again(message, data):
+    encoded = bytearray(data.draw(messages(message)).encode())
+    if encoded:
+        position = data.draw(st.integers(0, len(encoded) - 1))
+        encoded[position] ^= data.draw(st.integers(1, 255))
+    try:
+        decoded = message.decode(bytes(encoded))
+    except InvalidMessageError:
+        return
+    assert decoded.encode() == encoded
+
+
+@each_message
+@FEW
+@given(st.binary(max_size=200))
+def test_decode_of_any_bytes_raises_nothing_else(message, encoded):
+    try:
+        decoded = message.decode(encoded)
+    except InvalidMessageError as error:
+        assert error.message in {other.__name__ for other in ALL_MESSAGES}  # noqa: PT017
+        return
+    assert decoded.encode() == encoded
+
+
+def test_refusal_names_message_and_field():
+    with pytest.raises(InvalidMessageError, match=r"Interval\.duration is cut short") as caught:
+        dap.Interval.decode(bytes(15))
+    assert (caught.value.message, caught.value.field) == ("Interval", "duration")
+
+
+def test_refusal_within_a_message_names_the_inner_one():
+    with pytest.raises(InvalidMessageError, match=r"ReportMetadata\.time is cut short"):
+        dap.Report.decode(bytes(20))
+
+
+def test_refusal_survives_pickling():
+    error = InvalidMessageError("Interval", "start", "is cut short")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
+    assert (type(again), str(again), again.field) == (type(error), str(error), "start")
+
+
+def test_length_that_promises_more_than_there_is_is_refused_without_reading_it():
+    """A length of 4 GB in a message of 21 bytes."""
+    with pytest.raises(InvalidMessageError, match=r"HpkeCiphertext\.payload is cut short"):
+        dap.HpkeCiphertext.decode(bytes.fromhex("07 0001 aa ffffffff"))
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        (dap.Interval(-1, 0), "start"),
+        (dap.Interval(0, 2**64), "duration"),
+        (dap.ReportMetadata(bytes(15), 0), "report_id"),
+        (dap.ReportUploadStatus(bytes(16), 12), "error"),
+        (dap.HpkeCiphertext(1, b"", b"payload"), "enc"),
+        (dap.HpkeCiphertext(256, b"enc", b"payload"), "config_id"),
+        (dap.PlaintextInputShare((), b""), "payload"),
+        (dap.Extension(1, bytes(2**16)), "extension_data"),
+        (dap.VerifyResp(bytes(16), dap.Interval(0, 1)), "outcome"),
+    ],
+)
+def test_encode_of_a_value_that_does_not_fit_is_refused(value, field):
+    with pytest.raises(InvalidMessageError) as caught:
+        value.encode()
+    assert caught.value.field == field

@@ -1,0 +1,271 @@
+"""Shares open only for whom, in what and under which parameters they were sealed."""
+
+import dataclasses
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from panprivacy import dap
+from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.hpke import (
+    OUR_SUITE,
+    HpkeOpenError,
+    HpkeSealError,
+    choose_config,
+    generate_keypair,
+    open_,
+    open_aggregate_share,
+    open_input_share,
+    seal,
+    seal_aggregate_share,
+    seal_input_share,
+)
+
+SOURCE = random.Random(18)
+CONFIG, PRIVATE_KEY = generate_keypair(7, SOURCE)
+
+CONFIGURATION = dap.TaskConfiguration(
+    task_info=b"info",
+    leader_aggregator_endpoint="https://leader.example",
+    helper_aggregator_endpoint="https://helper.example",
+    time_precision=3600,
+    min_batch_size=100,
+    batch_mode=dap.BatchMode.TIME_INTERVAL,
+    batch_config=b"",
+    vdaf_type=2,
+    vdaf_configuration=bytes.fromhex("00000000000000ff"),
+    extensions=(dap.task_interval_extension(dap.Interval(10, 2)),),
+)
+OTHER_CONFIGURATIONS = {
+    "task_info": b"inf0",
+    "leader_aggregator_endpoint": "https://leader.example/",
+    "helper_aggregator_endpoint": "https://helper.example:443",
+    "time_precision": 3601,
+    "min_batch_size": 99,
+    "batch_mode": dap.BatchMode.LEADER_SELECTED,
+    "batch_config": None,  # Nothing else is allowed in it.
+    "vdaf_type": 1,
+    "vdaf_configuration": bytes.fromhex("0000000000000100"),
+    "extensions": (dap.task_interval_extension(dap.Interval(10, 3)),),
+}
+METADATA = dap.ReportMetadata(bytes(16), 11, (dap.Extension(5, b"five"),))
+OTHER_METADATA = {
+    "report_id": bytes(15) + b"\1",
+    "time": 12,
+    "public_extensions": (),
+}
+AAD = dap.InputShareAad(bytes(32), CONFIGURATION, METADATA, b"public")
+SHARE = dap.PlaintextInputShare((dap.Extension(6, b"six"),), b"share")
+COLLECTION = dap.CollectionJobReq(dap.Query.of_interval(dap.Interval(10, 2)))
+AGGREGATE_AAD = dap.AggregateShareAad(bytes(32), CONFIGURATION, COLLECTION)
+
+
+def configurations() -> list[Any]:
+    """The configuration with one field changed, for every field that can have another value."""
+    return [
+        pytest.param(dataclasses.replace(CONFIGURATION, **{name: value}), id=name)
+        for name, value in OTHER_CONFIGURATIONS.items()
+        if value is not None
+    ]
+
+
+def input_share_aads() -> list[Any]:
+    """Associated data with one thing changed, for every thing in it."""
+    found = [
+        pytest.param(dataclasses.replace(AAD, task_configuration=parameter.values[0]), id=parameter.id)
+        for parameter in configurations()
+    ]
+    found += [
+        pytest.param(
+            dataclasses.replace(AAD, report_metadata=dataclasses.replace(METADATA, **{name: value})), id=name
+        )
+        for name, value in OTHER_METADATA.items()
+    ]
+    return [
+        *found,
+        pytest.param(dataclasses.replace(AAD, task_id=bytes(31) + b"\1"), id="task_id"),
+        pytest.param(dataclasses.replace(AAD, public_share=b"publik"), id="public_share"),
+    ]
+
+
+def aggregate_share_aads() -> list[Any]:
+    """As `input_share_aads`, of an aggregate share."""
+    found = [
+        pytest.param(
+            dataclasses.replace(AGGREGATE_AAD, task_configuration=parameter.values[0]), id=parameter.id
+        )
+        for parameter in configurations()
+    ]
+    others = {
+        "query": dap.Query.of_interval(dap.Interval(10, 1)),
+        "agg_param": b"?",
+        "extensions": (dap.Extension(1, b""),),
+    }
+    found += [
+        pytest.param(
+            dataclasses.replace(
+                AGGREGATE_AAD, collection_job_req=dataclasses.replace(COLLECTION, **{name: value})
+            ),
+            id=name,
+        )
+        for name, value in others.items()
+    ]
+    return [*found, pytest.param(dataclasses.replace(AGGREGATE_AAD, task_id=b"\1" * 32), id="task_id")]
+
+
+def test_every_field_of_configuration_and_metadata_is_tried():
+    def names(message: Any) -> set[str]:
+        return {field.name for field in dataclasses.fields(message)}
+
+    assert names(CONFIGURATION) == set(OTHER_CONFIGURATIONS)
+    assert names(METADATA) == set(OTHER_METADATA)
+    assert names(AAD) == {"task_id", "task_configuration", "report_metadata", "public_share"}
+    assert names(AGGREGATE_AAD) == {"task_id", "task_configuration", "collection_job_req"}
+    assert names(COLLECTION) == {"query", "agg_param", "extensions"}
+
+
+def test_open_official_vector_gives_its_plaintext():
+    """RFC 9180, appendix A.1.1: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM, base mode."""
+    config = dap.HpkeConfig(
+        0,
+        *OUR_SUITE,
+        bytes.fromhex("3948cfe0ad1ddb695d780e59077195da6c56506b027329794ab02bca80815c4d"),
+    )
+    ciphertext = dap.HpkeCiphertext(
+        0,
+        bytes.fromhex("37fda3567bdbd628e88668c3c8d7e97d1d1253b6d4ea6d44c150f741f1bf4431"),
+        bytes.fromhex(
+            "f938558b5d72f1a23810b4be2ab4f84331acc02fc97babc53a52ae8218a355a96d8770ac83d07bea87e13c512a"
+        ),
+    )
+    opened = open_(
+        config,
+        bytes.fromhex("4612c550263fc8ad58375df3f557aac531d26850903e55a9f23f21d8534e8ac8"),
+        ciphertext,
+        bytes.fromhex("4f6465206f6e2061204772656369616e2055726e"),
+        bytes.fromhex("436f756e742d30"),
+    )
+    assert opened == b"Beauty is truth, truth beauty"
+
+
+def test_seal_is_bound_to_the_info_string_of_the_draft():
+    """The share for the leader opens under exactly "dap-18 input share", client, leader."""
+    sealed = seal_input_share(CONFIG, dap.Role.LEADER, AAD, SHARE, SOURCE)
+    info = b"dap-18 input share\x01\x02"
+    assert open_(CONFIG, PRIVATE_KEY, sealed, info, AAD.encode()) == SHARE.encode()
+    sealed = seal_aggregate_share(CONFIG, dap.Role.HELPER, AGGREGATE_AAD, b"sum", SOURCE)
+    info = b"dap-18 aggregate share\x03\x00"
+    assert open_(CONFIG, PRIVATE_KEY, sealed, info, AGGREGATE_AAD.encode()) == b"sum"
+
+
+@pytest.mark.parametrize("role", [dap.Role.LEADER, dap.Role.HELPER])
+def test_open_input_share_gives_what_was_sealed_and_to_that_role_only(role):
+    sealed = seal_input_share(CONFIG, role, AAD, SHARE, SOURCE)
+    assert open_input_share(CONFIG, PRIVATE_KEY, role, AAD, sealed) == SHARE
+    for other in set(dap.Role) - {role}:
+        with pytest.raises(HpkeOpenError):
+            open_input_share(CONFIG, PRIVATE_KEY, other, AAD, sealed)
+
+
+@pytest.mark.parametrize("role", [dap.Role.LEADER, dap.Role.HELPER])
+def test_open_aggregate_share_gives_what_was_sealed_and_by_that_role_only(role):
+    sealed = seal_aggregate_share(CONFIG, role, AGGREGATE_AAD, b"sum", SOURCE)
+    assert open_aggregate_share(CONFIG, PRIVATE_KEY, role, AGGREGATE_AAD, sealed) == b"sum"
+    for other in set(dap.Role) - {role}:
+        with pytest.raises(HpkeOpenError):
+            open_aggregate_share(CONFIG, PRIVATE_KEY, other, AGGREGATE_AAD, sealed)
+
+
+@pytest.mark.parametrize("aad", input_share_aads())
+def test_open_input_share_with_one_thing_changed_around_it_is_refused(aad):
+    """Whoever ran a report under another cohort size, VDAF, address or time would have to open it."""
+    sealed = seal_input_share(CONFIG, dap.Role.HELPER, AAD, SHARE, SOURCE)
+    assert aad != AAD
+    with pytest.raises(HpkeOpenError):
+        open_input_share(CONFIG, PRIVATE_KEY, dap.Role.HELPER, aad, sealed)
+
+
+@pytest.mark.parametrize("aad", aggregate_share_aads())
+def test_open_aggregate_share_with_one_thing_changed_around_it_is_refused(aad):
+    sealed = seal_aggregate_share(CONFIG, dap.Role.HELPER, AGGREGATE_AAD, b"sum", SOURCE)
+    assert aad != AGGREGATE_AAD
+    with pytest.raises(HpkeOpenError):
+        open_aggregate_share(CONFIG, PRIVATE_KEY, dap.Role.HELPER, aad, sealed)
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda sealed: dataclasses.replace(sealed, config_id=8),
+        lambda sealed: dataclasses.replace(sealed, enc=sealed.enc[:-1] + bytes((sealed.enc[-1] ^ 1,))),
+        lambda sealed: dataclasses.replace(sealed, enc=b"short"),
+        lambda sealed: dataclasses.replace(sealed, enc=bytes(32)),
+        lambda sealed: dataclasses.replace(sealed, payload=b"\0" + sealed.payload[1:]),
+        lambda sealed: dataclasses.replace(sealed, payload=sealed.payload[:-1]),
+        lambda sealed: dataclasses.replace(sealed, payload=b"p"),
+    ],
+    ids=["other key", "enc", "short enc", "point of small order", "payload", "cut payload", "no tag"],
+)
+def test_open_altered_ciphertext_is_refused(alter: Callable[[dap.HpkeCiphertext], dap.HpkeCiphertext]):
+    sealed = seal(CONFIG, b"info", b"aad", b"plaintext", SOURCE)
+    assert open_(CONFIG, PRIVATE_KEY, sealed, b"info", b"aad") == b"plaintext"
+    with pytest.raises(HpkeOpenError):
+        open_(CONFIG, PRIVATE_KEY, alter(sealed), b"info", b"aad")
+
+
+def test_open_with_another_private_key_is_refused():
+    _, other = generate_keypair(7, SOURCE)
+    sealed = seal(CONFIG, b"info", b"aad", b"plaintext", SOURCE)
+    with pytest.raises(HpkeOpenError):
+        open_(CONFIG, other, sealed, b"info", b"aad")
+
+
+def test_open_input_share_that_is_no_share_is_an_invalid_message():
+    sealed = seal(CONFIG, b"dap-18 input share\x01\x02", AAD.encode(), b"no share", SOURCE)
+    with pytest.raises(InvalidMessageError, match="PlaintextInputShare"):
+        open_input_share(CONFIG, PRIVATE_KEY, dap.Role.LEADER, AAD, sealed)
+
+
+def test_seal_depends_on_the_random_source_only_and_never_repeats():
+    sealed = [seal(CONFIG, b"", b"", b"plaintext", random.Random(seed)) for seed in (1, 1, 2)]
+    assert sealed[0] == sealed[1]
+    assert sealed[0].enc != sealed[2].enc
+    source = random.Random(1)
+    assert seal(CONFIG, b"", b"", b"x", source).enc != seal(CONFIG, b"", b"", b"x", source).enc
+
+
+@pytest.mark.parametrize("kem_id", [0x10, 0x11, 0x12, 0x20, 0x21])
+@pytest.mark.parametrize("aead_id", [1, 2, 3])
+def test_seal_to_every_supported_suite_opens(kem_id, aead_id):
+    """A collector or another aggregator may use other algorithms than ours."""
+    from pyhpke import AEADId, CipherSuite, KDFId, KEMId
+
+    for kdf_id in (1, 2, 3):
+        suite = CipherSuite.new(KEMId(kem_id), KDFId(kdf_id), AEADId(aead_id))
+        pair = suite.kem.derive_key_pair(SOURCE.randbytes(66))
+        config = dap.HpkeConfig(1, kem_id, kdf_id, aead_id, pair.public_key.to_public_bytes())
+        sealed = seal(config, b"info", b"aad", b"plaintext", SOURCE)
+        assert open_(config, pair.private_key.to_private_bytes(), sealed, b"info", b"aad") == b"plaintext"
+
+
+@pytest.mark.parametrize("numbers", [(0x20, 1, 0xFFFF), (0x20, 1, 9), (0x20, 9, 1), (0x99, 1, 1)])
+def test_seal_to_unknown_algorithms_is_refused(numbers):
+    config = dap.HpkeConfig(1, *numbers, CONFIG.public_key)
+    with pytest.raises(HpkeSealError):
+        seal(config, b"", b"", b"plaintext", SOURCE)
+
+
+@pytest.mark.parametrize("public_key", [b"short", bytes(32)], ids=["short", "point of small order"])
+def test_seal_to_something_that_is_no_key_is_refused(public_key):
+    with pytest.raises(HpkeSealError):
+        seal(dataclasses.replace(CONFIG, public_key=public_key), b"", b"", b"plaintext", SOURCE)
+
+
+def test_choose_config_takes_the_first_that_is_supported():
+    unknown = dap.HpkeConfig(1, 0x99, 1, 1, b"?")
+    other, _ = generate_keypair(8, SOURCE)
+    assert choose_config(dap.HpkeConfigList((unknown, CONFIG, other))) is CONFIG
+    with pytest.raises(HpkeSealError, match="none of the HPKE configurations"):
+        choose_config(dap.HpkeConfigList((unknown,)))

@@ -1,0 +1,235 @@
+"""Documents that name two servers, as the devices of both read them."""
+
+import base64
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
+from panprivacy.errors import FieldError
+from panprivacy.recipe import Recipe, RecipeDraft, RecipeVerificationError
+from panprivacy.servers import OneServer, TwoServers, require_url
+from panprivacy.trust import Trust
+
+LEADER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+HELPER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32, 64)))
+OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(64, 96)))
+
+
+def public_key(seed: int, scheme: str = DEFAULT_SCHEME):
+    return generate_private_key(scheme, random.Random(seed)).public_key
+
+
+def two_servers(**changes: object) -> TwoServers:
+    members = {
+        "leader_url": "https://leader.example/leader",
+        "leader_key_members": public_key(1).to_json(),
+        "helper_url": "https://helper.example/helper",
+        "helper_key_members": public_key(2).to_json(),
+        "helper_verification_key": HELPER_KEY.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
+    }
+    return TwoServers(**(members | changes))
+
+
+def draft(**changes: object) -> RecipeDraft:
+    members = {
+        "name": "Crashes",
+        "question": "On how many devices did it crash?",
+        "statistic": "count_nonzero",
+        "trust": "two_server",
+        "steps": 4,
+        "epsilon": 2.0,
+        "delta": 1e-6,
+        "cohort_size": 5,
+    }
+    return RecipeDraft.from_mapping(members | changes)
+
+
+def published(**changes: object) -> Recipe:
+    return draft(**changes).publish(two_servers(), datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def verified(recipe: Recipe, *, pinned=HELPER_KEY, signed_by=HELPER_KEY) -> Recipe:
+    return Recipe.verified(
+        recipe.document,
+        recipe.identifier,
+        recipe.sign(LEADER_KEY),
+        LEADER_KEY.public_key(),
+        helper_key=pinned.public_key() if pinned else None,
+        helper_signature=recipe.sign(signed_by) if signed_by else None,
+    )
+
+
+@pytest.mark.parametrize("statistic", [{"statistic": "count_nonzero"}, {"statistic": "histogram", "k": 3}])
+def test_document_of_two_servers_comes_back_equal(statistic):
+    recipe = published(**statistic)
+    assert recipe.document["trust"] == "two_server"
+    assert "public_key" not in recipe.document
+    assert recipe.document["leader"] == {
+        "url": "https://leader.example/leader",
+        "public_key": public_key(1).to_json(),
+    }
+    assert set(recipe.document["helper"]) == {"url", "public_key", "verification_key"}
+    assert verified(recipe) == recipe
+
+
+def test_document_of_two_servers_changes_its_identifier_with_every_word_about_them():
+    recipe = published()
+    changed = [
+        two_servers(leader_url="https://another.example"),
+        two_servers(helper_url="https://another.example"),
+        two_servers(leader_key_members=public_key(3).to_json()),
+        two_servers(helper_key_members=public_key(3).to_json()),
+        two_servers(helper_verification_key=bytes(32)),
+    ]
+    identifiers = {recipe.identifier, *(replace(recipe, servers=servers).identifier for servers in changed)}
+    assert len(identifiers) == 6
+
+
+def test_verified_without_a_pinned_helper_key_is_refused():
+    with pytest.raises(RecipeVerificationError, match="needs the helper's key"):
+        verified(published(), pinned=None)
+
+
+def test_verified_with_another_helper_than_the_pinned_one_is_refused_though_all_is_signed():
+    # What a leader that plays its own helper would publish.
+    with pytest.raises(RecipeVerificationError, match="another helper"):
+        verified(published(), pinned=OTHER_KEY, signed_by=HELPER_KEY)
+
+
+@pytest.mark.parametrize("signed_by", [None, LEADER_KEY, OTHER_KEY])
+def test_verified_without_the_helpers_own_signature_is_refused(signed_by):
+    with pytest.raises(RecipeVerificationError, match="the helper's"):
+        verified(published(), signed_by=signed_by)
+
+
+def test_verified_single_server_recipe_needs_no_helper():
+    recipe = draft(trust="single_server").publish(
+        OneServer.of(public_key(1)), datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    assert verified(recipe, pinned=None, signed_by=None) == recipe
+
+
+@pytest.mark.parametrize("trust", ["three_server", "", None, 2, ["two_server"]])
+def test_unknown_trust_is_refused_in_drafts_and_documents(trust):
+    for read in (
+        lambda: draft(trust=trust),
+        lambda: Recipe.from_document(published().document | {"trust": trust}),
+    ):
+        with pytest.raises(FieldError, match="single_server or two_server") as refused:
+            read()
+        assert refused.value.field == "trust"
+
+
+def test_two_servers_for_a_mean_are_refused():
+    with pytest.raises(FieldError, match="must be single_server for mean") as refused:
+        draft(statistic="mean", k=3, guarantee="local")
+    assert refused.value.field == "trust"
+
+
+def test_publish_under_servers_of_another_trust_model_or_scheme_is_refused():
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    with pytest.raises(ValueError, match="two_server"):
+        draft().publish(OneServer.of(public_key(1)), now)
+    with pytest.raises(ValueError, match="single_server"):
+        draft(trust="single_server").publish(two_servers(), now)
+    with pytest.raises(ValueError, match="paillier-2048"):
+        draft(encryption="paillier-2048").publish(two_servers(), now)
+
+
+def test_one_server_under_two_names_is_refused():
+    for changes in (
+        {"helper_url": "https://leader.example/leader"},
+        {"helper_key_members": public_key(1).to_json()},
+    ):
+        with pytest.raises(FieldError, match="must differ from the leader's"):
+            two_servers(**changes)
+
+
+def test_document_whose_members_about_servers_do_not_fit_its_trust_is_refused():
+    document = published().document
+    single = draft(trust="single_server").publish(
+        OneServer.of(public_key(1)), datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    for members in (
+        document | {"public_key": public_key(1).to_json()},
+        document | {"trust": "single_server"},
+        {name: value for name, value in document.items() if name != "helper"},
+        {name: value for name, value in document.items() if name != "leader"},
+        single.document | {"helper": document["helper"]},
+        single.document | {"trust": "two_server"},
+        document | {"format": "panapp-recipe-2"},
+    ):
+        with pytest.raises(FieldError):
+            Recipe.from_document(members)
+
+
+@pytest.mark.parametrize(
+    ("server", "changes", "field"),
+    [
+        ("leader", {"url": "ftp://leader.example"}, "leader.url"),
+        ("leader", {"url": None}, "leader.url"),
+        ("leader", {"more": 1}, "leader"),
+        ("helper", {"url": "https://helper.example/"}, "helper.url"),
+        ("helper", {"public_key": "x"}, "helper.public_key"),
+        ("helper", {"verification_key": base64.b64encode(bytes(31)).decode()}, "helper.verification_key"),
+        (
+            "helper",
+            {"verification_key": base64.b64encode(bytes(32)).decode() + "\n"},
+            "helper.verification_key",
+        ),
+        # The same bytes in another spelling: the last character's unused bits are not zero.
+        ("helper", {"verification_key": "A" * 42 + "B="}, "helper.verification_key"),
+        ("helper", {"verification_key": 7}, "helper.verification_key"),
+    ],
+)
+def test_document_with_an_impossible_server_is_refused_naming_the_member(server, changes, field):
+    document = published().document
+    with pytest.raises(FieldError) as refused:
+        Recipe.from_document(document | {server: document[server] | changes})
+    assert refused.value.field == field
+
+
+def test_document_whose_servers_use_different_schemes_is_refused():
+    document = published().document
+    paillier = public_key(1, "paillier-2048").to_json()
+    with pytest.raises(FieldError, match="leader's scheme"):
+        Recipe.from_document(document | {"helper": document["helper"] | {"public_key": paillier}})
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "helper.example",
+        "https://",
+        "https:///path",
+        "https://name@helper.example",
+        "https://helper.example:99999",
+        "https://helper.example/a?b",
+        "https://helper.example/a#b",
+        "https://helper.example/ a",
+        "https://helper.example/\n",
+        "https://hélper.example",
+        "https://helper.example/" + "a" * 500,
+    ],
+)
+def test_impossible_address_of_a_server_is_refused(address):
+    with pytest.raises(FieldError, match="http or https"):
+        require_url("helper.url", address)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:8001/helper", "https://helper.example", "http://[::1]:80/a"]
+)
+def test_address_of_a_server_comes_back(address):
+    assert require_url("helper.url", address) == address
+
+
+def test_trust_models_keep_their_names():
+    # They stand in signed documents.
+    assert [trust.value for trust in Trust] == ["single_server", "two_server"]

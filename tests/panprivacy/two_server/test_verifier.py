@@ -1,0 +1,350 @@
+"""What leader and helper make of pan-private reports, honest and not."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from panprivacy.errors import FieldError
+from panprivacy.prio3 import SlowVerifier, ping_pong
+from panprivacy.prio3.field import FIELD64
+from panprivacy.prio3.interface import InvalidShareError, Prepared, ReportInput, VerificationError
+from panprivacy.prio3.slow_verifier import HELPER, LEADER
+from panprivacy.two_server import PanPrivateVerifier, SharedCiphertext
+from panprivacy.two_server.part import VDAF, open_part
+from tests.panprivacy.two_server.conftest import CONTEXT, VERIFY_KEY
+
+BITS = (1, 0, 1)
+LENGTH = len(BITS)
+HUGE = 2**63 + 12345
+
+
+def nonce_of(number):
+    return bytes([number]) * 16
+
+
+def honest(servers, number, bits=BITS):
+    key, source = servers.unbound.bound_to(nonce_of(number)), random.Random(number)
+    return servers.sent([key.encrypt(bit, source) for bit in bits], nonce_of(number))
+
+
+def sealed(servers, shares, source):
+    """A sharing with these two input shares, whatever they are."""
+    leader, helper = shares
+    return SharedCiphertext(
+        servers.key.leader.encrypt_bytes(leader, source), servers.key.helper.encrypt_bytes(helper, source)
+    )
+
+
+def with_coordinate(servers, report, index, sharing):
+    """The report with another sharing in one place."""
+    leader, helper = servers.unbound.split(bytes(sharing))
+    place = slice(index * len(leader), (index + 1) * len(leader))
+    helper_place = slice(index * len(helper), (index + 1) * len(helper))
+    return replace(
+        report,
+        leader=report.leader[: place.start] + leader + report.leader[place.stop :],
+        helper=report.helper[: helper_place.start] + helper + report.helper[helper_place.stop :],
+    )
+
+
+# What a dishonest device may put in the place of a sharing; each takes servers, nonce and a random source.
+
+
+def cheat_with_a_proof_of(value):
+    """The best proof there is for something that is not a bit."""
+
+    def cheat(servers, nonce, source):
+        shares = VDAF.shard_encoded(CONTEXT + nonce, [value], nonce, source.randbytes(VDAF.rand_size))[1]
+        return sealed(servers, shares, source)
+
+    return cheat
+
+
+def cheat_that_adds(summand):
+    """The sharing of a bit with its honest proof, and something added to one share."""
+
+    def cheat(servers, nonce, source):
+        leader, helper = VDAF.shard(CONTEXT + nonce, 1, nonce, source.randbytes(VDAF.rand_size))[1]
+        share = FIELD64.decode(leader[:8], 1, "share")[0]
+        changed = FIELD64.encode([(share + summand) % FIELD64.modulus])
+        return sealed(servers, (changed + leader[8:], helper), source)
+
+    return cheat
+
+
+def cheat_with_two_sharings(servers, nonce, source):
+    """The leader's part of one, the helper's part of another, both of 1."""
+    key = servers.unbound.bound_to(nonce)
+    return SharedCiphertext(key.encrypt(1, source).leader, key.encrypt(1, source).helper)
+
+
+def cheat_with_a_stolen_sharing(servers, nonce, source):
+    """An honest sharing that is bound to another report."""
+    return servers.unbound.bound_to(bytes(reversed(nonce[:-1] + b"\x99"))).encrypt(1, source)
+
+
+def integers(servers, nonce, source):
+    """Encryptions of the integer 1, as a single server would take them."""
+    leader, helper = servers.key.leader, servers.key.helper
+    return SharedCiphertext(
+        [leader.encrypt(1, source) for _ in range(leader.byte_ciphertexts(48))],
+        [helper.encrypt(1, source) for _ in range(helper.byte_ciphertexts(32))],
+    )
+
+
+def no_field_element(servers, nonce, source):
+    shares = VDAF.shard(CONTEXT + nonce, 1, nonce, source.randbytes(VDAF.rand_size))[1]
+    return sealed(servers, (b"\xff" * 8 + shares[0][8:], shares[1]), source)
+
+
+INVALID = {"integers": integers, "no-field-element": no_field_element}
+UNVERIFIABLE = {
+    **{f"proof-of-{name}": cheat_with_a_proof_of(value) for name, value in (("2", 2), ("huge", HUGE))},
+    "proof-of-minus-1": cheat_with_a_proof_of(-1),
+    **{f"adds-{name}": cheat_that_adds(value) for name, value in (("1", 1), ("huge", HUGE))},
+    "adds-minus-2": cheat_that_adds(-2),
+    "two-sharings": cheat_with_two_sharings,
+    "stolen": cheat_with_a_stolen_sharing,
+}
+CHEATS = UNVERIFIABLE | INVALID
+
+
+def test_honest_reports_add_up_to_the_sum_of_their_bits(servers):
+    bits = [(1, 0, 0), (0, 1, 0), (0, 1, 1), (0, 0, 0)]
+    reports = [honest(servers, number, row) for number, row in enumerate(bits)]
+    assert servers.result(reports, LENGTH) == (1, 2, 1)
+
+
+@pytest.mark.parametrize("index", range(LENGTH))
+@pytest.mark.parametrize("name", CHEATS)
+def test_report_with_one_bad_coordinate_is_rejected_and_honest_ones_of_the_batch_count(servers, name, index):
+    source = random.Random(name)
+    sharing = CHEATS[name](servers, nonce_of(1), source)
+    bad = with_coordinate(servers, honest(servers, 1), index, sharing)
+    reports = [honest(servers, 0), bad, honest(servers, 2)]
+    outcomes = servers.out_shares(reports, LENGTH)
+    assert isinstance(outcomes[0], tuple)
+    assert isinstance(outcomes[1], VerificationError if name in UNVERIFIABLE else InvalidShareError)
+    assert isinstance(outcomes[2], tuple)
+    assert servers.result(reports, LENGTH) == tuple(2 * bit for bit in BITS)
+
+
+@settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.differing_executors, HealthCheck.function_scoped_fixture],
+)
+@given(choices=st.lists(st.sampled_from([None, *CHEATS]), max_size=6), data=st.data())
+def test_any_mixture_of_reports_counts_the_honest_ones_only(servers_of, choices, data):
+    servers = servers_of("elgamal-secp256k1")
+    reports = []
+    for number, name in enumerate(choices):
+        report = honest(servers, number)
+        if name is not None:
+            index = data.draw(st.integers(0, LENGTH - 1))
+            sharing = CHEATS[name](servers, nonce_of(number), random.Random(number))
+            report = with_coordinate(servers, report, index, sharing)
+        reports.append(report)
+    outcomes = servers.out_shares(reports, LENGTH)
+    assert [isinstance(one, tuple) for one in outcomes] == [name is None for name in choices]
+    assert servers.result(reports, LENGTH) == tuple(choices.count(None) * bit for bit in BITS)
+
+
+def test_report_whose_parts_are_in_another_order_on_one_side_is_rejected(servers):
+    report = honest(servers, 1, (1, 1, 1))
+    size = len(report.leader) // LENGTH
+    turned = replace(report, leader=report.leader[size:] + report.leader[:size])
+    assert isinstance(servers.out_shares([turned], LENGTH)[0], VerificationError)
+
+
+def test_report_bound_to_another_nonce_is_rejected(servers):
+    stolen = replace(honest(servers, 1), nonce=nonce_of(2))
+    outcomes = servers.out_shares([stolen, honest(servers, 3)], LENGTH)
+    assert isinstance(outcomes[0], VerificationError)
+    assert isinstance(outcomes[1], tuple)
+
+
+def bad_parts(part):
+    """Encodings that are no ciphertexts, of the right length and of others."""
+    return [b"", part[:-1], part + b"\0", part[: len(part) // 2], bytes(len(part)), b"\xff" * len(part)]
+
+
+def test_leader_init_of_bytes_that_are_no_ciphertexts_rejects_only_that_report(servers):
+    leader, _ = servers.verifiers(LENGTH)
+    good, bad = honest(servers, 0), honest(servers, 1)
+    for part in bad_parts(bad.leader):
+        inputs = [ReportInput(bad.nonce, b"", part), ReportInput(good.nonce, b"", good.leader)]
+        outcomes = leader.leader_init(inputs)
+        assert isinstance(outcomes[0], InvalidShareError)
+        assert isinstance(outcomes[1], Prepared)
+
+
+def test_helper_init_of_bytes_that_are_no_ciphertexts_rejects_only_that_report(servers):
+    leader, helper = servers.verifiers(LENGTH)
+    reports = [honest(servers, 0), honest(servers, 1)]
+    messages = [
+        one.outbound for one in leader.leader_init([ReportInput(r.nonce, b"", r.leader) for r in reports])
+    ]
+    for part in bad_parts(reports[0].helper):
+        inputs = [
+            ReportInput(reports[0].nonce, b"", part),
+            ReportInput(reports[1].nonce, b"", reports[1].helper),
+        ]
+        outcomes = helper.helper_init(inputs, messages)
+        assert isinstance(outcomes[0], InvalidShareError)
+        assert isinstance(outcomes[1], Prepared)
+
+
+def test_init_with_a_public_share_or_a_nonce_of_another_length_rejects(servers):
+    leader, helper = servers.verifiers(LENGTH)
+    report = honest(servers, 0)
+    (prepared,) = leader.leader_init([ReportInput(report.nonce, b"", report.leader)])
+    for nonce, public_share in ((report.nonce, b"\0"), (report.nonce[:-1], b"")):
+        (outcome,) = leader.leader_init([ReportInput(nonce, public_share, report.leader)])
+        assert isinstance(outcome, InvalidShareError)
+        (outcome,) = helper.helper_init(
+            [ReportInput(nonce, public_share, report.helper)], [prepared.outbound]
+        )
+        assert isinstance(outcome, InvalidShareError)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"\x00",
+        ping_pong.encode_finish(bytes(32 * LENGTH)),
+        ping_pong.encode_initialize(bytes(32 * LENGTH - 1)),
+        ping_pong.encode_initialize(bytes(32 * LENGTH + 32)),
+        ping_pong.encode_initialize(b"\xff" * 32 * LENGTH),
+        ping_pong.encode_initialize(bytes(32 * LENGTH)) + b"\0",
+    ],
+)
+def test_helper_init_with_a_bad_message_rejects_only_that_report(servers, message):
+    leader, helper = servers.verifiers(LENGTH)
+    reports = [honest(servers, 0), honest(servers, 1)]
+    prepared = leader.leader_init([ReportInput(r.nonce, b"", r.leader) for r in reports])
+    outcomes = helper.helper_init(
+        [ReportInput(r.nonce, b"", r.helper) for r in reports], [message, prepared[1].outbound]
+    )
+    assert isinstance(outcomes[0], InvalidShareError)
+    assert isinstance(outcomes[1], Prepared)
+
+
+def test_leader_finish_with_a_bad_message_or_state_rejects_only_that_report(servers):
+    leader, _ = servers.verifiers(LENGTH)
+    report = honest(servers, 0)
+    (prepared,) = leader.leader_init([ReportInput(report.nonce, b"", report.leader)])
+    good = ping_pong.encode_finish(b"")
+    for state, message in (
+        (prepared.state, b""),
+        (prepared.state, ping_pong.encode_initialize(b"")),
+        (prepared.state, ping_pong.encode_finish(b"\0")),
+        (prepared.state, good + b"\0"),
+        (prepared.state[:-1], good),
+        (prepared.state + bytes(8), good),
+    ):
+        outcomes = leader.leader_finish([state, prepared.state], [message, good])
+        assert isinstance(outcomes[0], InvalidShareError)
+        assert isinstance(outcomes[1], bytes)
+        assert len(outcomes[1]) == leader.out_share_bytes == 8 * LENGTH
+
+
+def test_messages_and_shares_are_those_of_prio3_count_of_each_coordinate(servers):
+    report = honest(servers, 4)
+    context = CONTEXT + report.nonce
+    count = SlowVerifier(VDAF, VERIFY_KEY, context)
+    leader, helper = servers.verifiers(LENGTH)
+    shares = [
+        [
+            ReportInput(
+                report.nonce,
+                b"",
+                open_part(key, part[i * len(part) // LENGTH : (i + 1) * len(part) // LENGTH], side),
+            )
+            for i in range(LENGTH)
+        ]
+        for key, part, side in (
+            (servers.leader, report.leader, LEADER),
+            (servers.helper, report.helper, HELPER),
+        )
+    ]
+    firsts = count.leader_init(shares[LEADER])
+    seconds = count.helper_init(shares[HELPER], [one.outbound for one in firsts])
+    (ours,) = leader.leader_init([ReportInput(report.nonce, b"", report.leader)])
+    verifier_share = b"".join(ping_pong.decode_initialize(one.outbound) for one in firsts)
+    assert ping_pong.decode_initialize(ours.outbound) == verifier_share
+    assert ours.state == b"".join(one.state for one in firsts)
+    (theirs,) = helper.helper_init([ReportInput(report.nonce, b"", report.helper)], [ours.outbound])
+    assert ping_pong.decode_finish(theirs.outbound) == b""
+    assert theirs.out_share == b"".join(one.out_share for one in seconds)
+
+
+def test_verifiers_with_different_verification_keys_reject(servers):
+    leader, _ = servers.verifiers(LENGTH)
+    _, helper = servers.verifiers(LENGTH, verify_key=bytes(32))
+    report = honest(servers, 0)
+    (prepared,) = leader.leader_init([ReportInput(report.nonce, b"", report.leader)])
+    (outcome,) = helper.helper_init([ReportInput(report.nonce, b"", report.helper)], [prepared.outbound])
+    assert isinstance(outcome, VerificationError)
+
+
+def test_empty_batch_gives_nothing_and_an_aggregate_of_zeros(servers):
+    leader, helper = servers.verifiers(LENGTH)
+    assert leader.leader_init([]) == helper.helper_init([], []) == leader.leader_finish([], []) == []
+    assert leader.aggregate([]) == bytes(8 * LENGTH)
+    assert leader.unshard(leader.aggregate([]), helper.aggregate([]), 0) == (0, 0, 0)
+
+
+def test_aggregate_of_a_share_that_does_not_decode_raises(servers):
+    leader, _ = servers.verifiers(LENGTH)
+    modulus = FIELD64.modulus.to_bytes(8, "little")
+    for wrong in (b"", bytes(8 * LENGTH - 1), bytes(8 * LENGTH + 8), modulus * LENGTH):
+        with pytest.raises(InvalidShareError):
+            leader.aggregate([bytes(8 * LENGTH), wrong])
+        with pytest.raises(InvalidShareError):
+            leader.unshard(bytes(8 * LENGTH), wrong, 1)
+
+
+def test_aggregate_in_parts_equals_aggregate_at_once(servers):
+    leader, _ = servers.verifiers(2)
+    source = random.Random(1)
+    shares = [FIELD64.encode([source.randrange(FIELD64.modulus) for _ in range(2)]) for _ in range(6)]
+    parts = [leader.aggregate(shares[:2]), leader.aggregate(shares[2:])]
+    assert leader.aggregate(parts) == leader.aggregate(shares)
+
+
+def test_steps_of_the_other_aggregator_are_refused(servers):
+    leader, helper = servers.verifiers(LENGTH)
+    for step in (
+        lambda: leader.helper_init([], []),
+        lambda: helper.leader_init([]),
+        lambda: helper.leader_finish([], []),
+    ):
+        with pytest.raises(ValueError, match="other aggregator"):
+            step()
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("length", (0, LEADER, VERIFY_KEY)),
+        ("side", (1, 2, VERIFY_KEY)),
+        ("verify_key", (1, HELPER, VERIFY_KEY[1:])),
+    ],
+)
+def test_verifier_with_an_argument_out_of_range_raises(servers, field, arguments):
+    length, side, verify_key = arguments
+    with pytest.raises(FieldError) as caught:
+        PanPrivateVerifier(length, servers.leader, side, verify_key, CONTEXT)
+    assert caught.value.field == field
+
+
+def test_batches_of_unequal_numbers_are_refused(servers):
+    leader, helper = servers.verifiers(LENGTH)
+    for step in (lambda: leader.leader_finish([], [b""]), lambda: helper.helper_init([], [b""])):
+        with pytest.raises(FieldError):
+            step()
