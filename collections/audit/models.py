@@ -15,6 +15,9 @@ class Action(models.TextChoices):
     POPULATION_CHANGED = "population_changed", "Population or its budget changed"
     RESULT_RELEASED = "result_released", "Result released"
     RESULT_WITHHELD = "result_withheld", "Result withheld"
+    TASK_REGISTERED = "task_registered", "Two-server task registered"
+    SHARE_RELEASED = "share_released", "Aggregate share released"
+    TASK_ENDED = "task_ended", "Two-server task ended"
     SIGN_IN_FAILED = "sign_in_failed", "Sign-in failed"
     SIGN_IN_LOCKED = "sign_in_locked", "Sign-in locked after repeated failures"
     PERMISSION_CHANGED = "permission_changed", "Permission changed"
@@ -27,6 +30,9 @@ PUBLIC_ACTIONS = (
     Action.RECIPE_CLOSED,
     Action.RESULT_RELEASED,
     Action.RESULT_WITHHELD,
+    Action.TASK_REGISTERED,
+    Action.SHARE_RELEASED,
+    Action.TASK_ENDED,
 )
 """Actions that the public log of a recipe shows, without who did them."""
 
@@ -45,7 +51,7 @@ class Entry(models.Model):
     action = models.CharField(max_length=40, choices=Action)
     subject = models.CharField(
         max_length=200,
-        help_text="Identifier of a recipe, a username, or “group” or “population” and its name.",
+        help_text="Identifier of a recipe or task, a username, or “group” or “population” and its name.",
     )
     details = models.JSONField(default=dict)
     previous_hash = models.CharField(max_length=64)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import rfc8785
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 

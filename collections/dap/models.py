@@ -1,7 +1,11 @@
 """What leader and helper both keep of the tasks they run (DAP draft 18).
 
-A process has one role, so these tables hold the leader's half or the helper's, never both: two
-databases on two machines.
+The two sides of a task are two rows that share nothing: normally they lie in two databases on two
+machines, since a process has one role.
+
+Whoever changes anything of a task takes its locks in this order, so that no two transactions wait for
+each other: the task's row (weakly to add, fully to collect or end), an answer's row, report identifiers in
+ascending order, buckets in ascending order of their identifiers, counts of rejections by reason.
 """
 
 from django.db import models
@@ -43,7 +47,7 @@ class Task(models.Model):
         CLOSED = "closed", "Takes no more reports"
         ENDED = "ended", "Ended"
 
-    task_id = models.BinaryField(max_length=32, unique=True)
+    task_id = models.BinaryField(max_length=32)
     side = models.CharField(max_length=6, choices=Side, help_text="What this process is in the task.")
     state = models.CharField(max_length=6, choices=State, default=State.OPEN)
     configuration = models.BinaryField(help_text="Encoded TaskConfiguration.")
@@ -59,6 +63,9 @@ class Task(models.Model):
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=300, blank=True, help_text="Why it ended, in words.")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("task_id", "side"), name="one_task_per_side"),)
 
     def __str__(self) -> str:
         return f"task {bytes(self.task_id).hex()[:12]} as {self.side}"
@@ -85,6 +92,29 @@ class BatchBucket(models.Model):
 
     def __str__(self) -> str:
         return f"batch bucket of task {self.task_id}"
+
+
+class CollectedInterval(models.Model):
+    """An interval of times that was collected, buckets and gaps between them alike.
+
+    A report whose bucket did not exist at the collection must not open it afterwards: the difference
+    of two results would be about that report alone.
+    """
+
+    task = models.ForeignKey(Task, models.PROTECT, related_name="collected_intervals")
+    start = models.PositiveBigIntegerField(help_text="First time, in units of the time precision.")
+    end = models.PositiveBigIntegerField(help_text="First time after it.")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="interval_is_not_empty", condition=models.Q(start__lt=models.F("end"))
+            ),
+            models.UniqueConstraint(fields=("task", "start"), name="one_collection_per_start"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.start} to {self.end} of task {self.task_id}"
 
 
 class AggregatedReport(models.Model):

@@ -1,0 +1,197 @@
+"""Requests to the other aggregator: signed, and believed only where the answer is signed too."""
+
+import http.client
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from django.utils import timezone
+
+from panprivacy.dap.media import problem_token
+from panprivacy.dap.signatures import SignatureRefusedError, sign_request, verify_response
+
+TIMEOUT_SECONDS = 60
+LARGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes; an answer is never larger than its request by much."""
+
+NOT_FINAL = frozenset({401, 403, 408, 425, 429})
+"""Client errors that say nothing of the request itself: clocks and keys can be set right."""
+
+Transport = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, str], bytes]]
+"""Sends method, url, headers and body; returns status, headers and body. OSError where nothing came back."""
+
+
+class PeerUnavailableError(Exception):
+    """No answer that the other aggregator signed, or one that says "later". The same request may be sent
+    again, and may have been carried out."""
+
+
+class PeerRefusedError(Exception):
+    """A refusal that the other aggregator signed; sending the same again will not help.
+
+    Attributes:
+        status: HTTP status.
+        problem: the problem document; empty where there was none.
+        token: DAP's error token, e.g. `batchMismatch`; None for any other type.
+    """
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        words = problem.get("detail") or problem.get("title") or f"refused with status {status}"
+        super().__init__(str(words))
+        self.status = status
+        self.problem = problem
+        self.token = problem_token(problem.get("type"))
+
+
+@dataclass(frozen=True)
+class PeerAnswer:
+    """A success that the other aggregator signed.
+
+    Attributes:
+        location: as in the header, relative or whole; empty without one.
+        retry_after: None without one.
+    """
+
+    status: int
+    body: bytes
+    location: str
+    retry_after: timedelta | None
+
+
+def https_transport(
+    method: str, url: str, headers: Mapping[str, str], body: bytes
+) -> tuple[int, dict[str, str], bytes]:
+    """One request over a connection of its own. Redirects are not followed: they are not signed for."""
+    parts = urlsplit(url)
+    if parts.hostname is None:
+        raise OSError("no host in the address")
+    connection = (
+        http.client.HTTPSConnection(
+            parts.hostname, parts.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context()
+        )
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_SECONDS)
+    )
+    try:
+        target = parts.path + (f"?{parts.query}" if parts.query else "")
+        connection.request(method, target, body=body or None, headers=dict(headers))
+        response = connection.getresponse()
+        content = response.read(LARGEST_ANSWER + 1)
+        if len(content) > LARGEST_ANSWER:
+            raise OSError("the answer is too large")
+        return response.status, dict(response.getheaders()), content
+    except http.client.HTTPException as error:
+        raise OSError(f"not an answer: {type(error).__name__}") from error
+    finally:
+        connection.close()
+
+
+class PeerClient:
+    """The other aggregator.
+
+    Args:
+        url: its base address.
+        verification_key: its Ed25519 key, 32 bytes.
+        signing_key: ours, 32 bytes.
+        clock: seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        verification_key: bytes,
+        signing_key: bytes,
+        transport: Transport = https_transport,
+        clock: Callable[[], float] = lambda: timezone.now().timestamp(),
+    ) -> None:
+        self.url = url
+        self._verification_key = Ed25519PublicKey.from_public_bytes(verification_key)
+        self._signing_key = Ed25519PrivateKey.from_private_bytes(signing_key)
+        self._transport = transport
+        self._clock = clock
+
+    def post(self, path: str, body: bytes, content_type: str) -> PeerAnswer:
+        """POST below the base address, e.g. to `/tasks/…/aggregation_jobs`. Raises as `send`."""
+        return self.send("POST", path, body, content_type)
+
+    def put(self, path: str, body: bytes, content_type: str) -> PeerAnswer:
+        """PUT; raises as `send`."""
+        return self.send("PUT", path, body, content_type)
+
+    def get(self, path: str) -> PeerAnswer:
+        """GET; `path` may also be a Location that the other aggregator gave. Raises as `send`."""
+        return self.send("GET", path)
+
+    def delete(self, path: str, body: bytes = b"", content_type: str = "") -> PeerAnswer:
+        """DELETE; raises as `send`."""
+        return self.send("DELETE", path, body, content_type)
+
+    def send(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> PeerAnswer:
+        """One request, one answer.
+
+        Raises:
+            PeerUnavailableError: try again later, with the same bytes.
+            PeerRefusedError: a refusal for good.
+        """
+        url = self._address(path)
+        headers = sign_request(
+            method=method,
+            url=url,
+            body=body,
+            content_type=content_type,
+            signing_key=self._signing_key,
+            created=int(self._clock()),
+        )
+        if content_type:
+            headers["Content-Type"] = content_type
+        try:
+            status, answered, content = self._transport(method, url, headers, body)
+        except OSError as error:
+            raise PeerUnavailableError(f"no answer from {self.url}: {type(error).__name__}") from error
+        try:
+            verify_response(
+                status=status,
+                headers=answered,
+                body=content,
+                request_headers=headers,
+                verification_key=self._verification_key,
+            )
+        except SignatureRefusedError as error:
+            words = f"status {status} from {self.url}, without a signature of the other aggregator that holds"
+            raise PeerUnavailableError(words) from error
+        lower = {name.lower(): value for name, value in answered.items()}
+        if 200 <= status < 300:
+            return PeerAnswer(status, content, lower.get("location", ""), _retry_after(lower))
+        refusal = PeerRefusedError(status, _problem(content))
+        if not 400 <= status < 500 or status in NOT_FINAL:
+            raise PeerUnavailableError(f"status {status} from {self.url}: {refusal}") from refusal
+        raise refusal
+
+    def _address(self, path: str) -> str:
+        base = urlsplit(self.url)
+        if path.startswith(f"{base.path}/") or urlsplit(path).netloc:
+            whole = urljoin(self.url, path)
+            # What it signed may still not send us elsewhere: our signature is for this host.
+            if urlsplit(whole)[:2] != base[:2]:
+                raise PeerUnavailableError("the other aggregator named an address that is not its own")
+            return whole
+        return self.url + path
+
+
+def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
+    value = headers.get("retry-after", "")
+    return timedelta(seconds=int(value)) if value.isascii() and value.isdigit() and len(value) < 7 else None
+
+
+def _problem(content: bytes) -> Mapping[str, Any]:
+    try:
+        problem = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return problem if isinstance(problem, dict) else {}

@@ -1,0 +1,8 @@
+"""Registers how identifiers of DAP stand in addresses: once, whichever side's addresses are set up."""
+
+from django.urls import register_converter
+
+from dap.http import ResourceIdConverter, TaskIdConverter
+
+register_converter(TaskIdConverter, "dap_task")
+register_converter(ResourceIdConverter, "dap_resource")

@@ -1,0 +1,109 @@
+"""From sealed report shares to what a verifier takes: decryption and every check of DAP 18,
+sections 4.4.1.3 and 4.4.1.4, the same on both sides.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from dap.hpke_keys import NoHpkeKeyError, hpke_private_key
+from dap.models import Side, Task
+from dap.operations import ROLES, configuration_of
+from panprivacy.dap.aggregation import ReportShare
+from panprivacy.dap.basics import Extension, HpkeConfig, ReportError, Role
+from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.hpke import HpkeOpenError, open_input_share
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.upload import InputShareAad, ReportMetadata
+from panprivacy.prio3.interface import ReportInput
+
+TIME_LEEWAY = timedelta(minutes=5)
+"""How far ahead of our clock the time of a report may lie."""
+
+KNOWN_EXTENSIONS: frozenset[int] = frozenset()
+"""Types of report extensions, public or private, that we know: the draft defines none."""
+
+
+def input_shares_open(
+    *, task: Task, side: Side, reports: Sequence[ReportShare], now: datetime
+) -> list[ReportInput | ReportError]:
+    """What is in the sealed shares that are meant for `side`, or why a report is rejected.
+
+    The share opens only under exactly the task's configuration: whoever sealed it knew the same
+    cohort size, VDAF and addresses.
+
+    Args:
+        side: whose shares these are, ours.
+
+    Returns:
+        One result for each report, in their order.
+    """
+    configuration = configuration_of(task)
+    task_id = bytes(task.task_id)
+    keys = _Keys(now)
+    return [
+        metadata_error(configuration, report.report_metadata, now)
+        or _open(keys, ROLES[side], task_id, configuration, report)
+        for report in reports
+    ]
+
+
+def metadata_error(
+    configuration: TaskConfiguration, metadata: ReportMetadata, now: datetime
+) -> ReportError | None:
+    """Why a report is rejected whatever is sealed in it; None where nothing speaks against it."""
+    latest = int((now + TIME_LEEWAY).timestamp()) // configuration.time_precision
+    interval = configuration.task_interval
+    if interval is not None and metadata.time < interval.start:
+        return ReportError.TASK_NOT_STARTED
+    if interval is not None and metadata.time >= interval.end:
+        return ReportError.TASK_EXPIRED
+    if metadata.time > latest:
+        return ReportError.REPORT_TOO_EARLY
+    if not _are_known_and_ascending(metadata.public_extensions):
+        return ReportError.INVALID_MESSAGE
+    return None
+
+
+def _open(
+    keys: "_Keys", role: Role, task_id: bytes, configuration: TaskConfiguration, report: ReportShare
+) -> ReportInput | ReportError:
+    metadata = report.report_metadata
+    try:
+        config, private_key = keys.named(report.encrypted_input_share.config_id)
+        share = open_input_share(
+            config,
+            private_key,
+            role,
+            InputShareAad(task_id, configuration, metadata, report.public_share),
+            report.encrypted_input_share,
+        )
+    except NoHpkeKeyError:
+        return ReportError.HPKE_UNKNOWN_CONFIG_ID
+    except HpkeOpenError:
+        return ReportError.HPKE_DECRYPT_ERROR
+    except InvalidMessageError:
+        return ReportError.INVALID_MESSAGE
+    types = {extension.extension_type for extension in metadata.public_extensions}
+    if not _are_known_and_ascending(share.private_extensions) or any(
+        extension.extension_type in types for extension in share.private_extensions
+    ):
+        return ReportError.INVALID_MESSAGE
+    return ReportInput(metadata.report_id, report.public_share, share.payload)
+
+
+def _are_known_and_ascending(extensions: Sequence[Extension]) -> bool:
+    types = [extension.extension_type for extension in extensions]
+    return types == sorted(set(types)) and KNOWN_EXTENSIONS.issuperset(types)
+
+
+class _Keys:
+    """Each key of a batch of reports, read and unsealed once."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+        self._found: dict[int, tuple[HpkeConfig, bytes]] = {}
+
+    def named(self, config_id: int) -> tuple[HpkeConfig, bytes]:
+        if config_id not in self._found:
+            self._found[config_id] = hpke_private_key(config_id=config_id, now=self._now)
+        return self._found[config_id]

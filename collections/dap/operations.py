@@ -1,0 +1,263 @@
+"""What both aggregators do to a task: begin it, use it, claim reports, end it.
+
+Locks are taken in the order that models.py gives; every operation that adds holds the task's row
+weakly, so that adding never waits for adding, and collecting and ending wait for all of it.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from dap.errors import TaskConflictError, TaskEndedError
+from dap.models import AggregatedReport, ReportRejection, Side, Task
+from dap.secrets_at_rest import VERIFY_KEY, secret_seal, secret_unseal, share_key_seal, share_key_unseal
+from panprivacy.dap.basics import HpkeConfig, Role
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.vdafs import verifier_for
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.prio3.interface import Verifier
+
+CLAIM_ROWS = 5_000
+"""Rows of one INSERT: databases bound the number of its parameters."""
+
+DELETED_ROWS = 10_000
+"""Report identifiers that one transaction deletes."""
+
+
+ROLES = {Side.LEADER: Role.LEADER, Side.HELPER: Role.HELPER}
+
+
+def configuration_of(task: Task) -> TaskConfiguration:
+    """What all participants agreed on."""
+    return TaskConfiguration.decode(bytes(task.configuration))
+
+
+def task_named(*, task_id: bytes, side: Side) -> Task | None:
+    """Our half of a task; None where there is none."""
+    return Task.objects.filter(task_id=task_id, side=side).first()
+
+
+@transaction.atomic
+def task_store(
+    *,
+    task_id: bytes,
+    side: Side,
+    configuration: TaskConfiguration,
+    verify_key: bytes,
+    collector_config: HpkeConfig,
+    peer_url: str,
+    peer_key: bytes,
+    now: datetime,
+    share_key: PrivateKey | None = None,
+    document: str = "",
+) -> tuple[Task, bool]:
+    """Take part in a task, or find that we do already.
+
+    Args:
+        task_id: 32 bytes.
+        side: what we are in it.
+        verify_key: of the VDAF, shared by both aggregators and drawn before any report; sealed here.
+        collector_config: to whom aggregate shares are sealed.
+        peer_url, peer_key: base address and Ed25519 verification key (32 bytes) of the other aggregator.
+        share_key: private key of pan-private shares; sealed here. None for a plain task.
+        document: canonical JSON of the recipe; empty for a plain task.
+
+    Returns:
+        The task, and whether it is new.
+
+    Raises:
+        TaskConflictError: a task with this identifier exists and differs in anything.
+        TaskEndedError: it exists and has ended.
+    """
+    owner = _owner(task_id, side)
+    task = Task(
+        task_id=task_id,
+        side=side,
+        configuration=configuration.encode(),
+        collector_config=collector_config.encode(),
+        peer_url=peer_url,
+        peer_key=peer_key,
+        document=document,
+        verify_key=secret_seal(verify_key, kind=VERIFY_KEY, owner=owner),
+        share_key=None if share_key is None else share_key_seal(share_key, owner=owner),
+        created_at=now,
+    )
+    # Waits for whoever stores the same task at this moment, and then inserts nothing.
+    Task.objects.bulk_create([task], ignore_conflicts=True)
+    stored = Task.objects.select_for_update().get(task_id=task_id, side=side)
+    if bytes(stored.verify_key or b"") == task.verify_key:  # sealed with a nonce of its own: it is this one
+        return stored, True
+    if stored.state == Task.State.ENDED:
+        raise TaskEndedError(_ended(stored))
+    same = (
+        bytes(stored.configuration) == task.configuration
+        and bytes(stored.collector_config) == task.collector_config
+        and (stored.peer_url, bytes(stored.peer_key)) == (peer_url, peer_key)
+        and stored.document == document
+        and task_verify_key(stored) == verify_key
+        and _key_bytes(task_share_key(stored)) == _key_bytes(share_key)
+    )
+    if not same:
+        raise TaskConflictError("a task with this identifier exists, and is another one")
+    return stored, False
+
+
+def task_verify_key(task: Task) -> bytes:
+    """The VDAF verification key. Raises TaskEndedError once it is deleted."""
+    if task.verify_key is None:
+        raise TaskEndedError(_ended(task))
+    return secret_unseal(task.verify_key, kind=VERIFY_KEY, owner=_owner(bytes(task.task_id), task.side))
+
+
+def task_share_key(task: Task) -> PrivateKey | None:
+    """The private key of pan-private shares; None for a plain task.
+
+    Raises:
+        TaskEndedError: the task's keys are deleted.
+    """
+    if task.state == Task.State.ENDED:
+        raise TaskEndedError(_ended(task))
+    if task.share_key is None:
+        return None
+    return share_key_unseal(task.share_key, owner=_owner(bytes(task.task_id), task.side))
+
+
+def verifier_of(task: Task) -> Verifier:
+    """The task's VDAF with its keys, unsealed anew each time. Raises TaskEndedError once they are deleted."""
+    return verifier_for(
+        configuration_of(task),
+        bytes(task.task_id),
+        ROLES[Side(task.side)],
+        task_verify_key(task),
+        share_key=task_share_key(task),
+    )
+
+
+@transaction.atomic
+def task_close(*, task: Task) -> Task:
+    """No more reports from clients; those that were taken are aggregated still. Idempotent."""
+    task = task_lock(task=task)
+    if task.state == Task.State.OPEN:
+        task.state = Task.State.CLOSED
+        task.save(update_fields=["state"])
+    return task
+
+
+@transaction.atomic
+def task_end(*, task: Task, outcome: str, now: datetime) -> bool:
+    """Delete the task's keys and shares; counts and the outcome stay. Idempotent.
+
+    Report identifiers go afterwards, by `task_remains_delete`: there may be millions.
+
+    Returns:
+        Whether it ended now and not before.
+    """
+    task = task_lock(task=task)
+    if task.state == Task.State.ENDED:
+        return False
+    task.state = Task.State.ENDED
+    task.verify_key = task.share_key = None
+    task.ended_at, task.outcome = now, outcome[:300]
+    task.save(update_fields=["state", "verify_key", "share_key", "ended_at", "outcome"])
+    task.buckets.update(aggregate_share=b"")
+    return True
+
+
+def task_remains_delete(*, task: Task) -> None:
+    """Delete the report identifiers of an ended task, in transactions of bounded size.
+
+    Safe to interrupt and to repeat: an ended task takes no report that they could keep out.
+    """
+    if not Task.objects.filter(pk=task.pk, state=Task.State.ENDED).exists():
+        raise ValueError("the identifiers of a task that has not ended keep reports from counting twice")
+    reports = AggregatedReport.objects.filter(task=task)
+    ordered = reports.order_by("report_id").values_list("report_id", flat=True)
+    while last := list(ordered[DELETED_ROWS - 1 : DELETED_ROWS]):
+        reports.filter(report_id__lte=last[0]).delete()
+    reports.delete()
+
+
+def task_lock(*, task: Task) -> Task:
+    """The task, with nobody else adding to it or changing it until the transaction ends."""
+    return Task.objects.select_for_update().get(pk=task.pk)
+
+
+def task_hold(*, task: Task) -> Task.State:
+    """The task's state, which stays what it is until the transaction ends; nor is a batch of the task
+    collected until then."""
+    sql, parameters = Task.objects.filter(pk=task.pk).values("state").query.sql_with_params()
+    if connection.features.has_select_for_update:
+        # Weak: jobs of one task wait for each other at the bucket only. SQLite needs none, since a
+        # transaction holds the only write lock from its beginning.
+        sql += " FOR KEY SHARE"
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return Task.State(cursor.fetchone()[0])
+
+
+def task_hold_alive(*, task: Task) -> None:
+    """`task_hold`, of a task that has not ended. Raises TaskEndedError."""
+    if task_hold(task=task) == Task.State.ENDED:
+        task.refresh_from_db()
+        raise TaskEndedError(_ended(task))
+
+
+@transaction.atomic
+def reports_claim(*, task: Task, report_ids: Iterable[bytes]) -> set[bytes]:
+    """Use up report identifiers; each can be used once per task.
+
+    Call it in the transaction that makes use of them.
+
+    Returns:
+        Those that were fresh.
+
+    Raises:
+        TaskEndedError: nothing was claimed.
+    """
+    task_hold_alive(task=task)
+    # Sorted, so that two transactions cannot wait for each other.
+    ordered = sorted(set(report_ids))
+    fresh: set[bytes] = set()
+    for start in range(0, len(ordered), CLAIM_ROWS):
+        part = ordered[start : start + CLAIM_ROWS]
+        rows = ", ".join(["(%s, %s)"] * len(part))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO {AggregatedReport._meta.db_table} (task_id, report_id) VALUES {rows} "  # noqa: S608  # placeholders only
+                "ON CONFLICT DO NOTHING RETURNING report_id",
+                [value for report_id in part for value in (task.pk, report_id)],
+            )
+            fresh.update(bytes(row[0]) for row in cursor.fetchall())
+    return fresh
+
+
+@transaction.atomic
+def rejections_add(*, task: Task, side: Side, reasons: Mapping[str, int]) -> None:
+    """Add to the counts of rejected reports.
+
+    Args:
+        side: who rejected them.
+        reasons: `ReportError.reason` to how many.
+    """
+    # One order for everybody, so that two transactions never wait for each other's rows.
+    for reason, count in sorted(reasons.items()):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO {ReportRejection._meta.db_table} AS total (task_id, side, reason, count) "  # noqa: S608  # our own table
+                "VALUES (%s, %s, %s, %s) ON CONFLICT (task_id, side, reason) "
+                "DO UPDATE SET count = total.count + excluded.count",
+                [task.pk, side.value, reason, count],
+            )
+
+
+def _owner(task_id: bytes, side: str) -> bytes:
+    return task_id + str(side).encode()
+
+
+def _key_bytes(key: PrivateKey | None) -> bytes | None:
+    return None if key is None else key.to_bytes()
+
+
+def _ended(task: Task) -> str:
+    return task.outcome or "the task has ended"

@@ -1,0 +1,50 @@
+"""Reading what is known of a task."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import F, Q, Sum
+
+from dap.hpke_keys import grace
+from dap.models import BatchBucket, CollectedInterval, HpkeKey, ReportRejection, Side, Task
+
+
+def report_count(task: Task) -> int:
+    """Reports that were verified and added to a bucket, collected or not."""
+    return BatchBucket.objects.filter(task=task).aggregate(total=Sum("report_count"))["total"] or 0
+
+
+def is_any_collected(task: Task) -> bool:
+    """Whether a batch of the task was collected."""
+    return (
+        CollectedInterval.objects.filter(task=task).exists()
+        or BatchBucket.objects.filter(task=task, collected=True).exists()
+    )
+
+
+def rejections_of(task: Task, side: Side) -> dict[str, int]:
+    """Reports that `side` rejected, by reason. Not for everybody: see `panprivacy.dap.basics.ReportError`
+    and docs/threat-model.md on what a count of failed verifications can betray."""
+    rows = ReportRejection.objects.filter(task=task, side=side).order_by("reason")
+    return dict(rows.values_list("reason", "count"))
+
+
+def times_collected(*, task: Task, times: Iterable[int]) -> set[int]:
+    """Those of `times` that lie in an interval that was collected."""
+    wanted = set(times)
+    if not wanted:
+        return set()
+    intervals = CollectedInterval.objects.filter(task=task, start__lte=max(wanted), end__gt=min(wanted))
+    spans = list(intervals.values_list("start", "end"))
+    return {time for time in wanted if any(start <= time < end for start, end in spans)}
+
+
+def hpke_config_ids(*, now: datetime) -> set[int]:
+    """Configuration identifiers of the keys that still open."""
+    keys = HpkeKey.objects.filter(Q(retired_at=None) | Q(retired_at__gt=now - grace()))
+    return set(keys.values_list("config_id", flat=True))
+
+
+def hpke_keys_known() -> list[HpkeKey]:
+    """All keys that are kept, those handed out first."""
+    return list(HpkeKey.objects.order_by(F("retired_at").desc(nulls_first=True), "-created_at", "-pk"))

@@ -1,0 +1,86 @@
+"""How tasks and keys end: by the leader's request, or when their time is over.
+
+The helper has no worker and no clock of its own. What is due is done whenever a key or a task is
+registered, and by `manage.py helper_upkeep`, for a daily timer.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from audit.models import Action
+from audit.operations import entry_append
+from dap.hpke_keys import hpke_keys_expire
+from dap.models import AggregatedReport, Side, Task
+from dap.operations import configuration_of, task_end, task_remains_delete
+from dap.selectors import is_any_collected
+from helper.models import AggregationJob, ReleasedShare, ShareKey
+from helper.registering import UNUSED_KEY_LIFETIME
+from panprivacy.recipe import format_time
+
+REASON_LENGTH = 200
+LAST_YEAR = datetime(9000, 1, 1, tzinfo=UTC)
+"""A task of which reports may be dated later has no end."""
+
+REMAINS = (AggregatedReport, AggregationJob, ReleasedShare)
+"""What an ended task has no use for."""
+
+
+def helper_task_end(*, task: Task, reason: str, now: datetime) -> None:
+    """Delete keys, shares, answers and report identifiers of a task; counts and the outcome stay.
+
+    Idempotent, and may be interrupted: `upkeep` goes on with what is left.
+
+    Args:
+        reason: why, in words.
+    """
+    with transaction.atomic():
+        ended_now = task_end(task=task, outcome=reason[:REASON_LENGTH], now=now)
+        if ended_now:
+            entry_append(
+                action=Action.TASK_ENDED,
+                subject=bytes(task.task_id).hex(),
+                actor=None,
+                # No count: it may be one of fewer devices than may ever be spoken about.
+                details={"reason": reason[:REASON_LENGTH], "collected": is_any_collected(task)},
+            )
+    _remains_delete(task)
+
+
+def upkeep(*, now: datetime) -> None:
+    """Delete what nobody asked for in time: keys that no recipe used, keys of clients after their grace
+    period, tasks whose time was over long ago, and what an interrupted end left behind."""
+    ShareKey.objects.filter(created_at__lte=now - UNUSED_KEY_LIFETIME).delete()
+    hpke_keys_expire(now=now)
+    for task in Task.objects.filter(side=Side.HELPER).exclude(state=Task.State.ENDED).order_by("pk"):
+        over_at = expires_at(task)
+        if over_at is not None and over_at <= now:
+            reason = f"Nobody ended it; the helper deleted its keys {format_time(now)}."
+            helper_task_end(task=task, reason=reason, now=now)
+    left = Q()
+    for kind in REMAINS:
+        left |= Q(Exists(kind.objects.filter(task=OuterRef("pk"))))
+    for task in Task.objects.filter(left, side=Side.HELPER, state=Task.State.ENDED).order_by("pk"):
+        _remains_delete(task)
+
+
+def expires_at(task: Task) -> datetime | None:
+    """When the helper ends a task by itself: so long after the last time that a report may have, or after
+    its registration if that is later. None where reports may have any time."""
+    configuration = configuration_of(task)
+    interval = configuration.task_interval
+    if interval is None:
+        return None
+    seconds = interval.end * configuration.time_precision
+    if seconds > LAST_YEAR.timestamp():
+        return None
+    last = max(datetime.fromtimestamp(seconds, UTC), task.created_at)
+    return last + timedelta(seconds=settings.TASK_RETENTION_SECONDS)
+
+
+def _remains_delete(task: Task) -> None:
+    task_remains_delete(task=task)
+    for kind in (AggregationJob, ReleasedShare):
+        kind.objects.filter(task=task).delete()

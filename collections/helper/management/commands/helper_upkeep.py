@@ -1,0 +1,16 @@
+"""`manage.py helper_upkeep`: delete what is due; for a daily timer."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from helper.ending import upkeep
+
+
+class Command(BaseCommand):
+    help = "Delete unused keys, keys after their grace period, and tasks whose time was over long ago."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        upkeep(now=timezone.now())
+        self.stdout.write("Done.")

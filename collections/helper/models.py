@@ -1,0 +1,51 @@
+"""What only the helper keeps: keys that wait for their recipe, and answers that it gave."""
+
+from django.db import models
+
+from dap.models import Task
+
+
+class ShareKey(models.Model):
+    """A key pair made for a recipe that is about to be published; moved to the task with it."""
+
+    request = models.BinaryField(max_length=16, unique=True, help_text="Chosen by the leader.")
+    scheme = models.CharField(max_length=40)
+    public = models.JSONField(help_text="Public key, as in a recipe.")
+    sealed = models.BinaryField(help_text="Private key, under the key-encryption key.")
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"share key {bytes(self.request).hex()[:12]}"
+
+
+class Answer(models.Model):
+    """An answer that is the same, byte for byte, however often the same request comes.
+
+    Kept until the task has ended.
+    """
+
+    task = models.ForeignKey(Task, models.PROTECT, related_name="+", db_index=False)
+    resource_id = models.BinaryField(
+        max_length=16, help_text="Beginning of the SHA-256 of task identifier and request."
+    )
+    answer = models.BinaryField()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} {bytes(self.resource_id).hex()[:12]} of task {self.task_id}"
+
+
+class AggregationJob(Answer):
+    """A job whose reports were verified and added up: its AggregationJobResp."""
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("task", "resource_id"), name="one_answer_per_job"),)
+
+
+class ReleasedShare(Answer):
+    """A batch that was collected: its AggregateShare."""
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("task", "resource_id"), name="one_answer_per_share"),)

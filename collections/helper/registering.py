@@ -1,0 +1,271 @@
+"""Which tasks the helper takes part in: it checks for itself everything that it will answer for."""
+
+import base64
+import binascii
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from audit.models import Action
+from audit.operations import entry_append
+from dap.errors import TaskConflictError, TaskEndedError
+from dap.http import DapProblem, own_verification_key, signing_key
+from dap.models import Side
+from dap.operations import task_named, task_share_key, task_store
+from dap.secrets_at_rest import share_key_seal, share_key_unseal
+from helper.models import ShareKey
+from panprivacy.dap.basics import HpkeConfig
+from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.hpke import HpkeSealError, seal
+from panprivacy.dap.recipe_task import task_of
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.vdafs import prio3_of
+from panprivacy.encryption import generate_private_key, require_scheme
+from panprivacy.encryption.interface import InvalidKeyError, PrivateKey
+from panprivacy.errors import FieldError
+from panprivacy.prio3 import VERIFY_KEY_SIZE
+from panprivacy.recipe import Recipe
+from panprivacy.servers import TwoServers
+
+REQUEST_BYTES = 16
+
+UNUSED_KEY_LIFETIME = timedelta(days=1)
+"""For which a key waits for its recipe to be published."""
+
+
+def share_key_make(*, request: bytes, scheme: str, now: datetime) -> Mapping[str, Any]:
+    """A key pair for the helper's shares of one recipe.
+
+    Args:
+        request: 16 bytes of the leader's choice; the same ones give the same key.
+        scheme: registered name of the encryption scheme.
+
+    Returns:
+        The public key as JSON.
+
+    Raises:
+        DapProblem: an unknown scheme, or one other than at the first request.
+    """
+    found = ShareKey.objects.filter(request=request).first()
+    if found is None:
+        try:
+            private_key = generate_private_key(require_scheme(scheme), secrets.SystemRandom())
+        except FieldError as error:
+            raise _refused(str(error)) from None
+        found, _ = ShareKey.objects.get_or_create(
+            request=request,
+            defaults={
+                "scheme": scheme,
+                "public": private_key.public_key.to_json(),
+                "sealed": share_key_seal(private_key, owner=request),
+                "created_at": now,
+            },
+        )
+    if found.scheme != scheme:
+        raise _conflict("A key was made for this request, in another scheme.")
+    public: Mapping[str, Any] = found.public
+    return public
+
+
+def recipe_task_register(
+    *,
+    task_id: bytes,
+    document: str,
+    request: bytes,
+    verify_key: bytes,
+    collector_config: bytes,
+    now: datetime,
+) -> bytes:
+    """Take part in a two-server recipe.
+
+    Args:
+        task_id: 32 bytes; must be the SHA-256 of the document.
+        document: the recipe's canonical JSON, exactly.
+        request: the one for which our key in the document was made.
+        verify_key: of the VDAF.
+        collector_config: encoded HpkeConfig.
+
+    Returns:
+        Our Ed25519 signature of the recipe, 64 bytes: the same for the same recipe.
+
+    Raises:
+        DapProblem: something is not as it must be; the detail names it.
+    """
+    recipe = _read_recipe(task_id, document)
+    ours = recipe.servers
+    if not isinstance(ours, TwoServers):
+        raise _refused("trust: must be two_server.")
+    if ours.helper_url != settings.HELPER_URL:
+        raise _refused(f"helper.url: must be {settings.HELPER_URL}.")
+    if ours.helper_verification_key != own_verification_key():
+        raise _refused("helper.verification_key: must be ours.")
+    expected_id, configuration = task_of(recipe)
+    if expected_id != task_id:
+        raise _refused("The task's identifier must be the recipe's.")
+    with transaction.atomic():
+        share_key = _share_key(task_id, request)
+        if share_key.public_key.to_json() != dict(ours.helper_key_members):
+            raise _refused("helper.public_key: must be the one that was made for this request.")
+        _store(
+            task_id=task_id,
+            configuration=configuration,
+            verify_key=verify_key,
+            collector_config=collector_config,
+            now=now,
+            share_key=share_key,
+            document=document,
+        )
+        ShareKey.objects.filter(request=request).delete()
+    return recipe.sign(signing_key())
+
+
+def plain_task_register(
+    *, task_id: bytes, configuration: bytes, verify_key: bytes, collector_config: bytes, now: datetime
+) -> None:
+    """Take part in a task of plain Prio3 shares, whatever client reports to it.
+
+    Args:
+        task_id: 32 bytes.
+        configuration: encoded TaskConfiguration.
+        verify_key: of the VDAF.
+        collector_config: encoded HpkeConfig.
+
+    Raises:
+        DapProblem: something is not as it must be; the detail names it.
+    """
+    try:
+        decoded = TaskConfiguration.decode(configuration)
+        prio3_of(decoded)
+    except ValueError as error:
+        raise _refused(f"task_configuration: {error}.") from None
+    if decoded.helper_aggregator_endpoint != settings.HELPER_URL:
+        raise _refused(f"task_configuration: helper_aggregator_endpoint must be {settings.HELPER_URL}.")
+    with transaction.atomic():
+        _store(
+            task_id=task_id,
+            configuration=decoded,
+            verify_key=verify_key,
+            collector_config=collector_config,
+            now=now,
+        )
+
+
+def decode_bytes(name: str, value: str, *, length: int | None = None) -> bytes:
+    """Base64 of a registration; DapProblem that names the field where it is not, or not `length` bytes."""
+    try:
+        decoded = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise _refused(f"{name}: must be base64.") from None
+    if length is not None and len(decoded) != length:
+        raise _refused(f"{name}: must be {length} bytes, not {len(decoded)}.")
+    return decoded
+
+
+def decode_request(value: str) -> bytes:
+    """The identifier of a request, from hexadecimal digits."""
+    try:
+        decoded = bytes.fromhex(value)
+    except ValueError:
+        decoded = b""
+    if len(decoded) != REQUEST_BYTES or decoded.hex() != value:
+        raise _refused(f"request: must be {2 * REQUEST_BYTES} lower-case hexadecimal digits.")
+    return decoded
+
+
+def _read_recipe(task_id: bytes, document: str) -> Recipe:
+    try:
+        members = json.loads(document)
+        if not isinstance(members, dict):
+            raise _refused("document: must be a JSON object.")
+        recipe = Recipe.from_document(members)
+        # What it derived must keep what it names, as a device checks it.
+        recipe.mechanism.require_promise()
+    except (FieldError, InvalidKeyError) as error:
+        raise _refused(f"document: {error}.") from None
+    except (ValueError, RecursionError):
+        raise _refused("document: must be JSON.") from None
+    if recipe.canonical != document.encode() or recipe.identifier != task_id.hex():
+        raise _refused("document: must be canonical, and its SHA-256 the task's identifier.")
+    return recipe
+
+
+def _share_key(task_id: bytes, request: bytes) -> PrivateKey:
+    """The key that was made for the request; it has moved if the recipe was registered before."""
+    found = ShareKey.objects.select_for_update().filter(request=request).first()
+    if found is not None:
+        return share_key_unseal(found.sealed, owner=request)
+    task = task_named(task_id=task_id, side=Side.HELPER)
+    try:
+        key = task_share_key(task) if task is not None else None
+    except TaskEndedError as error:
+        raise _conflict(f"The task has ended: {error}") from None
+    if key is None:
+        detail = f"No key waits for this request; one is kept for {UNUSED_KEY_LIFETIME.days} day only."
+        raise _conflict(detail)
+    return key
+
+
+def _store(
+    *,
+    task_id: bytes,
+    configuration: TaskConfiguration,
+    verify_key: bytes,
+    collector_config: bytes,
+    now: datetime,
+    share_key: PrivateKey | None = None,
+    document: str = "",
+) -> None:
+    if configuration.min_batch_size < settings.SMALLEST_COHORT:
+        raise _refused(f"min_batch_size: this helper takes tasks of at least {settings.SMALLEST_COHORT}.")
+    if len(verify_key) != VERIFY_KEY_SIZE:
+        raise _refused(f"verify_key: must be {VERIFY_KEY_SIZE} bytes, not {len(verify_key)}.")
+    try:
+        task, is_new = task_store(
+            task_id=task_id,
+            side=Side.HELPER,
+            configuration=configuration,
+            verify_key=verify_key,
+            collector_config=_usable(collector_config),
+            peer_url=configuration.leader_aggregator_endpoint,
+            peer_key=settings.LEADER_KEY,
+            now=now,
+            share_key=share_key,
+            document=document,
+        )
+    except TaskConflictError:
+        raise _conflict("A task with this identifier exists, and differs.") from None
+    except TaskEndedError as error:
+        raise _conflict(f"The task has ended: {error}") from None
+    if is_new:
+        entry_append(
+            action=Action.TASK_REGISTERED,
+            subject=bytes(task.task_id).hex(),
+            actor=None,
+            details={
+                "leader": configuration.leader_aggregator_endpoint,
+                "min_batch_size": configuration.min_batch_size,
+            },
+        )
+
+
+def _usable(collector_config: bytes) -> HpkeConfig:
+    """A configuration to which something can be sealed: found out now, not when the batch is due."""
+    try:
+        config = HpkeConfig.decode(collector_config)
+        seal(config, b"", b"", b"", secrets.SystemRandom())
+    except (InvalidMessageError, HpkeSealError) as error:
+        raise _refused(f"collector_hpke_config: {error}.") from None
+    return config
+
+
+def _refused(detail: str) -> DapProblem:
+    return DapProblem.of("invalidMessage", detail)
+
+
+def _conflict(detail: str) -> DapProblem:
+    return DapProblem.plain("conflict", "Something else is there already", 409, detail)

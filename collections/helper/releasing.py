@@ -1,0 +1,122 @@
+"""Aggregate shares: released once per batch, of enough reports, and of the same as the leader's (DAP 18,
+section 4.5.4)."""
+
+import secrets
+
+from django.db import transaction
+
+from audit.models import Action
+from audit.operations import entry_append
+from dap.buckets import Collected, batch_collect
+from dap.errors import BatchInvalidError, BatchOverlapError
+from dap.http import DapProblem
+from dap.models import Task
+from dap.operations import configuration_of, task_lock, verifier_of
+from helper.answers import answer_stored, resource_id_of
+from helper.models import ReleasedShare
+from panprivacy.dap.basics import HpkeConfig, Role
+from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.collection import (
+    AggregateShare,
+    AggregateShareAad,
+    AggregateShareReq,
+    InvalidExtensionError,
+)
+from panprivacy.dap.hpke import seal_aggregate_share
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.prio3.interface import Verifier
+
+
+def aggregate_share_release(*, task: Task, body: bytes) -> tuple[bytes, bytes]:
+    """Close the batch that an AggregateShareReq means, and seal our share of its sum to the collector.
+
+    Whatever the leader says, the share is one of at least `min_batch_size` reports that we verified,
+    each once, and no report of it ever is in another.
+
+    Args:
+        body: the request; equal bodies get equal answers.
+
+    Returns:
+        The share's identifier (16 bytes) and the encoded AggregateShare.
+
+    Raises:
+        DapProblem: refused; nothing was done, and the batch is as open as before.
+        TaskEndedError: likewise.
+    """
+    share_id = resource_id_of(task, body)
+    stored = answer_stored(ReleasedShare, task=task, resource_id=share_id)
+    if stored is None:
+        stored = _release(task, share_id, _read(task, body), verifier_of(task))
+    return share_id, stored
+
+
+def _read(task: Task, body: bytes) -> AggregateShareReq:
+    try:
+        request = AggregateShareReq.decode(body)
+    except InvalidExtensionError as error:
+        raise DapProblem.of("invalidExtension", str(error)) from None
+    except InvalidMessageError as error:
+        raise DapProblem.of("invalidMessage", str(error)) from None
+    collection = request.collection_job_req
+    mode = configuration_of(task).batch_mode
+    if request.batch_selector.batch_mode is not mode or collection.query.batch_mode is not mode:
+        raise DapProblem.of("invalidMessage", f"The task's batch mode is {mode.name.lower()}.")
+    if collection.agg_param:
+        # The only one that any report was verified with.
+        raise DapProblem.of("invalidMessage", "The aggregation parameter must be empty.")
+    if collection.extensions:
+        types = [extension.extension_type for extension in collection.extensions]
+        detail = "No extension of collection jobs is known."
+        raise DapProblem.of("unsupportedExtension", detail, unsupported_extensions=types)
+    if not request.batch_selector.is_consistent_with(collection.query):
+        raise DapProblem.of("batchInvalid", "The batch selector is not within the collector's query.")
+    return request
+
+
+@transaction.atomic
+def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: Verifier) -> bytes:
+    task = task_lock(task=task)
+    # Whoever held the lock before may have answered the same request.
+    stored = answer_stored(ReleasedShare, task=task, resource_id=share_id)
+    if stored is not None:
+        return stored
+    configuration = configuration_of(task)
+    try:
+        collected = batch_collect(task=task, selector=request.batch_selector, verifier=verifier)
+    except BatchInvalidError as error:
+        raise DapProblem.of("batchInvalid", str(error)) from None
+    except BatchOverlapError as error:
+        raise DapProblem.of("batchOverlap", str(error)) from None
+    _require_releasable(configuration, request, collected)
+    collector = HpkeConfig.decode(bytes(task.collector_config))
+    associated = AggregateShareAad(bytes(task.task_id), configuration, request.collection_job_req)
+    sealed = seal_aggregate_share(
+        collector, Role.HELPER, associated, collected.aggregate_share, secrets.SystemRandom()
+    )
+    answer = AggregateShare(sealed).encode()
+    ReleasedShare.objects.create(task=task, resource_id=share_id, answer=answer)
+    entry_append(
+        action=Action.SHARE_RELEASED,
+        subject=bytes(task.task_id).hex(),
+        actor=None,
+        details={"report_count": collected.report_count, "min_batch_size": configuration.min_batch_size},
+    )
+    return answer
+
+
+def _require_releasable(
+    configuration: TaskConfiguration, request: AggregateShareReq, collected: Collected
+) -> None:
+    """Raises DapProblem, which undoes the collection."""
+    if collected.report_count < configuration.min_batch_size:
+        detail = (
+            f"The helper has {collected.report_count} reports in this batch; the task needs "
+            f"{configuration.min_batch_size}."
+        )
+        raise DapProblem.of("invalidBatchSize", detail)
+    if (request.report_count, request.checksum) != (collected.report_count, collected.checksum):
+        detail = (
+            f"Leader: {request.report_count} reports, checksum {request.checksum.hex()}. "
+            f"Helper: {collected.report_count} reports, checksum {collected.checksum.hex()}."
+        )
+        raise DapProblem.of("batchMismatch", detail)

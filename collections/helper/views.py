@@ -1,0 +1,199 @@
+"""The helper's resources for the leader: signed requests, signed answers."""
+
+import base64
+from collections.abc import Callable
+from functools import wraps
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from dap.errors import TaskEndedError
+from dap.http import (
+    DapProblem,
+    View,
+    encode_id,
+    json_response,
+    read_json,
+    require_message_type,
+    signed,
+)
+from dap.models import Side, Task
+from dap.operations import task_named
+from dap.selectors import is_any_collected, rejections_of, report_count
+from helper.aggregating import aggregation_job_create
+from helper.answers import answer_stored
+from helper.ending import helper_task_end, upkeep
+from helper.limits import AGGREGATE_SHARE_BYTES, AGGREGATION_JOB_BYTES, REGISTRATION_BYTES
+from helper.models import AggregationJob, Answer, ReleasedShare
+from helper.registering import (
+    decode_bytes,
+    decode_request,
+    plain_task_register,
+    recipe_task_register,
+    share_key_make,
+)
+from helper.releasing import aggregate_share_release
+from panprivacy.dap.aggregation import AggregationJobContinueReq, AggregationJobInitReq, AggregationJobResp
+from panprivacy.dap.codec import InvalidMessageError, Message
+from panprivacy.dap.collection import AggregateShare, AggregateShareReq
+from panprivacy.dap.media import media_type
+
+RECIPE_MEMBERS = {"document", "request", "verify_key", "collector_hpke_config"}
+PLAIN_MEMBERS = {"task_configuration", "verify_key", "collector_hpke_config"}
+
+
+def _for_leader(*methods: str, most: int) -> Callable[[View], View]:
+    def decorate(view: View) -> View:
+        return signed(
+            methods=methods,
+            peer_key=lambda: settings.LEADER_KEY,
+            base_url=lambda: settings.HELPER_URL,
+            most=lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
+        )(view)
+
+    return decorate
+
+
+def _of_task(view: View) -> View:
+    """Hands the view its task. One that has ended is known no more, but why it ended is still said."""
+
+    @wraps(view)
+    def with_task(request: HttpRequest, body: bytes, *, task_id: bytes, **arguments: bytes) -> HttpResponse:
+        try:
+            return view(request, body, task=_task(task_id), **arguments)
+        except TaskEndedError as error:
+            raise DapProblem.of("unrecognizedTask", f"The task has ended: {error}") from None
+
+    return with_task
+
+
+def _task(task_id: bytes) -> Task:
+    task = task_named(task_id=task_id, side=Side.HELPER)
+    if task is None:
+        raise DapProblem.of("unrecognizedTask", "This helper does not take part in the task.")
+    return task
+
+
+@_for_leader("POST", most=REGISTRATION_BYTES)
+def keys(request: HttpRequest, body: bytes) -> HttpResponse:
+    """A key pair for the shares of a recipe that is about to be published."""
+    content = read_json(request, body, {"request", "encryption"})
+    now = timezone.now()
+    upkeep(now=now)
+    public = share_key_make(request=decode_request(content["request"]), scheme=content["encryption"], now=now)
+    return json_response({"public_key": public})
+
+
+@_for_leader("GET", "PUT", "DELETE", most=REGISTRATION_BYTES)
+def task(request: HttpRequest, body: bytes, *, task_id: bytes) -> HttpResponse:
+    """Taking part in a task, how it stands, and its end."""
+    if request.method == "PUT":
+        return _task_put(request, body, task_id)
+    if request.method == "DELETE":
+        reason = read_json(request, body, {"reason"})["reason"]
+        helper_task_end(task=_task(task_id), reason=reason, now=timezone.now())
+        return json_response({})
+    found = _task(task_id)
+    return json_response(
+        {
+            "state": found.state,
+            "report_count": report_count(found),
+            "collected": is_any_collected(found),
+            "rejections": rejections_of(found, Side.HELPER),
+            "outcome": found.outcome,
+        }
+    )
+
+
+def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse:
+    is_plain = b'"task_configuration"' in body
+    content = read_json(request, body, PLAIN_MEMBERS if is_plain else RECIPE_MEMBERS)
+    verify_key = decode_bytes("verify_key", content["verify_key"])
+    collector_config = decode_bytes("collector_hpke_config", content["collector_hpke_config"])
+    now = timezone.now()
+    upkeep(now=now)
+    if is_plain:
+        plain_task_register(
+            task_id=task_id,
+            configuration=decode_bytes("task_configuration", content["task_configuration"]),
+            verify_key=verify_key,
+            collector_config=collector_config,
+            now=now,
+        )
+        return json_response({})
+    signature = recipe_task_register(
+        task_id=task_id,
+        document=content["document"],
+        request=decode_request(content["request"]),
+        verify_key=verify_key,
+        collector_config=collector_config,
+        now=now,
+    )
+    return json_response({"signature": base64.b64encode(signature).decode()})
+
+
+@_for_leader("POST", most=AGGREGATION_JOB_BYTES)
+@_of_task
+def aggregation_jobs(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
+    """Create an aggregation job, or find it again."""
+    require_message_type(request, AggregationJobInitReq)
+    job_id, answer = aggregation_job_create(task=task, body=body, now=timezone.now())
+    return _created(request, job_id, AggregationJobResp, answer)
+
+
+@_for_leader("GET", "POST", "DELETE", most=AGGREGATION_JOB_BYTES)
+@_of_task
+def aggregation_job(request: HttpRequest, body: bytes, *, task: Task, resource_id: bytes) -> HttpResponse:
+    """An aggregation job: always finished, since every VDAF here takes one round."""
+    answer = _stored(AggregationJob, task, resource_id)
+    if answer is None:
+        raise DapProblem.of("unrecognizedAggregationJob", "This task has no such aggregation job.")
+    if request.method == "POST":
+        require_message_type(request, AggregationJobContinueReq)
+        try:
+            AggregationJobContinueReq.decode(body)
+        except InvalidMessageError as error:
+            raise DapProblem.of("invalidMessage", str(error)) from None
+        raise DapProblem.of("stepMismatch", "The job is finished after its first step.")
+    return _kept(request, AggregationJobResp, answer)
+
+
+@_for_leader("POST", most=AGGREGATE_SHARE_BYTES)
+@_of_task
+def aggregate_shares(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
+    """Collect a batch, or find its share again."""
+    require_message_type(request, AggregateShareReq)
+    share_id, answer = aggregate_share_release(task=task, body=body)
+    return _created(request, share_id, AggregateShare, answer)
+
+
+@_for_leader("GET", "DELETE", most=AGGREGATE_SHARE_BYTES)
+@_of_task
+def aggregate_share(request: HttpRequest, body: bytes, *, task: Task, resource_id: bytes) -> HttpResponse:
+    """A share that was released."""
+    answer = _stored(ReleasedShare, task, resource_id)
+    if answer is None:
+        detail = "This task has no such aggregate share."
+        raise DapProblem.plain("not-found", "There is nothing here", 404, detail)
+    return _kept(request, AggregateShare, answer)
+
+
+def _stored(kind: type[Answer], task: Task, resource_id: bytes) -> bytes | None:
+    if task.state == Task.State.ENDED:
+        raise TaskEndedError(task.outcome)
+    return answer_stored(kind, task=task, resource_id=resource_id)
+
+
+def _created(request: HttpRequest, resource_id: bytes, message: type[Message], answer: bytes) -> HttpResponse:
+    response = HttpResponse(answer, content_type=media_type(message))
+    response["Location"] = f"{request.path}/{encode_id(resource_id)}"
+    return response
+
+
+def _kept(request: HttpRequest, message: type[Message], answer: bytes) -> HttpResponse:
+    """GET answers with it. DELETE is taken note of and deletes nothing: the request may still be on its
+    way a second time, and must then find the same answer. It goes when the task ends."""
+    if request.method == "DELETE":
+        return HttpResponse(b"", content_type=media_type(message))
+    return HttpResponse(answer, content_type=media_type(message))

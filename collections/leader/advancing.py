@@ -1,0 +1,99 @@
+"""The periodic look at everything that the leader has to do.
+
+Looks only at what the database says, so it can be run at any time, by anyone, twice.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from dap.hpke_keys import hpke_keys_expire
+from dap.models import Side, Task
+from dap.operations import configuration_of
+from leader.aggregating import aggregation_jobs_plan
+from leader.collecting import collection_job_advance, collection_job_create
+from leader.models import AggregationJob, CollectionJob, Exchange, Farewell
+from leader.selectors import is_collected_by_itself
+from panprivacy.dap.collection import CollectionJobReq, Query
+
+logger = structlog.get_logger(__name__)
+
+MOST_AT_ONCE = 1_000
+"""Requests of one kind that one look hands out."""
+
+
+@dataclass(frozen=True)
+class Due:
+    """What is to be done now, each by whoever takes it up.
+
+    Attributes:
+        aggregation_jobs, collection_jobs: for `aggregation_job_drive` and `collection_job_drive`.
+        farewells: primary keys of tasks, for `farewell_drive`.
+    """
+
+    aggregation_jobs: tuple[uuid.UUID, ...]
+    collection_jobs: tuple[uuid.UUID, ...]
+    farewells: tuple[int, ...]
+
+
+def tasks_advance(*, now: datetime, only: Task | None = None) -> Due:
+    """Bring every task one step on, as far as the database alone allows: plan jobs, begin collections,
+    take batches.
+
+    Args:
+        only: look at this task alone.
+
+    Returns:
+        The requests to the helper that are due. Each is leased: not handed out again for a while.
+    """
+    hpke_keys_expire(now=now)
+    tasks = Task.objects.filter(side=Side.LEADER)
+    if only is not None:
+        tasks = tasks.filter(pk=only.pk)
+    for task in tasks.exclude(state=Task.State.ENDED).order_by("pk"):
+        try:
+            _advance(task, now)
+        except Exception:
+            # One task that cannot be advanced must not hold up all others.
+            logger.exception("task_not_advanced", task=str(task))
+    asking = CollectionJob.objects.filter(state=CollectionJob.State.ASKING)
+    return Due(
+        aggregation_jobs=_lease(AggregationJob.objects.filter(task__in=tasks), now),
+        collection_jobs=_lease(asking.filter(task__in=tasks), now),
+        farewells=_lease(Farewell.objects.filter(task__in=tasks), now),
+    )
+
+
+def _advance(task: Task, now: datetime) -> None:
+    if task.state == Task.State.CLOSED and is_collected_by_itself(task=task):
+        _collect_all(task, now)
+    aggregation_jobs_plan(task=task, now=now)
+    waiting = CollectionJob.objects.filter(task=task, state=CollectionJob.State.WAITING)
+    for job in waiting.select_related("task"):
+        collection_job_advance(job=job, now=now)
+
+
+def _collect_all(task: Task, now: datetime) -> None:
+    if CollectionJob.objects.filter(task=task).exists():
+        return
+    query = Query.of_interval(configuration_of(task).task_interval)
+    collection_job_create(task=task, request=CollectionJobReq(query), now=now)
+
+
+@transaction.atomic
+def _lease(rows: "QuerySet[Exchange]", now: datetime) -> tuple:
+    """Keys of requests that are due, none of which is handed out again before a crash would have shown."""
+    due = (
+        rows.select_for_update(skip_locked=True, of=("self",))
+        .filter(send_after__lte=now)
+        .order_by("send_after")
+    )
+    keys = tuple(due.values_list("pk", flat=True)[:MOST_AT_ONCE])
+    until = now + timedelta(seconds=settings.CHUNK_STALE_SECONDS)
+    rows.filter(pk__in=keys).update(send_after=until)
+    return keys

@@ -1,0 +1,288 @@
+"""From a collector's query to both aggregate shares (DAP draft 18, section 4.5).
+
+A batch is taken in one transaction that also stores, byte for byte, what the helper will be asked: from
+then on nothing is added to it, and the same request is sent until the helper has answered.
+"""
+
+import hashlib
+import secrets
+import uuid
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max, Q, Sum
+
+from dap.buckets import Collected, batch_collect, buckets_of
+from dap.client import PeerClient, PeerRefusedError
+from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
+from dap.input_shares import TIME_LEEWAY
+from dap.models import CollectedInterval, Task
+from dap.operations import configuration_of, task_lock, verifier_of
+from leader.errors import CollectionRefusedError
+from leader.exchange import REFUSED, exchange_ask, exchange_failed
+from leader.farewells import farewell_owe
+from leader.models import AggregationJob, CollectionJob, Planning, Uploads
+from leader.selectors import is_collected_by_itself, reports_possible
+from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
+from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.collection import (
+    AggregateShare,
+    AggregateShareAad,
+    AggregateShareReq,
+    BatchSelector,
+    CollectionJobReq,
+    CollectionJobResp,
+)
+from panprivacy.dap.hpke import seal_aggregate_share
+
+State = CollectionJob.State
+
+TOO_FEW = "invalidBatchSize"
+
+
+def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetime) -> CollectionJob:
+    """Begin a collection job, or find that it exists: the same request is the same job until it is deleted.
+
+    One that was refused for too few reports begins anew.
+
+    Raises:
+        CollectionRefusedError: no such batch can be collected.
+        TaskEndedError: the task's shares are gone.
+    """
+    encoded = request.encode()
+    digest = hashlib.sha256(encoded).digest()
+    with transaction.atomic():
+        task = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+        if task.state == Task.State.ENDED:
+            raise TaskEndedError(task.outcome or "the task has ended")
+        same = CollectionJob.objects.filter(task=task, digest=digest).exclude(state=State.DELETED).first()
+        if same is None:
+            interval = _queried_interval(task, request)
+            return CollectionJob.objects.create(
+                task=task,
+                request=encoded,
+                digest=digest,
+                start=interval.start if interval else None,
+                end=interval.end if interval else None,
+                uploads_until=_last_upload(task),
+                send_after=now,
+            )
+        if same.state == State.FAILED and same.problem == TOO_FEW and same.share_request is None:
+            same.state, same.problem, same.detail = State.WAITING, "", ""
+            same.uploads_until = _last_upload(task)
+            same.save(update_fields=["state", "problem", "detail", "uploads_until"])
+        return same
+
+
+def collection_job_delete(*, job: CollectionJob) -> None:
+    """Forget a collection job and its result. What it collected stays collected. Idempotent."""
+    CollectionJob.objects.filter(pk=job.pk).update(
+        state=State.DELETED, share_request=None, leader_share=None, response=None
+    )
+
+
+def collection_job_advance(*, job: CollectionJob, now: datetime) -> None:
+    """Take the batch of a job that waits, once all reports of it are counted and there are enough; refuse
+    the job where there never will be."""
+    # Looked at without a lock first: at most ticks it is too early.
+    if job.state != State.WAITING or not (_is_out_of_reach(job.task) or _is_settled(job.task, job)):
+        return
+    with transaction.atomic():
+        # Whoever adds to a batch holds this row: nothing is added while it is taken.
+        task = task_lock(task=job.task)
+        locked = CollectionJob.objects.select_for_update().filter(pk=job.pk, state=State.WAITING).first()
+        if locked is not None and task.state != Task.State.ENDED:
+            _advance(task, locked, now)
+
+
+def collection_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) -> None:
+    """Ask the helper for its share of a batch that was taken. May run at any time, twice at once, or die
+    anywhere."""
+    row = CollectionJob.objects.select_related("task").filter(pk=job, state=State.ASKING).first()
+    if row is None:
+        return
+    try:
+        answer = exchange_ask(
+            row,
+            peer=peer,
+            resource="aggregate_shares",
+            body=bytes(row.share_request),
+            message=AggregateShareReq,
+            now=now,
+        )
+        if answer is not None:
+            _complete(row, AggregateShare.decode(answer))
+    except PeerRefusedError as refusal:
+        with transaction.atomic():
+            task = task_lock(task=row.task)
+            locked = _still_asking(row)
+            if locked is not None:
+                words = f"The helper refused its share: {refusal}"
+                _refuse(task, locked, refusal.token or REFUSED, words, now)
+    except InvalidMessageError as error:
+        exchange_failed(row, error=str(error), now=now)
+
+
+def _queried_interval(task: Task, request: CollectionJobReq) -> Interval | None:
+    """The interval of a valid query; None in mode leader_selected."""
+    configuration = configuration_of(task)
+    if request.query.batch_mode is not configuration.batch_mode:
+        mode = configuration.batch_mode.name.lower()
+        raise CollectionRefusedError("invalidMessage", f"The batch mode of this task is {mode}.")
+    if request.agg_param:
+        raise CollectionRefusedError("invalidAggregationParameter", "It must be empty for this VDAF.")
+    if request.extensions:
+        raise CollectionRefusedError("unsupportedExtension", "No collection job extension is known.")
+    if configuration.batch_mode is BatchMode.LEADER_SELECTED:
+        return None
+    interval = request.query.interval
+    try:
+        buckets_of(task, BatchSelector.of_interval(interval))
+    except BatchInvalidError as error:
+        raise CollectionRefusedError("batchInvalid", str(error)) from None
+    over = CollectedInterval.objects.filter(task=task, start__lt=interval.end, end__gt=interval.start)
+    if over.exists():
+        raise CollectionRefusedError("batchOverlap", "A part of this interval was collected before.")
+    return interval
+
+
+def _last_upload(task: Task) -> int:
+    return Uploads.objects.filter(task=task).aggregate(last=Max("pk"))["last"] or 0
+
+
+def _is_out_of_reach(task: Task) -> bool:
+    """Whether no batch can become large enough any more, so that nothing that waits needs opening."""
+    smallest = configuration_of(task).min_batch_size
+    return task.state == Task.State.CLOSED and reports_possible(task=task) < smallest
+
+
+def _is_settled(task: Task, job: CollectionJob) -> bool:
+    """Whether every report of the batch is counted or rejected."""
+    jobs = AggregationJob.objects.filter(task=task)
+    uploads = Uploads.objects.filter(task=task)
+    if job.start is not None:
+        inside = Q(first_time__lt=job.end, last_time__gte=job.start)
+        jobs, uploads = jobs.filter(inside), uploads.filter(inside)
+        if task.state == Task.State.OPEN:
+            # What comes in meanwhile must not put the collection off for ever.
+            uploads = uploads.filter(pk__lte=job.uploads_until)
+    elif job.batch_id is not None:
+        # Other jobs, and uploads, belong to other batches.
+        jobs, uploads = jobs.filter(batch_id=job.batch_id), uploads.none()
+    elif task.state == Task.State.OPEN:
+        return True
+    return not jobs.exists() and not uploads.exists()
+
+
+def _advance(task: Task, job: CollectionJob, now: datetime) -> None:
+    """Take or refuse the batch, or go on waiting. Both rows are locked."""
+    configuration = configuration_of(task)
+    smallest = configuration.min_batch_size
+    too_few = f"There are fewer reports than the {smallest:,} that a batch of this task must have."
+    if job.start is None and job.batch_id is None:
+        _choose_batch(task, job, smallest)
+    if not _is_settled(task, job):
+        if _is_out_of_reach(task):
+            _refuse(task, job, TOO_FEW, too_few, now)
+        return
+    if _counted(task, job) >= smallest:
+        _take(task, job, now)
+        return
+    is_over = (
+        job.end is not None and job.end * configuration.time_precision <= (now - TIME_LEEWAY).timestamp()
+    )
+    if task.state != Task.State.OPEN or is_over:
+        _refuse(task, job, TOO_FEW, too_few, now)
+        return
+    # The next round waits for what has come in since.
+    job.uploads_until = _last_upload(task)
+    job.save(update_fields=["uploads_until"])
+
+
+def _choose_batch(task: Task, job: CollectionJob, smallest: int) -> None:
+    """Give the job the open batch, if that has enough reports; the next reports open another."""
+    planning = Planning.objects.select_for_update().filter(task=task).exclude(batch_id=None).first()
+    if planning is None or _counted_in(task, BatchSelector.of_batch(bytes(planning.batch_id))) < smallest:
+        return
+    job.batch_id, planning.batch_id = planning.batch_id, None
+    job.save(update_fields=["batch_id"])
+    planning.save(update_fields=["batch_id"])
+
+
+def _selector(job: CollectionJob) -> BatchSelector | None:
+    """None where the batch is not known yet."""
+    if job.start is not None:
+        return BatchSelector.of_interval(Interval(job.start, job.end - job.start))
+    return None if job.batch_id is None else BatchSelector.of_batch(bytes(job.batch_id))
+
+
+def _counted(task: Task, job: CollectionJob) -> int:
+    selector = _selector(job)
+    return 0 if selector is None else _counted_in(task, selector)
+
+
+def _counted_in(task: Task, selector: BatchSelector) -> int:
+    return buckets_of(task, selector).aggregate(n=Sum("report_count"))["n"] or 0
+
+
+def _take(task: Task, job: CollectionJob, now: datetime) -> None:
+    """Collect the batch on our side, and store what the helper will be asked."""
+    selector = _selector(job)
+    try:
+        with transaction.atomic():
+            collected = batch_collect(task=task, selector=selector, verifier=verifier_of(task))
+    except BatchOverlapError as error:
+        _refuse(task, job, "batchOverlap", str(error), now)
+        return
+    request = CollectionJobReq.decode(bytes(job.request))
+    job.share_request = AggregateShareReq(
+        request, selector, collected.report_count, collected.checksum
+    ).encode()
+    job.leader_share = _sealed(task, request, collected).encode()
+    job.report_count = collected.report_count
+    job.first_time, job.span = collected.interval.start, collected.interval.duration
+    job.state, job.send_after = State.ASKING, now
+    job.save()
+
+
+def _sealed(task: Task, request: CollectionJobReq, collected: Collected) -> HpkeCiphertext:
+    return seal_aggregate_share(
+        HpkeConfig.decode(bytes(task.collector_config)),
+        Role.LEADER,
+        AggregateShareAad(bytes(task.task_id), configuration_of(task), request),
+        collected.aggregate_share,
+        secrets.SystemRandom(),
+    )
+
+
+@transaction.atomic
+def _complete(row: CollectionJob, share: AggregateShare) -> None:
+    locked = _still_asking(row)
+    if locked is None:
+        return
+    locked.response = CollectionJobResp(
+        locked.report_count,
+        Interval(locked.first_time, locked.span),
+        HpkeCiphertext.decode(bytes(locked.leader_share)),
+        share.encrypted_aggregate_share,
+    ).encode()
+    locked.state, locked.failing_since, locked.last_error = State.READY, None, ""
+    locked.save()
+
+
+def _still_asking(row: CollectionJob) -> CollectionJob | None:
+    """The row, locked; None where it has come to an end meanwhile."""
+    return CollectionJob.objects.select_for_update().filter(pk=row.pk, state=State.ASKING).first()
+
+
+def _refuse(task: Task, job: CollectionJob, problem: str, detail: str, now: datetime) -> None:
+    """The end of a job that cannot be; of a task that is collected once, the helper is told. Both rows are
+    locked."""
+    job.state, job.problem, job.detail = State.FAILED, problem, detail[:300]
+    job.failing_since, job.last_error = None, ""
+    job.save()
+    if task.state == Task.State.CLOSED and is_collected_by_itself(task=task):
+        # There will be no other collection: what is still on its way has nowhere to go.
+        AggregationJob.objects.filter(task=task).delete()
+        Uploads.objects.filter(task=task).delete()
+        farewell_owe(task=task, reason=detail, now=now)

@@ -1,0 +1,109 @@
+"""Where a collector elsewhere comes: collection jobs, by requests that it signs."""
+
+import uuid
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+
+from dap.errors import TaskEndedError
+from dap.http import DapProblem, View, encode_id, require_message_type, signed
+from dap.models import Task
+from dap.operations import configuration_of
+from leader.collecting import collection_job_create, collection_job_delete
+from leader.errors import CollectionRefusedError
+from leader.models import CollectionJob, Collector
+from leader.views import task_of
+from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.collection import CollectionJobReq, CollectionJobResp, InvalidExtensionError
+from panprivacy.dap.media import PROBLEMS, media_type
+
+LARGEST_BODY = 64 * 1024
+RETRY_SECONDS = 5
+
+
+def for_collector(*methods: str) -> Callable[[View], View]:
+    """A view for the collector of the task in its address only. It is called with the request's body,
+    whose signature holds; every answer is signed by us."""
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @wraps(view)
+        def answer(request: HttpRequest, task_id: bytes, **arguments: Any) -> HttpResponse:
+            guarded = signed(
+                methods=methods,
+                peer_key=lambda: _collector_key(task_id),
+                base_url=lambda: _base_url(task_of(task_id)),
+                most=lambda: LARGEST_BODY,
+            )(view)
+            return guarded(request, task_id=task_id, **arguments)
+
+        return answer
+
+    return decorate
+
+
+@for_collector("POST")
+def collection_jobs(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse:
+    """Begin a collection job, or find it."""
+    require_message_type(request, CollectionJobReq)
+    try:
+        query = CollectionJobReq.decode(body)
+        job = collection_job_create(task=task_of(task_id), request=query, now=timezone.now())
+    except InvalidExtensionError as error:
+        raise DapProblem.of("invalidExtension", str(error)) from None
+    except InvalidMessageError as error:
+        raise DapProblem.of("invalidMessage", str(error)) from None
+    except CollectionRefusedError as error:
+        raise DapProblem.of(error.problem, error.detail) from None
+    except TaskEndedError as error:
+        raise _ended(error) from None
+    return _represent(job)
+
+
+@for_collector("GET", "DELETE")
+def collection_job(request: HttpRequest, body: bytes, task_id: bytes, job_id: bytes) -> HttpResponse:
+    """How the job stands; or forget it."""
+    jobs = CollectionJob.objects.select_related("task").filter(task=task_of(task_id))
+    job = jobs.filter(pk=uuid.UUID(bytes=job_id)).first()
+    if job is not None and request.method == "DELETE":
+        collection_job_delete(job=job)
+        return HttpResponse(b"")
+    if job is None or job.state == CollectionJob.State.DELETED:
+        detail = "There is no collection job with this identifier."
+        raise DapProblem.plain("not-found", "There is nothing here", 404, detail)
+    return _represent(job)
+
+
+def _represent(job: CollectionJob) -> HttpResponse:
+    if job.state == CollectionJob.State.FAILED:
+        if job.problem in PROBLEMS:
+            raise DapProblem.of(job.problem, job.detail)
+        raise DapProblem.plain("helper-refused", "The helper refused", 400, job.detail)
+    if job.state == CollectionJob.State.READY:
+        response = HttpResponse(bytes(job.response), content_type=media_type(CollectionJobResp))
+    else:
+        response = HttpResponse(b"", content_type="")
+        response["Retry-After"] = str(RETRY_SECONDS)
+    address = f"{_base_url(job.task)}/tasks/{encode_id(bytes(job.task.task_id))}"
+    response["Location"] = f"{address}/collection_jobs/{encode_id(job.pk.bytes)}"
+    return response
+
+
+def _collector_key(task_id: bytes) -> bytes:
+    collector = Collector.objects.filter(task=task_of(task_id)).first()
+    if collector is None or collector.verification_key is None:
+        detail = "This task has no collector that asks over the network."
+        raise DapProblem.plain("no-collector", "There is no such collector", 403, detail)
+    return bytes(collector.verification_key)
+
+
+def _base_url(task: Task) -> str:
+    return configuration_of(task).leader_aggregator_endpoint
+
+
+def _ended(error: TaskEndedError) -> DapProblem:
+    return DapProblem.plain("task-ended", "The task has ended", 409, str(error))

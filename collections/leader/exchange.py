@@ -1,0 +1,84 @@
+"""Asking the helper, until it answers for good (DAP draft 18, section 3.1)."""
+
+from datetime import datetime, timedelta
+
+import structlog
+from django.db.models import F
+
+from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from dap.http import encode_id
+from leader.models import Exchange
+from panprivacy.dap.codec import Message
+from panprivacy.dap.media import media_type
+
+logger = structlog.get_logger(__name__)
+
+LONGEST_WAIT = timedelta(minutes=5)
+"""Between two attempts at a request that keeps failing, or at an answer that is not there yet."""
+
+REFUSED = "refused"
+"""Reason of a refusal that has no token in the draft."""
+
+
+class UnexpectedAnswerError(ValueError):
+    """An answer that is none to this request: noise, like one that does not decode."""
+
+
+def exchange_ask(
+    row: Exchange, *, peer: PeerClient, resource: str, body: bytes, message: type[Message], now: datetime
+) -> bytes | None:
+    """Send a stored request, or fetch the answer that the helper promised for later.
+
+    The bytes are the same every time, so the helper gives the same answer every time. Nothing but a
+    refusal that it signed ends this: whatever else comes back may be the network's.
+
+    Args:
+        row: of a task.
+        resource: below the task's address, e.g. `aggregation_jobs`.
+        body: an encoded `message`.
+
+    Returns:
+        The answer's body; None where there is none yet. The row then says when to try again.
+
+    Raises:
+        PeerRefusedError: the helper refused for good.
+    """
+    try:
+        if row.location:
+            answer = peer.get(row.location)
+        else:
+            path = f"/tasks/{encode_id(bytes(row.task.task_id))}/{resource}"
+            answer = peer.post(path, body, media_type(message))
+    except PeerUnavailableError as error:
+        exchange_failed(row, error=str(error), now=now)
+        return None
+    except PeerRefusedError:
+        if not row.location:
+            raise
+        # It no longer knows what it promised. The request may be sent again, whatever became of the first.
+        _wait(row, send_after=now, location="")
+        return None
+    if answer.body:
+        return answer.body
+    later = now + min(answer.retry_after or timedelta(seconds=1), LONGEST_WAIT)
+    _wait(row, send_after=later, location=answer.location or row.location)
+    return None
+
+
+def exchange_failed(row: Exchange, *, error: str, now: datetime) -> None:
+    """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
+    wait = min(timedelta(seconds=2 ** min(row.attempts, 10)), LONGEST_WAIT)
+    # An update, not a save: a row that somebody else has finished in the meantime must stay gone.
+    type(row).objects.filter(pk=row.pk).update(
+        attempts=F("attempts") + 1,
+        failing_since=row.failing_since or now,
+        last_error=error[:300],
+        send_after=now + wait,
+    )
+    logger.warning("helper_request_failed", request=str(row), attempts=row.attempts + 1, error=error)
+
+
+def _wait(row: Exchange, *, send_after: datetime, location: str) -> None:
+    type(row).objects.filter(pk=row.pk).update(
+        send_after=send_after, location=location[:500], attempts=0, failing_since=None, last_error=""
+    )

@@ -1,0 +1,31 @@
+"""Telling the helper that a task has ended, until it has acknowledged it."""
+
+from datetime import datetime
+
+from dap.client import PeerRefusedError, PeerUnavailableError
+from dap.models import Task
+from dap.operations import task_remains_delete
+from dap.provisioning import Partner, task_release
+from leader.exchange import exchange_failed
+from leader.models import Farewell
+
+
+def farewell_owe(*, task: Task, reason: str, now: datetime) -> None:
+    """Have the helper told why the task has ended; call it in the transaction that ends it. The first
+    reason stays."""
+    Farewell.objects.get_or_create(task=task, defaults={"reason": reason[:300], "send_after": now})
+
+
+def farewell_drive(*, task: Task, partner: Partner, now: datetime) -> None:
+    """Tell the helper. Does nothing where it knows. May run at any time, twice at once, or die anywhere."""
+    row = Farewell.objects.select_related("task").filter(task=task).first()
+    if row is None:
+        return
+    if row.task.state == Task.State.ENDED:
+        task_remains_delete(task=row.task)
+    try:
+        task_release(partner, task_id=bytes(row.task.task_id), reason=row.reason)
+    except (PeerUnavailableError, PeerRefusedError) as error:
+        exchange_failed(row, error=str(error), now=now)
+        return
+    Farewell.objects.filter(pk=row.pk).delete()

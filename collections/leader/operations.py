@@ -1,0 +1,95 @@
+"""The life of a task on the leader's side."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from dap import operations as dap_operations
+from dap.models import Side, Task
+from dap.operations import task_store
+from dap.secrets_at_rest import secret_seal
+from leader.farewells import farewell_owe
+from leader.models import AggregationJob, CollectionJob, Collector, Planning, Uploads
+from leader.results import COLLECTOR_KEY
+from panprivacy.dap.basics import HpkeConfig
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.encryption.interface import PrivateKey
+
+
+@transaction.atomic
+def task_create(
+    *,
+    task_id: bytes,
+    configuration: TaskConfiguration,
+    verify_key: bytes,
+    collector_config: HpkeConfig,
+    helper_url: str,
+    helper_key: bytes,
+    now: datetime,
+    collector_key: bytes | None = None,
+    collector_verification_key: bytes | None = None,
+    share_key: PrivateKey | None = None,
+    document: str = "",
+) -> Task:
+    """Begin a task that the helper takes part in already. Idempotent.
+
+    Args:
+        task_id: 32 bytes.
+        verify_key: of the VDAF, as the helper was given it.
+        collector_config: to whom aggregate shares are sealed.
+        helper_url, helper_key: base address and Ed25519 verification key (32 bytes) of the helper.
+        collector_key: HPKE private key of `collector_config`, where this process is the collector; sealed
+            here.
+        collector_verification_key: Ed25519 key (32 bytes) of a collector elsewhere, who signs requests.
+        share_key: the leader's private key of pan-private shares; None for a plain task.
+        document: canonical JSON of the recipe; empty for a plain task. A recipe's task is collected as a
+            whole, once, when it takes no more reports: it has a task interval, and its collector is here.
+
+    Raises:
+        TaskConflictError: the task exists and differs in anything.
+        TaskEndedError: it exists and has ended.
+    """
+    collects_on_close = document != ""
+    if collects_on_close and (collector_key is None or configuration.task_interval is None):
+        raise ValueError("a recipe's task must have a collector key and a task interval")
+    task, _ = task_store(
+        task_id=task_id,
+        side=Side.LEADER,
+        configuration=configuration,
+        verify_key=verify_key,
+        collector_config=collector_config,
+        peer_url=helper_url,
+        peer_key=helper_key,
+        share_key=share_key,
+        document=document,
+        now=now,
+    )
+    sealed = None
+    if collector_key is not None:
+        sealed = secret_seal(collector_key, kind=COLLECTOR_KEY, owner=task_id)
+    Collector.objects.get_or_create(
+        task=task,
+        defaults={
+            "hpke_key": sealed,
+            "verification_key": collector_verification_key,
+            "collects_on_close": collects_on_close,
+        },
+    )
+    return task
+
+
+@transaction.atomic
+def task_end(*, task: Task, reason: str, now: datetime) -> None:
+    """The end of a task: reports, shares, keys and results are deleted on both sides; counts and the outcome
+    stay. Idempotent.
+
+    The helper is told until it has acknowledged it; report identifiers go before that (farewells.py).
+
+    Args:
+        reason: why, in words that both sides show.
+    """
+    if not dap_operations.task_end(task=task, outcome=reason, now=now):
+        return
+    for model in (Uploads, AggregationJob, CollectionJob, Planning, Collector):
+        model.objects.filter(task=task).delete()
+    farewell_owe(task=task, reason=reason, now=now)

@@ -1,0 +1,24 @@
+"""The helper of a task."""
+
+from django.conf import settings
+
+from dap.client import PeerClient, Transport, https_transport
+from dap.models import Task
+from dap.operations import configuration_of
+from dap.provisioning import Partner
+
+
+def partner_of(task: Task, transport: Transport = https_transport) -> Partner:
+    """The helper with which the task was registered, whatever the settings say now."""
+    return Partner(
+        url=task.peer_url,
+        verification_key=bytes(task.peer_key),
+        leader_url=configuration_of(task).leader_aggregator_endpoint,
+        signing_key=settings.SIGNING_KEY,
+        transport=transport,
+    )
+
+
+def peer_of(task: Task, transport: Transport = https_transport) -> PeerClient:
+    """A client that speaks to it."""
+    return partner_of(task, transport).client()

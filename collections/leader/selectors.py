@@ -1,0 +1,99 @@
+"""Reading how the leader's side of a task stands."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Max, Min, Q, QuerySet, Sum
+
+from dap.models import BatchBucket, Task
+from leader.models import AggregationJob, CollectionJob, Collector, Exchange, Farewell, Uploads
+from panprivacy.dap.basics import Interval
+
+
+def uploads_waiting(*, task: Task, now: datetime) -> QuerySet[Uploads]:
+    """Uploads that no job takes in yet and that may be planned now."""
+    return Uploads.objects.filter(Q(not_before=None) | Q(not_before__lte=now), task=task, job=None)
+
+
+def reports_possible(*, task: Task) -> int:
+    """The most reports that the uncollected batches of a task can come to with what has arrived."""
+    counted = BatchBucket.objects.filter(task=task, collected=False).aggregate(n=Sum("report_count"))["n"]
+    stored = Uploads.objects.filter(task=task).aggregate(n=Sum("count"))["n"]
+    return (counted or 0) + (stored or 0)
+
+
+@dataclass(frozen=True)
+class LeaderProgress:
+    """Where the reports of a task stand on the leader's side.
+
+    Attributes:
+        waiting: uploaded, in no job yet.
+        in_jobs: being verified with the helper.
+        counted: in sums, verified by both sides.
+        failing_since: since when the helper cannot be reached, or answers nothing that makes sense; None
+            where nothing is wrong.
+        last_error: what happened at the last attempt, in words; empty where nothing is wrong.
+    """
+
+    waiting: int
+    in_jobs: int
+    counted: int
+    failing_since: datetime | None
+    last_error: str
+
+
+def progress_of(*, task: Task) -> LeaderProgress:
+    """The exact progress; public pages show it in coarse steps only."""
+    stored = Uploads.objects.filter(task=task).aggregate(
+        waiting=Sum("count", filter=Q(job=None)), in_jobs=Sum("count", filter=~Q(job=None))
+    )
+    counted = BatchBucket.objects.filter(task=task).aggregate(n=Sum("report_count"))["n"]
+    failing = _longest_failing(task)
+    return LeaderProgress(
+        waiting=stored["waiting"] or 0,
+        in_jobs=stored["in_jobs"] or 0,
+        counted=counted or 0,
+        failing_since=failing.failing_since if failing else None,
+        last_error=failing.last_error if failing else "",
+    )
+
+
+def exchanges_waiting(*, task: Task) -> int:
+    """How many requests of a task wait for the helper."""
+    asking = CollectionJob.objects.filter(task=task, state=CollectionJob.State.ASKING)
+    return (
+        AggregationJob.objects.filter(task=task).count()
+        + asking.count()
+        + Farewell.objects.filter(task=task).count()
+    )
+
+
+def _longest_failing(task: Task) -> Exchange | None:
+    failing = [
+        model.objects.filter(task=task).exclude(failing_since=None).order_by("failing_since").first()
+        for model in (AggregationJob, CollectionJob, Farewell)
+    ]
+    return min((row for row in failing if row is not None), key=lambda row: row.failing_since, default=None)
+
+
+def is_collected_by_itself(*, task: Task) -> bool:
+    """Whether the task is collected once, by this process, when it takes no more reports."""
+    return Collector.objects.filter(task=task, collects_on_close=True).exists()
+
+
+def times_uncollected(*, task: Task) -> Interval | None:
+    """The smallest interval that holds the times of all reports which are in no result yet; None where there
+    are none."""
+    counted = BatchBucket.objects.filter(task=task, collected=False)
+    stored = Uploads.objects.filter(task=task)
+    spans = [
+        (span["first"], span["last"])
+        for span in (
+            rows.aggregate(first=Min("first_time"), last=Max("last_time")) for rows in (counted, stored)
+        )
+        if span["first"] is not None
+    ]
+    if not spans:
+        return None
+    first, last = min(first for first, _ in spans), max(last for _, last in spans)
+    return Interval(first, last - first + 1)

@@ -1,0 +1,166 @@
+"""What the client makes of whatever comes back: try again, or a refusal for good."""
+
+import json
+import threading
+from collections.abc import Mapping
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError, https_transport
+from panprivacy.dap.media import problem_type
+from panprivacy.dap.signatures import sign_response, verify_request
+
+OURS = bytes(range(32))
+THEIRS = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
+URL = "https://peer.test/helper"
+
+
+class Peer:
+    """The other aggregator: says what it is told to say, signed."""
+
+    def __init__(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
+        self.status, self.body = status, body
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.asked: list[tuple[str, str, Mapping[str, str], bytes]] = []
+
+    def __call__(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        self.asked.append((method, url, headers, body))
+        signed = sign_response(
+            status=self.status,
+            headers=self.headers,
+            body=self.body,
+            request_headers=headers,
+            signing_key=THEIRS,
+        )
+        return self.status, self.headers | signed, self.body
+
+    def client(self) -> PeerClient:
+        return PeerClient(
+            url=URL,
+            verification_key=THEIRS.public_key().public_bytes_raw(),
+            signing_key=OURS,
+            transport=self,
+            clock=lambda: 1_000.0,
+        )
+
+
+def problem(type_: str, detail: str) -> bytes:
+    return json.dumps({"type": type_, "detail": detail}).encode()
+
+
+class TestAnswers:
+    def test_request_is_signed_for_its_address_and_body(self) -> None:
+        peer = Peer()
+        peer.client().post("/tasks/x", b"body", "text/plain")
+        ((method, url, headers, body),) = peer.asked
+        assert (method, url, headers["Content-Type"]) == ("POST", f"{URL}/tasks/x", "text/plain")
+        key = Ed25519PrivateKey.from_private_bytes(OURS).public_key()
+        verify_request(
+            method=method, url=url, headers=headers, body=body, verification_key=key, now=1_000, tolerance=0
+        )
+
+    def test_answer_carries_location_and_waiting_time(self) -> None:
+        answer = Peer(201, b"ready", Location="/helper/jobs/1", Retry_After="30").client().get("/jobs")
+        assert answer.location == "/helper/jobs/1"
+        assert (answer.body, answer.retry_after) == (b"ready", timedelta(seconds=30))
+
+    @pytest.mark.parametrize("value", ["", "-1", "soon", "1e9", "٣", "9" * 20])
+    def test_waiting_time_that_is_no_number_of_seconds_is_none(self, value: str) -> None:
+        peer = Peer(Retry_After=value)
+        if not value.isascii():
+            # Such a header cannot be signed, so it must not be there at all.
+            peer.headers = {}
+        assert peer.client().get("/jobs").retry_after is None
+
+    def test_refusal_carries_its_token_and_words(self) -> None:
+        peer = Peer(409, problem(problem_type("batchOverlap"), "Collected before."))
+        with pytest.raises(PeerRefusedError, match="Collected before") as refusal:
+            peer.client().get("/shares")
+        assert (refusal.value.status, refusal.value.token) == (409, "batchOverlap")
+
+    @pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b"[" * 10_000, b'{"detail": 5}'])
+    def test_refusal_without_a_problem_document_is_a_refusal_still(self, body: bytes) -> None:
+        with pytest.raises(PeerRefusedError) as refusal:
+            Peer(400, body).client().get("/shares")
+        assert refusal.value.token is None
+
+    @pytest.mark.parametrize("status", [301, 401, 403, 408, 429, 500, 503])
+    def test_status_that_says_nothing_of_the_request_is_to_be_tried_again(self, status: int) -> None:
+        with pytest.raises(PeerUnavailableError, match=str(status)):
+            Peer(status, b"").client().get("/jobs")
+
+    def test_unsigned_refusal_is_the_networks_and_no_reason_to_give_up(self) -> None:
+        def gateway(*request: Any) -> tuple[int, dict[str, str], bytes]:
+            return 404, {}, problem(problem_type("unrecognizedTask"), "Gone.")
+
+        client = PeerClient(
+            url=URL, verification_key=bytes(32), signing_key=OURS, transport=gateway, clock=lambda: 0.0
+        )
+        with pytest.raises(PeerUnavailableError):
+            client.get("/tasks")
+
+    def test_no_answer_is_to_be_tried_again(self) -> None:
+        def silence(*request: Any) -> Any:
+            raise TimeoutError
+
+        client = PeerClient(
+            url=URL, verification_key=bytes(32), signing_key=OURS, transport=silence, clock=lambda: 0.0
+        )
+        with pytest.raises(PeerUnavailableError, match="TimeoutError"):
+            client.get("/tasks")
+
+
+class TestLocations:
+    @pytest.mark.parametrize("location", ["/helper/jobs/1?step=0", f"{URL}/jobs/1?step=0", "/jobs/1?step=0"])
+    def test_location_is_followed_whether_whole_or_relative(self, location: str) -> None:
+        peer = Peer()
+        peer.client().get(location)
+        assert peer.asked[0][1] == f"{URL}/jobs/1?step=0"
+
+    @pytest.mark.parametrize(
+        "location", ["https://other.test/helper/jobs/1", "//other.test/x", "http://peer.test/x"]
+    )
+    def test_location_elsewhere_gets_no_signed_request(self, location: str) -> None:
+        peer = Peer()
+        with pytest.raises(PeerUnavailableError, match="not its own"):
+            peer.client().get(location)
+        assert peer.asked == []
+
+
+class TestTransport:
+    def test_request_and_answer_go_over_a_connection_as_they_are(self) -> None:
+        class Echo(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(302)
+                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+                self.send_header("X-Path", self.path)
+                self.send_header("X-Given", self.headers["X-Sent"])
+                self.end_headers()
+                self.wfile.write(body[::-1])
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        server = HTTPServer(("127.0.0.1", 0), Echo)
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}/helper/jobs?step=0"
+            status, headers, body = https_transport("POST", url, {"X-Sent": "yes"}, b"abc")
+        finally:
+            thread.join(timeout=30)
+            server.server_close()
+        assert (status, body) == (302, b"cba")
+        assert (headers["X-Path"], headers["X-Given"]) == ("/helper/jobs?step=0", "yes")
+
+    @pytest.mark.parametrize("url", ["http://127.0.0.1:1/helper", "https://127.0.0.1:1/helper", "https:///x"])
+    def test_nobody_there_is_an_os_error(self, url: str) -> None:
+        with pytest.raises(OSError, match=r"."):
+            https_transport("GET", url, {}, b"")

@@ -1,0 +1,128 @@
+"""Keys to which clients seal: handed out, retired, deleted."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from dap.hpke_keys import (
+    CONFIG_IDS,
+    NoHpkeKeyError,
+    cache_seconds,
+    hpke_config_list,
+    hpke_key_rotate,
+    hpke_keys_expire,
+    hpke_private_key,
+)
+from dap.models import HpkeKey
+from dap.selectors import hpke_config_ids
+from panprivacy.dap.hpke import open_, seal
+from panprivacy.encryption.sealing import SealBrokenError
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.django_db
+class TestRotation:
+    def test_first_key_is_made_when_it_is_asked_for_and_stays(self) -> None:
+        first = hpke_config_list(now=NOW)
+        assert len(first.configs) == 1
+        assert hpke_config_list(now=NOW + timedelta(days=1)) == first
+
+    def test_new_key_is_handed_out_alone_and_the_old_one_opens_still(self) -> None:
+        import secrets
+
+        (old,) = hpke_config_list(now=NOW).configs
+        sealed = seal(old, b"info", b"aad", b"plaintext", secrets.SystemRandom())
+        hpke_key_rotate(now=NOW)
+        (new,) = hpke_config_list(now=NOW).configs
+        assert new.id != old.id
+
+        config, private_key = hpke_private_key(config_id=old.id, now=NOW + timedelta(days=13))
+        assert open_(config, private_key, sealed, b"info", b"aad") == b"plaintext"
+
+    def test_old_key_opens_until_the_second_at_which_its_grace_period_ends(self, settings: Any) -> None:
+        (old,) = hpke_config_list(now=NOW).configs
+        hpke_key_rotate(now=NOW)
+        end = NOW + timedelta(seconds=settings.HPKE_GRACE_SECONDS)
+        before = end - timedelta(seconds=1)
+        assert hpke_private_key(config_id=old.id, now=before)[0] == old
+        assert old.id in hpke_config_ids(now=before)
+        assert hpke_keys_expire(now=before) == 0
+        with pytest.raises(NoHpkeKeyError):
+            hpke_private_key(config_id=old.id, now=end)
+        assert old.id not in hpke_config_ids(now=end)
+        assert hpke_keys_expire(now=end) == 1
+
+    def test_key_that_something_waits_for_does_not_expire(self) -> None:
+        (old,) = hpke_config_list(now=NOW).configs
+        hpke_key_rotate(now=NOW)
+        later = NOW + timedelta(days=99)
+        assert hpke_keys_expire(now=later, needed=frozenset({old.id})) == 0
+        assert hpke_keys_expire(now=later) == 1
+
+    def test_key_that_is_handed_out_never_expires(self) -> None:
+        hpke_config_list(now=NOW)
+        assert hpke_keys_expire(now=NOW + timedelta(days=9_999)) == 0
+
+    def test_identifiers_go_round_and_pass_over_those_in_use(self) -> None:
+        for _ in range(CONFIG_IDS):
+            hpke_key_rotate(now=NOW)
+        assert HpkeKey.objects.count() == CONFIG_IDS
+        with pytest.raises(NoHpkeKeyError, match="256"):
+            hpke_key_rotate(now=NOW)
+        hpke_keys_expire(now=NOW + timedelta(days=14))
+        assert HpkeKey.objects.count() == 1
+        assert hpke_key_rotate(now=NOW).config_id == 1
+
+    @pytest.mark.parametrize("grace", [1, 3_600, 14 * 86_400, 10**9])
+    def test_grace_period_is_at_least_twice_the_time_for_which_clients_cache(
+        self, settings: Any, grace: int
+    ) -> None:
+        settings.HPKE_GRACE_SECONDS = grace
+        assert 2 * cache_seconds() <= grace
+
+    def test_private_keys_cannot_be_swapped_in_the_database(self) -> None:
+        one, two = hpke_key_rotate(now=NOW), hpke_key_rotate(now=NOW)
+        HpkeKey.objects.filter(pk=one.pk).update(sealed=two.sealed)
+        with pytest.raises(SealBrokenError):
+            hpke_private_key(config_id=one.config_id, now=NOW)
+
+    def test_command_rotates_and_lists(self, capsys: pytest.CaptureFixture[str]) -> None:
+        call_command("hpke_keys", "rotate")
+        call_command("hpke_keys", "rotate")
+        assert "Key 2 is handed out from now on" in capsys.readouterr().out
+        call_command("hpke_keys", "list")
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines] == ["2", "1"]
+        assert lines[0].endswith("handed out")
+        assert "opens until" in lines[1]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("before", [0, 1])
+def test_rotations_at_once_make_one_key_or_one_after_the_other(before: int) -> None:
+    for _ in range(before):
+        hpke_key_rotate(now=NOW)
+    barrier = threading.Barrier(3)
+    faults: list[BaseException] = []
+
+    def rotate() -> None:
+        try:
+            barrier.wait(timeout=30)
+            hpke_key_rotate(now=NOW + timedelta(hours=1))
+        except BaseException as error:
+            faults.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=rotate) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert faults == []
+    assert len(hpke_config_list(now=NOW).configs) == 1

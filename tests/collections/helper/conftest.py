@@ -1,0 +1,16 @@
+"""Every test here runs with the addresses and settings of a helper."""
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _helper_role(settings: Any) -> None:
+    # Here, because this file is read before Django is set up.
+    from tests.collections.helper.scene import HELPER_URL, LEADER_KEY
+
+    settings.ROOT_URLCONF = "panapp.helper_urls"
+    settings.HELPER_URL = HELPER_URL
+    settings.LEADER_KEY = LEADER_KEY
+    settings.SMALLEST_COHORT = 2

@@ -1,0 +1,339 @@
+"""A leader by the letter of the draft, its clients and its collector, against the helper's addresses."""
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from dap.client import PeerAnswer, PeerClient, PeerRefusedError
+from dap.http import encode_id, own_verification_key
+from dap.models import Side, Task
+from dap.operations import task_named
+from dap.provisioning import Partner, plain_task_register
+from panprivacy.dap.aggregation import (
+    AggregationJobInitReq,
+    AggregationJobResp,
+    Continue,
+    ReportShare,
+    VerifyInit,
+    leader_selected_batch_id_extension,
+)
+from panprivacy.dap.basics import BatchMode, Extension, HpkeCiphertext, Interval, Role
+from panprivacy.dap.collection import (
+    AggregateShare,
+    AggregateShareAad,
+    AggregateShareReq,
+    BatchSelector,
+    CollectionJobReq,
+    Query,
+)
+from panprivacy.dap.hpke import choose_config, generate_keypair, open_aggregate_share, seal_input_share
+from panprivacy.dap.media import media_type
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
+from panprivacy.dap.vdafs import context_of, verifier_for
+from panprivacy.prio3 import Prio3Count
+from panprivacy.prio3.interface import Prepared, ReportInput
+
+LEADER_SIGNING_KEY = bytes(range(32))
+LEADER_KEY = Ed25519PrivateKey.from_private_bytes(LEADER_SIGNING_KEY).public_key().public_bytes_raw()
+LEADER_URL = "https://leader.test/leader"
+HELPER_URL = "https://helper.test/helper"
+PRECISION = 1_000
+VDAF = Prio3Count()
+
+
+def transport(
+    method: str, url: str, headers: Mapping[str, str], body: bytes
+) -> tuple[int, dict[str, str], bytes]:
+    """The helper's addresses, in this process."""
+    path = url.removeprefix("https://helper.test")
+    sent = {name: value for name, value in headers.items() if name != "Content-Type"}
+    response = Client(raise_request_exception=False).generic(
+        method, path, body, headers.get("Content-Type", ""), headers=sent
+    )
+    return response.status_code, dict(response.headers), response.content
+
+
+def partner() -> Partner:
+    return Partner(HELPER_URL, own_verification_key(), LEADER_URL, LEADER_SIGNING_KEY, transport)
+
+
+def peer(signing_key: bytes = LEADER_SIGNING_KEY) -> PeerClient:
+    return PeerClient(
+        url=HELPER_URL,
+        verification_key=own_verification_key(),
+        signing_key=signing_key,
+        transport=transport,
+    )
+
+
+def current_time() -> int:
+    return int(timezone.now().timestamp()) // PRECISION
+
+
+@dataclass(frozen=True)
+class SentReport:
+    """What the leader has of one report: its own input share, and what it passes on."""
+
+    share: ReportShare
+    leader_input_share: bytes
+
+    @property
+    def report_id(self) -> bytes:
+        return self.share.report_metadata.report_id
+
+
+@dataclass
+class Leader:
+    """One task, as its leader knows it."""
+
+    configuration: TaskConfiguration
+    task_id: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    verify_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+
+    def __post_init__(self) -> None:
+        self.collector_config, self.collector_key = generate_keypair(7, secrets.SystemRandom())
+        self.verifier = verifier_for(self.configuration, self.task_id, Role.LEADER, self.verify_key)
+        self.out_shares: dict[bytes, bytes] = {}
+
+    @property
+    def path(self) -> str:
+        return f"/tasks/{encode_id(self.task_id)}"
+
+    @property
+    def task(self) -> Task:
+        task = task_named(task_id=self.task_id, side=Side.HELPER)
+        assert task is not None
+        return task
+
+    def register(self) -> None:
+        plain_task_register(
+            partner(),
+            task_id=self.task_id,
+            configuration=self.configuration,
+            verify_key=self.verify_key,
+            collector_config=self.collector_config,
+        )
+
+    def report(
+        self,
+        value: int = 1,
+        *,
+        time: int | None = None,
+        report_id: bytes | None = None,
+        under: TaskConfiguration | None = None,
+        public_extensions: tuple[Extension, ...] = (),
+        private_extensions: tuple[Extension, ...] = (),
+        config_id: int | None = None,
+        cheat: bool = False,
+    ) -> SentReport:
+        """An honest client's report, but for what is said."""
+        metadata = ReportMetadata(
+            report_id or secrets.token_bytes(16), current_time() if time is None else time, public_extensions
+        )
+        sharding = VDAF.shard_encoded if cheat else VDAF.shard
+        measurement: Any = [value] if cheat else value
+        public_share, (leaders, helpers) = sharding(
+            context_of(self.task_id), measurement, metadata.report_id, secrets.token_bytes(VDAF.rand_size)
+        )
+        ciphertext = seal_input_share(
+            choose_config(hpke_configs()),
+            Role.HELPER,
+            InputShareAad(self.task_id, under or self.configuration, metadata, public_share),
+            PlaintextInputShare(private_extensions, helpers),
+            secrets.SystemRandom(),
+        )
+        if config_id is not None:
+            ciphertext = replace(ciphertext, config_id=config_id)
+        return SentReport(ReportShare(metadata, public_share, ciphertext), leaders)
+
+    def reports(self, count: int, **arguments: Any) -> list[SentReport]:
+        return [self.report(**arguments) for _ in range(count)]
+
+    def request(
+        self,
+        reports: Sequence[SentReport],
+        *,
+        batch_id: bytes | None = None,
+        extensions: tuple[Extension, ...] = (),
+        agg_param: bytes = b"",
+        key_id: int = 0,
+    ) -> bytes:
+        """An AggregationJobInitReq; what the leader's verifier makes of the reports is kept for later."""
+        inputs = [
+            ReportInput(report.report_id, report.share.public_share, report.leader_input_share)
+            for report in reports
+        ]
+        prepared = self.verifier.leader_init(inputs)
+        self._states = {
+            report.report_id: step
+            for report, step in zip(reports, prepared, strict=True)
+            if isinstance(step, Prepared)
+        }
+        if batch_id is not None:
+            extensions = (leader_selected_batch_id_extension(batch_id), *extensions)
+        inits = tuple(VerifyInit(report.share, self._states[report.report_id].outbound) for report in reports)
+        return AggregationJobInitReq(key_id, agg_param, extensions, inits).encode()
+
+    def send_job(self, body: bytes) -> PeerAnswer:
+        return peer().post(f"{self.path}/aggregation_jobs", body, media_type(AggregationJobInitReq))
+
+    def aggregate(self, reports: Sequence[SentReport], **arguments: Any) -> list[str]:
+        """Run a whole job; "ok" or the reason of the helper's rejection for each report."""
+        answer = self.send_job(self.request(reports, **arguments))
+        return self.finish(reports, answer.body)
+
+    def finish(self, reports: Sequence[SentReport], body: bytes) -> list[str]:
+        responses = AggregationJobResp.decode(body).verify_resps
+        assert [response.report_id for response in responses] == [report.report_id for report in reports]
+        said = []
+        for response in responses:
+            if isinstance(response.outcome, Continue):
+                state = self._states[response.report_id].state
+                (out_share,) = self.verifier.leader_finish([state], [response.outcome.payload])
+                assert isinstance(out_share, bytes)
+                self.out_shares[response.report_id] = out_share
+                said.append("ok")
+            else:
+                said.append(response.outcome.report_error.reason)
+        return said
+
+    def share_request(
+        self,
+        reports: Sequence[SentReport],
+        selector: BatchSelector,
+        *,
+        query: Query | None = None,
+        report_count: int | None = None,
+        checksum: bytes | None = None,
+        **collection: Any,
+    ) -> AggregateShareReq:
+        """What an honest leader asks for `reports`, but for what is said."""
+        xor = 0
+        for report in reports:
+            xor ^= int.from_bytes(hashlib.sha256(report.report_id).digest(), "big")
+        if query is None:
+            query = (
+                Query.of_interval(selector.interval)
+                if selector.batch_mode is BatchMode.TIME_INTERVAL
+                else Query.of_next_batch()
+            )
+        return AggregateShareReq(
+            CollectionJobReq(query, **collection),
+            selector,
+            len(reports) if report_count is None else report_count,
+            xor.to_bytes(32, "big") if checksum is None else checksum,
+        )
+
+    def send_share(self, request: AggregateShareReq) -> PeerAnswer:
+        return peer().post(f"{self.path}/aggregate_shares", request.encode(), media_type(AggregateShareReq))
+
+    def result(self, reports: Sequence[SentReport], request: AggregateShareReq, answer: bytes) -> int:
+        """What the collector makes of both shares."""
+        helpers = open_aggregate_share(
+            self.collector_config,
+            self.collector_key,
+            Role.HELPER,
+            AggregateShareAad(self.task_id, self.configuration, request.collection_job_req),
+            AggregateShare.decode(answer).encrypted_aggregate_share,
+        )
+        leaders = self.verifier.aggregate(self.out_shares[report.report_id] for report in reports)
+        (total,) = self.verifier.unshard(leaders, helpers, len(reports))
+        return total
+
+
+def configuration(**changes: Any) -> TaskConfiguration:
+    """A plain count of 0s and 1s, of batches of at least 3."""
+    values: dict[str, Any] = {
+        "task_info": b"scene",
+        "leader_aggregator_endpoint": LEADER_URL,
+        "helper_aggregator_endpoint": HELPER_URL,
+        "time_precision": PRECISION,
+        "min_batch_size": 3,
+        "batch_mode": BatchMode.TIME_INTERVAL,
+        "batch_config": b"",
+        "vdaf_type": VDAF.identifier,
+        "vdaf_configuration": b"",
+        **changes,
+    }
+    return TaskConfiguration(**values)
+
+
+def registered(**changes: Any) -> Leader:
+    leader = Leader(configuration(**changes))
+    leader.register()
+    return leader
+
+
+def hpke_configs() -> HpkeConfigList:
+    return HpkeConfigList.decode(Client().get("/helper/hpke_config").content)
+
+
+def interval_selector(start: int, duration: int = 1) -> BatchSelector:
+    return BatchSelector.of_interval(Interval(start, duration))
+
+
+def at_once(*calls: Callable[[], PeerAnswer]) -> list[bytes | str | None]:
+    """All calls at the same time, each over a database connection of its own.
+
+    Returns:
+        In their order: the answer's body, or the token of the refusal.
+    """
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], PeerAnswer]) -> bytes | str | None:
+        try:
+            barrier.wait(timeout=30)
+            return call().body
+        except PeerRefusedError as refusal:
+            return refusal.token
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls, timeout=60))
+
+
+class KilledError(BaseException):
+    """The process dies: nothing in the product may catch this."""
+
+
+@contextmanager
+def killed_at(statement: int) -> Iterator[Callable[[], bool]]:
+    """Dies before the database statement of this number, from 0; says whether it came to that."""
+    seen = died = 0
+
+    def execute(call: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        nonlocal seen, died
+        if not sql.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK")):
+            if seen == statement:
+                died = 1
+                raise KilledError
+            seen += 1
+        return call(sql, parameters, many, context)
+
+    with connection.execute_wrapper(execute):
+        try:
+            yield lambda: bool(died)
+        except KilledError:
+            assert died
+
+
+def rejected_ciphertext(ciphertext: HpkeCiphertext) -> HpkeCiphertext:
+    """One bit of it flipped."""
+    payload = bytes((ciphertext.payload[0] ^ 1,)) + ciphertext.payload[1:]
+    return replace(ciphertext, payload=payload)
+
+
+def unsigned_get(path: str) -> Any:
+    return Client(raise_request_exception=False).get(f"/helper{path}")

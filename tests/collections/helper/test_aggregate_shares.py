@@ -1,0 +1,316 @@
+"""When the helper gives out its share of a sum: once, of enough reports, and of the leader's reports."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from audit.models import Action, Entry
+from dap.client import PeerRefusedError
+from dap.models import BatchBucket, CollectedInterval
+from dap.selectors import is_any_collected
+from helper.models import ReleasedShare
+from helper.releasing import aggregate_share_release
+from panprivacy.dap.basics import BatchMode, Extension, Interval
+from panprivacy.dap.collection import BatchSelector, Query
+from tests.collections.helper.scene import (
+    Leader,
+    SentReport,
+    at_once,
+    current_time,
+    interval_selector,
+    killed_at,
+    peer,
+    registered,
+)
+
+
+def aggregated(leader: Leader, *values: int, **arguments: Any) -> list[SentReport]:
+    job = {name: arguments.pop(name) for name in ("batch_id",) if name in arguments}
+    reports = [leader.report(value, **arguments) for value in values]
+    assert leader.aggregate(reports, **job) == ["ok"] * len(values)
+    return reports
+
+
+def refused(leader: Leader, request: Any) -> PeerRefusedError:
+    """The refusal; the batch must be as open as before."""
+    collected = list(CollectedInterval.objects.values_list("start", "end"))
+    with pytest.raises(PeerRefusedError) as refusal:
+        leader.send_share(request)
+    assert list(CollectedInterval.objects.values_list("start", "end")) == collected
+    assert refusal.value.problem["taskid"] == leader.path.removeprefix("/tasks/")
+    return refusal.value
+
+
+@pytest.mark.django_db
+class TestRelease:
+    def test_share_of_enough_reports_adds_up_to_their_sum_with_the_leaders(self) -> None:
+        leader = registered()
+        reports = aggregated(leader, 1, 0, 1, 1) + aggregated(leader, 1, 0)
+        request = leader.share_request(reports, interval_selector(current_time()))
+
+        answer = leader.send_share(request)
+
+        assert leader.result(reports, request, answer.body) == 4
+        entry = Entry.objects.get(action=Action.SHARE_RELEASED)
+        assert entry.subject == leader.task_id.hex()
+        assert entry.details == {"report_count": 6, "min_batch_size": 3}
+
+    def test_share_leaves_out_what_was_rejected(self) -> None:
+        leader = registered()
+        cheat = leader.report(1_000_000, cheat=True)
+        reports = leader.reports(3)
+        assert leader.aggregate([cheat, *reports])[0] == "vdaf_verify_error"
+        request = leader.share_request(reports, interval_selector(current_time()))
+        assert leader.result(reports, request, leader.send_share(request).body) == 3
+
+    def test_same_request_gets_the_same_bytes_for_ever(self) -> None:
+        leader = registered()
+        request = leader.share_request(aggregated(leader, 1, 1, 1), interval_selector(current_time()))
+        first = leader.send_share(request)
+        for _ in range(3):
+            again = leader.send_share(request)
+            assert (again.body, again.location) == (first.body, first.location)
+        assert peer().get(first.location).body == first.body
+        assert peer().delete(first.location).status == 200
+        assert leader.send_share(request).body == first.body
+        assert Entry.objects.filter(action=Action.SHARE_RELEASED).count() == 1
+
+    def test_other_request_for_a_collected_batch_is_refused(self) -> None:
+        leader = registered()
+        now = current_time()
+        reports = aggregated(leader, 1, 1, 1)
+        leader.send_share(leader.share_request(reports, interval_selector(now)))
+        wider = leader.share_request(
+            reports, interval_selector(now), query=Query.of_interval(Interval(now - 1, 3))
+        )
+        assert refused(leader, wider).token == "batchOverlap"
+
+    def test_batch_below_the_minimum_is_refused_until_it_is_large_enough(self) -> None:
+        leader = registered()
+        reports = aggregated(leader, 1, 1)
+        selector = interval_selector(current_time())
+        refusal = refused(leader, leader.share_request(reports, selector))
+        assert refusal.token == "invalidBatchSize"
+        assert str(refusal) == "The helper has 2 reports in this batch; the task needs 3."
+
+        reports += aggregated(leader, 1)
+        request = leader.share_request(reports, selector)
+        assert leader.result(reports, request, leader.send_share(request).body) == 3
+
+    def test_leader_that_claims_enough_reports_gets_no_share_of_too_few(self) -> None:
+        leader = registered()
+        reports = aggregated(leader, 1, 1)
+        request = leader.share_request(reports, interval_selector(current_time()), report_count=100)
+        assert refused(leader, request).token == "invalidBatchSize"
+
+    def test_other_count_is_refused_with_both_counts(self) -> None:
+        leader = registered()
+        reports = aggregated(leader, 1, 1, 1)
+        request = leader.share_request(reports, interval_selector(current_time()), report_count=4)
+        refusal = refused(leader, request)
+        assert refusal.token == "batchMismatch"
+        assert "Leader: 4 reports" in str(refusal)
+        assert "Helper: 3 reports" in str(refusal)
+
+    def test_other_reports_of_the_same_number_are_refused(self) -> None:
+        leader = registered()
+        reports = aggregated(leader, 1, 1, 1)
+        others = [*reports[:2], leader.report()]
+        request = leader.share_request(others, interval_selector(current_time()))
+        refusal = refused(leader, request)
+        assert refusal.token == "batchMismatch"
+        assert request.checksum.hex() in str(refusal)
+
+    def test_interval_of_several_buckets_is_one_batch(self) -> None:
+        leader = registered()
+        now = current_time()
+        reports = [report for age in (0, 1, 3) for report in aggregated(leader, 1, 0, time=now - age)]
+        request = leader.share_request(reports, interval_selector(now - 4, 6))
+        assert leader.result(reports, request, leader.send_share(request).body) == 3
+
+    def test_bucket_outside_of_the_interval_is_left_out(self) -> None:
+        leader = registered()
+        now = current_time()
+        inside = aggregated(leader, 1, 1, 1, time=now - 1)
+        outside = aggregated(leader, 1, 1, 1, time=now)
+        request = leader.share_request(inside, interval_selector(now - 1))
+        assert leader.result(inside, request, leader.send_share(request).body) == 3
+        request = leader.share_request(outside, interval_selector(now))
+        assert leader.result(outside, request, leader.send_share(request).body) == 3
+
+
+@pytest.mark.django_db
+class TestCollectedBatches:
+    """Nothing joins a batch afterwards: the difference of two sums would be about one report."""
+
+    def collected(self) -> tuple[Leader, int]:
+        """A leader whose interval from four units ago to now is collected; it has a gap at its second."""
+        leader = registered()
+        now = current_time()
+        reports = aggregated(leader, 1, 1, 1, time=now - 4) + aggregated(leader, 1, 1, time=now - 2)
+        leader.send_share(leader.share_request(reports, interval_selector(now - 4, 4)))
+        return leader, now
+
+    @pytest.mark.parametrize("age", [4, 3, 2, 1])
+    def test_report_of_a_collected_time_is_rejected_also_where_no_report_was(self, age: int) -> None:
+        leader, now = self.collected()
+        assert leader.aggregate([leader.report(time=now - age)]) == ["batch_collected"]
+
+    @pytest.mark.parametrize("age", [5, 0])
+    def test_report_of_another_time_is_taken(self, age: int) -> None:
+        leader, now = self.collected()
+        assert leader.aggregate([leader.report(time=now - age)]) == ["ok"]
+
+    def test_job_across_the_border_takes_what_is_outside(self) -> None:
+        leader, now = self.collected()
+        reports = [leader.report(time=now), leader.report(time=now - 3), leader.report(time=now - 5)]
+        assert leader.aggregate(reports) == ["ok", "batch_collected", "ok"]
+
+    @pytest.mark.parametrize(("age", "duration"), [(6, 3), (3, 1), (1, 3), (9, 20)])
+    def test_interval_that_overlaps_is_refused_also_where_no_report_was(
+        self, age: int, duration: int
+    ) -> None:
+        leader, now = self.collected()
+        reports = aggregated(leader, 1, 1, 1, time=now) + aggregated(leader, 1, 1, 1, time=now - 5)
+        request = leader.share_request(reports, interval_selector(now - age, duration))
+        assert refused(leader, request).token == "batchOverlap"
+
+    def test_adjacent_interval_is_collected_in_turn(self) -> None:
+        leader, now = self.collected()
+        reports = aggregated(leader, 1, 1, 1, time=now)
+        request = leader.share_request(reports, interval_selector(now, 2))
+        assert leader.result(reports, request, leader.send_share(request).body) == 3
+
+
+@pytest.mark.django_db
+class TestLeaderSelected:
+    def test_batches_are_collected_by_their_identifiers_each_once(self) -> None:
+        leader = registered(batch_mode=BatchMode.LEADER_SELECTED)
+        one, two = bytes(32), bytes([1]) * 32
+        first = aggregated(leader, 1, 1, 1, batch_id=one)
+        second = aggregated(leader, 1, 0, 0, batch_id=two)
+        request = leader.share_request(first, BatchSelector.of_batch(one))
+        assert leader.result(first, request, leader.send_share(request).body) == 3
+        assert leader.aggregate([leader.report()], batch_id=one) == ["batch_collected"]
+        again = replace(request, report_count=4)
+        assert refused(leader, again).token == "batchOverlap"
+
+        request = leader.share_request(second, BatchSelector.of_batch(two))
+        assert leader.result(second, request, leader.send_share(request).body) == 1
+
+    def test_report_counts_in_one_batch_only(self) -> None:
+        leader = registered(batch_mode=BatchMode.LEADER_SELECTED)
+        (report,) = aggregated(leader, 1, batch_id=bytes(32))
+        assert leader.aggregate([report], batch_id=bytes([1]) * 32) == ["report_replayed"]
+
+    def test_unknown_batch_is_refused(self) -> None:
+        leader = registered(batch_mode=BatchMode.LEADER_SELECTED)
+        assert (
+            refused(leader, leader.share_request([], BatchSelector.of_batch(bytes(32)))).token
+            == "batchInvalid"
+        )
+
+
+@pytest.mark.django_db
+class TestRequests:
+    @pytest.mark.parametrize(
+        ("start", "duration"), [(0, 0), (2**64 - 1, 1), (2**63 - 2, 2), (2**64 - 1, 2**64 - 1)]
+    )
+    def test_impossible_interval_is_refused(self, start: int, duration: int) -> None:
+        leader = registered()
+        request = leader.share_request([], interval_selector(start, duration))
+        assert refused(leader, request).token == "batchInvalid"
+
+    def test_selector_outside_of_the_query_is_refused(self) -> None:
+        leader = registered()
+        reports = aggregated(leader, 1, 1, 1)
+        now = current_time()
+        request = leader.share_request(
+            reports, interval_selector(now), query=Query.of_interval(Interval(now + 1, 1))
+        )
+        assert refused(leader, request).token == "batchInvalid"
+
+    def test_other_batch_mode_is_refused(self) -> None:
+        leader = registered()
+        request = leader.share_request([], BatchSelector.of_batch(bytes(32)))
+        assert refused(leader, request).token == "invalidMessage"
+
+    def test_aggregation_parameter_is_refused(self) -> None:
+        leader = registered()
+        reports = aggregated(leader, 1, 1, 1)
+        request = leader.share_request(reports, interval_selector(current_time()), agg_param=b"p")
+        assert refused(leader, request).token == "invalidMessage"
+
+    def test_extension_is_refused_by_number(self) -> None:
+        leader = registered()
+        extensions = (Extension(9, b""),)
+        request = leader.share_request([], interval_selector(1), extensions=extensions)
+        refusal = refused(leader, request)
+        assert refusal.token == "unsupportedExtension"
+        assert refusal.problem["unsupported_extensions"] == [9]
+
+    def test_batch_without_reports_is_refused(self) -> None:
+        leader = registered()
+        request = leader.share_request([], interval_selector(current_time()))
+        assert refused(leader, request).token == "invalidBatchSize"
+
+    def test_unknown_share_is_not_found(self) -> None:
+        leader = registered()
+        with pytest.raises(PeerRefusedError) as refusal:
+            peer().get(f"{leader.path}/aggregate_shares/{'A' * 22}")
+        assert refusal.value.status == 404
+
+
+@pytest.mark.django_db
+def test_release_killed_at_any_statement_leaves_the_batch_open_and_succeeds_when_sent_again() -> None:
+    statement = 0
+    while True:
+        leader = registered()
+        reports = aggregated(leader, 1, 1, 1)
+        request = leader.share_request(reports, interval_selector(current_time()))
+        with killed_at(statement) as died:
+            aggregate_share_release(task=leader.task, body=request.encode())
+        if not died():
+            break
+        assert not is_any_collected(leader.task)
+        assert not ReleasedShare.objects.filter(task=leader.task).exists()
+        assert leader.result(reports, request, leader.send_share(request).body) == 3
+        statement += 1
+    assert statement > 8, "the wrapper must have seen the statements of a release"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_identical_requests_at_once_get_the_same_bytes_and_different_ones_one_share() -> None:
+    for _ in range(5):
+        leader = registered()
+        reports = aggregated(leader, 1, 1, 1)
+        now = current_time()
+        same = leader.share_request(reports, interval_selector(now))
+        other = leader.share_request(
+            reports, interval_selector(now), query=Query.of_interval(Interval(now - 1, 2))
+        )
+        requests = (same, same, same, other)
+        answers = at_once(*(partial(leader.send_share, request) for request in requests))
+
+        assert answers[0] == answers[1] == answers[2]
+        assert "batchOverlap" in {answers[0], answers[3]}
+        assert ReleasedShare.objects.filter(task=leader.task).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_reports_and_collection_at_once_end_with_a_share_of_exactly_what_was_added() -> None:
+    for _ in range(5):
+        leader = registered()
+        reports = aggregated(leader, 1, 1, 1)
+        late = leader.request(leader.reports(2))
+        request = leader.share_request(reports, interval_selector(current_time()))
+        _, share = at_once(partial(leader.send_job, late), partial(leader.send_share, request))
+
+        (bucket,) = BatchBucket.objects.filter(task=leader.task)
+        if share == "batchMismatch":
+            assert (bucket.collected, bucket.report_count) == (False, 5)
+        else:
+            assert leader.result(reports, request, share) == 3
+            assert (bucket.collected, bucket.report_count) == (True, 3)

@@ -1,0 +1,103 @@
+"""`manage.py helper_tasks`, with which a helper's administrator ends tasks without the leader."""
+
+import random
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from audit.models import Action, Entry
+from dap.errors import TaskEndedError
+from dap.models import Task
+from dap.operations import task_verify_key
+from helper.registering import plain_task_register
+from panprivacy.dap.basics import BatchMode
+from panprivacy.dap.hpke import generate_keypair
+from panprivacy.dap.task import TaskConfiguration
+
+pytestmark = pytest.mark.django_db
+
+HELPER_URL = "https://helper.example/helper"
+PRIO3_COUNT = 1
+
+
+@pytest.fixture(autouse=True)
+def _as_helper(settings: Any) -> None:
+    settings.HELPER_URL, settings.LEADER_KEY = HELPER_URL, bytes(range(32))
+
+
+def registered(number: int) -> Task:
+    task_id = bytes([number]) * 32
+    configuration = TaskConfiguration(
+        task_info=b"a task",
+        leader_aggregator_endpoint="https://leader.example/leader",
+        helper_aggregator_endpoint=HELPER_URL,
+        time_precision=3_600,
+        min_batch_size=10,
+        batch_mode=BatchMode.TIME_INTERVAL,
+        batch_config=b"",
+        vdaf_type=PRIO3_COUNT,
+        vdaf_configuration=b"",
+    )
+    collector, _ = generate_keypair(1, random.Random(number))
+    plain_task_register(
+        task_id=task_id,
+        configuration=configuration.encode(),
+        verify_key=bytes(32),
+        collector_config=collector.encode(),
+        now=timezone.now(),
+    )
+    return Task.objects.get(task_id=task_id)
+
+
+def helper_tasks(*arguments: str) -> list[str]:
+    output = StringIO()
+    call_command("helper_tasks", *arguments, stdout=output)
+    return output.getvalue().splitlines()
+
+
+def test_list_names_the_tasks_that_run() -> None:
+    first, second = registered(1), registered(2)
+    assert [line.split()[0] for line in helper_tasks("list")] == [
+        bytes(task.task_id).hex() for task in (first, second)
+    ]
+
+
+def test_end_of_one_task_deletes_its_keys_logs_the_reason_and_leaves_the_others() -> None:
+    first, second = registered(1), registered(2)
+    helper_tasks("end", bytes(first.task_id).hex(), "--reason", "the leader is gone")
+    first.refresh_from_db()
+    assert (first.state, first.outcome) == (Task.State.ENDED, "the leader is gone")
+    with pytest.raises(TaskEndedError):
+        task_verify_key(first)
+    entry = Entry.objects.get(action=Action.TASK_ENDED)
+    assert (entry.subject, entry.details["reason"]) == (bytes(first.task_id).hex(), "the leader is gone")
+    second.refresh_from_db()
+    assert task_verify_key(second) == bytes(32)
+
+
+def test_end_of_all_tasks_leaves_none_running() -> None:
+    registered(1), registered(2)
+    assert len(helper_tasks("end", "--all", "--reason", "restored from a backup")) == 2
+    assert helper_tasks("list") == []
+    assert helper_tasks("end", "--all", "--reason", "restored from a backup") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["00" * 32, "--reason", "why"], "identifier: no task that has not ended has it"),
+        (["--all", "--reason", " "], "reason: must have 1 to 200 characters"),
+        (["--all", "--reason", "x" * 201], "reason: must have 1 to 200 characters"),
+        (["--all"], "--reason"),
+        (["--reason", "why"], "--all"),
+    ],
+)
+def test_end_with_bad_input_says_what_is_wrong_and_ends_nothing(arguments: list[str], says: str) -> None:
+    task = registered(1)
+    with pytest.raises(CommandError, match=says):
+        helper_tasks("end", *arguments)
+    task.refresh_from_db()
+    assert task.state == Task.State.OPEN

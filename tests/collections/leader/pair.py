@@ -1,0 +1,324 @@
+"""A leader and a helper in one process and one database, and a network that fails as it is told.
+
+The helper is the real one, behind its own addresses; only HTTP is left out.
+"""
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.conf import settings
+from django.test import RequestFactory
+from django.urls import resolve
+
+from dap.hpke_keys import hpke_config_list
+from dap.models import Side, Task
+from dap.operations import task_close, task_named
+from dap.provisioning import Partner, plain_task_register, task_release
+from dap.selectors import rejections_of, report_count
+from leader.advancing import tasks_advance
+from leader.aggregating import aggregation_job_drive
+from leader.collecting import collection_job_create, collection_job_drive
+from leader.farewells import farewell_drive
+from leader.models import CollectionJob
+from leader.operations import task_create
+from leader.results import Refusal, TaskResult, collection_result
+from leader.uploads import reports_upload
+from panprivacy.dap.basics import BatchMode, Interval, Role
+from panprivacy.dap.collection import CollectionJobReq, Query
+from panprivacy.dap.hpke import generate_keypair, seal_input_share
+from panprivacy.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
+from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
+
+LEADER_URL = "https://leader.example/leader"
+HELPER_URL = "https://helper.example/helper"
+LEADER_KEY = bytes(range(32))
+"""The leader's signing key; the helper's is the one of the settings."""
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+PRECISION = 3600
+HOUR = int(NOW.timestamp()) // PRECISION
+"""The time of a report made now."""
+
+HISTOGRAM_4 = 4
+
+Answer = tuple[int, Mapping[str, str], bytes]
+Fault = Callable[[Callable[[], Answer]], Answer]
+
+
+def leader_verification_key() -> bytes:
+    return Ed25519PrivateKey.from_private_bytes(LEADER_KEY).public_key().public_bytes_raw()
+
+
+def lost_request(send: Callable[[], Answer]) -> Answer:
+    raise TimeoutError
+
+
+def lost_answer(send: Callable[[], Answer]) -> Answer:
+    send()
+    raise TimeoutError
+
+
+def doubled_request(send: Callable[[], Answer]) -> Answer:
+    send()
+    return send()
+
+
+def unsigned_garbage(send: Callable[[], Answer]) -> Answer:
+    send()
+    return 200, {}, b"<html>Welcome to the airport</html>"
+
+
+def bad_gateway(send: Callable[[], Answer]) -> Answer:
+    return 502, {}, b""
+
+
+def altered_answer(send: Callable[[], Answer]) -> Answer:
+    status, headers, body = send()
+    return status, headers, body[:-1] + bytes([body[-1] ^ 1])
+
+
+class KilledError(BaseException):
+    """The process ended here."""
+
+
+def killed_before_sending(send: Callable[[], Answer]) -> Answer:
+    raise KilledError
+
+
+def killed_before_reading(send: Callable[[], Answer]) -> Answer:
+    send()
+    raise KilledError
+
+
+FAULTS: Sequence[Fault] = (
+    lost_request,
+    lost_answer,
+    doubled_request,
+    unsigned_garbage,
+    bad_gateway,
+    altered_answer,
+    killed_before_sending,
+    killed_before_reading,
+)
+
+
+class Clock:
+    """Stands still unless it is moved."""
+
+    now = NOW
+
+
+CLOCK = Clock()
+
+
+class Network:
+    """Carries requests to the helper; `faults` befall the next ones, in order."""
+
+    def __init__(self) -> None:
+        self.faults: deque[Fault] = deque()
+        self.requests: list[tuple[str, str, bytes]] = []
+        self.headers: Mapping[str, str] = {}
+
+    def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        self.requests.append((method, url, body))
+        self.headers = headers
+        fault = self.faults.popleft() if self.faults else None
+        send = lambda: self._deliver(method, url, headers, body)  # noqa: E731
+        return send() if fault is None else fault(send)
+
+    def _deliver(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        path = url.removeprefix("https://helper.example")
+        given = dict(headers)
+        content_type = given.pop("Content-Type", "")
+        request = RequestFactory().generic(method, path, body, content_type=content_type, headers=given)
+        match = resolve(
+            path.removeprefix("/helper").partition("?")[0], urlconf="tests.collections.leader.helper_urls"
+        )
+        response = match.func(request, *match.args, **match.kwargs)
+        return response.status_code, dict(response.headers), response.content
+
+
+class Pair:
+    """One plain task that both take part in: Prio3Histogram over `length` buckets."""
+
+    def __init__(
+        self,
+        *,
+        length: int = HISTOGRAM_4,
+        min_batch_size: int = 3,
+        batch_mode: BatchMode = BatchMode.TIME_INTERVAL,
+        interval: Interval | None = None,
+        document: str = "",
+        collector_verification_key: bytes | None = None,
+    ) -> None:
+        self.network = Network()
+        self.partner = Partner(
+            url=HELPER_URL,
+            verification_key=helper_verification_key(),
+            leader_url=LEADER_URL,
+            signing_key=LEADER_KEY,
+            transport=self.network,
+        )
+        self.configuration = TaskConfiguration(
+            task_info=b"a test",
+            leader_aggregator_endpoint=LEADER_URL,
+            helper_aggregator_endpoint=HELPER_URL,
+            time_precision=PRECISION,
+            min_batch_size=min_batch_size,
+            batch_mode=batch_mode,
+            batch_config=b"",
+            vdaf_type=4,
+            vdaf_configuration=Prio3HistogramConfig(length, 2).encode(),
+            extensions=() if interval is None else (task_interval_extension(interval),),
+        )
+        # Reads like no option of a command line.
+        self.task_id = bytes(1) + secrets.token_bytes(31)
+        verify_key = secrets.token_bytes(32)
+        collector_config, collector_key = generate_keypair(7, secrets.SystemRandom())
+        plain_task_register(
+            self.partner,
+            task_id=self.task_id,
+            configuration=self.configuration,
+            verify_key=verify_key,
+            collector_config=collector_config,
+        )
+        self.task = task_create(
+            task_id=self.task_id,
+            configuration=self.configuration,
+            verify_key=verify_key,
+            collector_config=collector_config,
+            collector_key=collector_key,
+            collector_verification_key=collector_verification_key,
+            helper_url=HELPER_URL,
+            helper_key=self.partner.verification_key,
+            document=document,
+            now=self.now,
+        )
+        self.network.requests.clear()
+
+    @property
+    def now(self) -> datetime:
+        """What every clock of both sides says."""
+        return CLOCK.now
+
+    @property
+    def time(self) -> int:
+        """The time that a report made now bears."""
+        return int(self.now.timestamp()) // PRECISION
+
+    @property
+    def helper_task(self) -> Task:
+        task = task_named(task_id=self.task_id, side=Side.HELPER)
+        assert task is not None
+        return task
+
+    def report(self, bucket: int, *, time: int | None = None, report_id: bytes | None = None) -> Report:
+        """An honest client's report."""
+        vdaf = prio3_of(self.configuration)
+        metadata = ReportMetadata(report_id or secrets.token_bytes(16), self.time if time is None else time)
+        rand = secrets.token_bytes(vdaf.rand_size)
+        public, shares = vdaf.shard(context_of(self.task_id), bucket, metadata.report_id, rand)
+        return self.sealed(metadata, public, shares)
+
+    def sealed(self, metadata: ReportMetadata, public: bytes, shares: tuple[bytes, bytes]) -> Report:
+        aad = InputShareAad(self.task_id, self.configuration, metadata, public)
+        config = hpke_config_list(now=self.now).configs[0]
+        leader, helper = (
+            seal_input_share(config, role, aad, PlaintextInputShare((), share), secrets.SystemRandom())
+            for role, share in zip((Role.LEADER, Role.HELPER), shares, strict=True)
+        )
+        return Report(metadata, public, leader, helper)
+
+    def forged(self) -> Report:
+        """Shares of a measurement that is none: twice in the first bucket."""
+        vdaf = prio3_of(self.configuration)
+        metadata = ReportMetadata(secrets.token_bytes(16), self.time)
+        rand = secrets.token_bytes(vdaf.rand_size)
+        encoded = [2, *[0] * (vdaf.circuit.measurement_length - 1)]
+        return self.sealed(
+            metadata, *vdaf.shard_encoded(context_of(self.task_id), encoded, metadata.report_id, rand)
+        )
+
+    def garbled(self) -> Report:
+        """A leader's share that does not decode."""
+        report = self.report(0)
+        return self.sealed(report.report_metadata, report.public_share, (b"short", b"shorter"))
+
+    def forget_at_helper(self) -> None:
+        """End the task on the helper's side alone."""
+        task_release(self.partner, task_id=self.task_id, reason="an operator's mistake")
+        self.network.requests.clear()
+
+    def upload(self, *buckets: int) -> list[Report]:
+        """Reports of honest clients, one for each bucket named, all accepted."""
+        reports = [self.report(bucket) for bucket in buckets]
+        assert reports_upload(task=self.task, reports=reports, now=self.now) == []
+        return reports
+
+    def close(self) -> None:
+        self.task = task_close(task=self.task)
+
+    def collect(self, interval: Interval | None = None) -> CollectionJob:
+        """A collection job for the hour that it is, or the next batch."""
+        if self.configuration.batch_mode is BatchMode.LEADER_SELECTED:
+            query = Query.of_next_batch()
+        else:
+            query = Query.of_interval(interval or Interval(self.time, 1))
+        return collection_job_create(task=self.task, request=CollectionJobReq(query), now=self.now)
+
+    def tick(self) -> None:
+        """One periodic look and all the work it hands out; a killed worker loses what it had in hand."""
+        due = tasks_advance(now=self.now)
+        for job in due.aggregation_jobs:
+            self._survive(lambda job=job: self.drive(job))
+        for job in due.collection_jobs:
+            peer = self.partner.client()
+            self._survive(lambda job=job, peer=peer: collection_job_drive(job=job, peer=peer, now=self.now))
+        for _ in due.farewells:
+            self._survive(lambda: farewell_drive(task=self.task, partner=self.partner, now=self.now))
+        CLOCK.now += timedelta(seconds=2)
+
+    def drive(self, job: Any) -> None:
+        aggregation_job_drive(job=job, peer=self.partner.client(), now=self.now)
+
+    def settle(self, ticks: int = 8) -> None:
+        """Ticks that are far enough apart for every lease and wait to be over."""
+        for _ in range(ticks):
+            self.tick()
+            CLOCK.now += timedelta(minutes=6)
+
+    def result(self, job: CollectionJob) -> TaskResult | Refusal | None:
+        job.refresh_from_db()
+        return collection_result(job)
+
+    def counts(self) -> tuple[int, int]:
+        """Reports that leader and helper added up."""
+        return report_count(self.task), report_count(self.helper_task)
+
+    def rejections(self) -> dict[str, dict[str, int]]:
+        """On the leader's side: who rejected how many, and why."""
+        return {side.value: rejections_of(self.task, side) for side in Side}
+
+    @staticmethod
+    def _survive(work: Callable[[], None]) -> None:
+        with suppress(KilledError):
+            work()
+
+
+def helper_verification_key() -> bytes:
+    key = Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY)
+    return key.public_key().public_bytes_raw()
+
+
+def one_hot_sum(buckets: Iterable[int], length: int = HISTOGRAM_4) -> tuple[int, ...]:
+    """The histogram of `buckets`."""
+    counts = [0] * length
+    for bucket in buckets:
+        counts[bucket] += 1
+    return tuple(counts)

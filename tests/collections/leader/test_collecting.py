@@ -1,0 +1,360 @@
+"""Collections: a batch once; both shares, or a refusal that both sides can see."""
+
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+
+from dap.errors import TaskEndedError
+from dap.hpke_keys import hpke_key_rotate
+from dap.models import AggregatedReport, BatchBucket, HpkeKey, Task
+from leader.collecting import collection_job_create, collection_job_delete
+from leader.errors import CollectionRefusedError
+from leader.models import AggregationJob, CollectionJob, Collector, Farewell, Uploads
+from leader.operations import task_end
+from leader.results import Refusal, TaskResult, task_result
+from leader.uploads import reports_upload
+from panprivacy.dap.basics import BatchMode, Extension, Interval, ReportError
+from panprivacy.dap.collection import CollectionJobReq, Query
+from tests.collections.leader.pair import (
+    CLOCK,
+    FAULTS,
+    HOUR,
+    Fault,
+    KilledError,
+    Pair,
+    lost_answer,
+    lost_request,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def recipe_pair(min_batch_size: int = 3) -> Pair:
+    """A task that is collected by itself when it closes, as a recipe's is."""
+    return Pair(min_batch_size=min_batch_size, interval=Interval(HOUR, 1), document="{}")
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_collect_after_a_fault_of_the_share_request_ends_with_the_result(fault: Fault) -> None:
+    pair = Pair()
+    pair.upload(0, 1, 2)
+    pair.settle(2)
+    job = pair.collect()
+    pair.network.requests.clear()
+    pair.network.faults.append(fault)
+    pair.settle(4)
+    result = pair.result(job)
+    assert isinstance(result, TaskResult)
+    assert (result.values, result.report_count, result.interval) == ((1, 1, 1, 0), 3, Interval(HOUR, 1))
+    asked = {body for _, url, body in pair.network.requests if url.endswith("aggregate_shares")}
+    assert len(asked) == 1
+
+
+def test_collect_before_its_reports_are_verified_waits_for_them() -> None:
+    pair = Pair()
+    pair.upload(0, 1, 2)
+    pair.network.faults.extend([lost_request] * 3)
+    job = pair.collect()
+    pair.settle(2)
+    job.refresh_from_db()
+    assert job.state == CollectionJob.State.WAITING
+    pair.settle(4)
+    assert isinstance(pair.result(job), TaskResult)
+
+
+def test_collect_of_an_open_task_below_the_smallest_batch_waits_for_more() -> None:
+    pair = Pair(min_batch_size=3)
+    pair.upload(0, 1)
+    job = pair.collect()
+    for _ in range(5):
+        pair.tick()
+    assert pair.result(job) is None
+    pair.upload(2)
+    for _ in range(5):
+        pair.tick()
+    result = pair.result(job)
+    assert isinstance(result, TaskResult)
+    assert result.report_count == 3
+
+
+def test_collect_of_an_interval_that_is_over_below_the_smallest_batch_is_refused_and_may_begin_anew() -> None:
+    pair = Pair(min_batch_size=3)
+    pair.upload(0, 1)
+    job = pair.collect()
+    CLOCK.now += timedelta(hours=2)
+    pair.settle(2)
+    refusal = pair.result(job)
+    assert isinstance(refusal, Refusal)
+    assert refusal.problem == "invalidBatchSize"
+    late = pair.report(2, time=HOUR)
+    assert reports_upload(task=pair.task, reports=[late], now=pair.now) == []
+    assert pair.collect(Interval(HOUR, 1)).pk == job.pk
+    pair.settle(2)
+    assert isinstance(pair.result(job), TaskResult)
+
+
+def test_collect_while_more_reports_keep_coming_does_not_wait_for_them() -> None:
+    pair = Pair(min_batch_size=3)
+    pair.upload(0, 1, 2)
+    job = pair.collect()
+    for _ in range(6):
+        pair.tick()
+        reports_upload(task=pair.task, reports=[pair.report(3), pair.report(3)], now=pair.now)
+        if job.state == CollectionJob.State.READY:
+            break
+        job.refresh_from_db()
+    result = pair.result(job)
+    assert isinstance(result, TaskResult)
+    assert result.values == (1, 1, 1, 0)
+
+
+def test_report_that_comes_after_the_collection_is_refused_and_counted() -> None:
+    pair = Pair()
+    pair.upload(0, 1, 2)
+    job = pair.collect()
+    stored_before = pair.report(3)
+    pair.settle(0)
+    for _ in range(2):
+        pair.tick()
+    reports_upload(task=pair.task, reports=[stored_before], now=pair.now)
+    for _ in range(3):
+        pair.tick()
+    assert isinstance(pair.result(job), TaskResult)
+    (status,) = reports_upload(task=pair.task, reports=[pair.report(3)], now=pair.now)
+    assert status.error is ReportError.REPORT_REPLAYED
+    CLOCK.now += timedelta(hours=1)
+    pair.settle(2)
+    assert pair.rejections()["leader"]["batch_collected"] >= 1
+    assert pair.counts() == (3, 3)
+
+
+def test_collect_of_a_batch_of_a_gap_refuses_reports_for_the_gap_afterwards() -> None:
+    pair = Pair()
+    reports = [pair.report(bucket, time=HOUR - 4 + bucket) for bucket in (0, 2, 3)]
+    reports_upload(task=pair.task, reports=reports, now=pair.now)
+    job = pair.collect(Interval(HOUR - 4, 4))
+    pair.settle(3)
+    assert isinstance(pair.result(job), TaskResult)
+    (status,) = reports_upload(task=pair.task, reports=[pair.report(1, time=HOUR - 3)], now=pair.now)
+    assert status.error is ReportError.REPORT_REPLAYED
+
+
+@pytest.mark.parametrize(
+    ("request_", "problem"),
+    [
+        (CollectionJobReq(Query.of_next_batch()), "invalidMessage"),
+        (CollectionJobReq(Query.of_interval(Interval(HOUR, 0))), "batchInvalid"),
+        (CollectionJobReq(Query.of_interval(Interval(2**64 - 1, 2))), "batchInvalid"),
+        (
+            CollectionJobReq(Query.of_interval(Interval(HOUR, 1)), agg_param=b"x"),
+            "invalidAggregationParameter",
+        ),
+        (
+            CollectionJobReq(Query.of_interval(Interval(HOUR, 1)), extensions=(Extension(9, b""),)),
+            "unsupportedExtension",
+        ),
+    ],
+)
+def test_create_with_an_impossible_query_is_refused(request_: CollectionJobReq, problem: str) -> None:
+    pair = Pair()
+    with pytest.raises(CollectionRefusedError) as refused:
+        collection_job_create(task=pair.task, request=request_, now=pair.now)
+    assert refused.value.problem == problem
+    assert not CollectionJob.objects.exists()
+
+
+def test_create_of_the_same_request_is_the_same_job() -> None:
+    pair = Pair()
+    assert pair.collect().pk == pair.collect().pk
+
+
+def test_create_over_a_collected_interval_is_refused_as_overlap_also_where_both_wait() -> None:
+    pair = Pair()
+    pair.upload(0, 1, 2)
+    first, second = pair.collect(), pair.collect(Interval(HOUR - 1, 3))
+    pair.settle(3)
+    results = [pair.result(first), pair.result(second)]
+    assert sorted(type(result).__name__ for result in results) == ["Refusal", "TaskResult"]
+    (refusal,) = [result for result in results if isinstance(result, Refusal)]
+    assert refusal.problem == "batchOverlap"
+    with pytest.raises(CollectionRefusedError) as refused:
+        pair.collect(Interval(HOUR, 5))
+    assert refused.value.problem == "batchOverlap"
+
+
+def test_delete_forgets_the_result_and_leaves_the_batch_collected() -> None:
+    pair = Pair()
+    pair.upload(0, 1, 2)
+    job = pair.collect()
+    pair.settle(3)
+    collection_job_delete(job=job)
+    job.refresh_from_db()
+    assert (job.response, job.leader_share) == (None, None)
+    with pytest.raises(CollectionRefusedError):
+        pair.collect(Interval(HOUR, 1))
+
+
+def test_take_killed_in_the_middle_takes_the_batch_once_when_tried_again() -> None:
+    pair = Pair()
+    pair.upload(0, 1, 2)
+    pair.settle(1)
+    job = pair.collect()
+    with patch("leader.collecting.seal_aggregate_share", side_effect=KilledError), pytest.raises(KilledError):
+        pair.tick()
+    assert not BatchBucket.objects.filter(collected=True).exists()
+    pair.settle(3)
+    assert isinstance(pair.result(job), TaskResult)
+
+
+def test_sides_that_disagree_end_in_a_refusal_with_the_words_of_the_helper() -> None:
+    pair = Pair()
+    pair.upload(0, 1, 2)
+    pair.settle(2)
+    # Were a report lost on one side, this is how it would show.
+    BatchBucket.objects.filter(task=pair.helper_task).update(report_count=4)
+    job = pair.collect()
+    pair.settle(2)
+    refusal = pair.result(job)
+    assert isinstance(refusal, Refusal)
+    assert refusal.problem == "batchMismatch"
+    assert "Leader: 3 reports" in refusal.detail
+    assert "Helper: 4 reports" in refusal.detail
+
+
+def test_leader_selected_batches_are_collected_one_after_the_other() -> None:
+    pair = Pair(batch_mode=BatchMode.LEADER_SELECTED, min_batch_size=2)
+    pair.upload(0, 1)
+    first = pair.collect()
+    pair.settle(3)
+    result = pair.result(first)
+    assert isinstance(result, TaskResult)
+    assert result.values == (1, 1, 0, 0)
+    pair.upload(2, 3)
+    assert pair.collect().pk == first.pk  # the same query is the same job, until it is deleted
+    collection_job_delete(job=first)
+    second = pair.collect()
+    pair.settle(3)
+    result = pair.result(second)
+    assert isinstance(result, TaskResult)
+    assert result.values == (0, 0, 1, 1)
+    assert len({bytes(bucket.identifier) for bucket in BatchBucket.objects.filter(task=pair.task)}) == 2
+
+
+def test_leader_selected_batch_below_the_smallest_waits_while_open_and_is_refused_once_closed() -> None:
+    pair = Pair(batch_mode=BatchMode.LEADER_SELECTED, min_batch_size=3)
+    pair.upload(0, 1)
+    job = pair.collect()
+    pair.settle(3)
+    assert pair.result(job) is None
+    pair.close()
+    pair.settle(1)
+    refusal = pair.result(job)
+    assert isinstance(refusal, Refusal)
+    assert refusal.problem == "invalidBatchSize"
+
+
+def test_close_of_a_recipes_task_collects_it_by_itself() -> None:
+    pair = recipe_pair()
+    pair.upload(0, 1, 1)
+    assert task_result(pair.task) is None
+    pair.close()
+    pair.settle(3)
+    result = task_result(pair.task)
+    assert isinstance(result, TaskResult)
+    assert result.values == (1, 2, 0, 0)
+
+
+def test_close_of_a_recipes_task_with_too_few_reports_is_refused_on_both_sides_unopened() -> None:
+    pair = recipe_pair(min_batch_size=3)
+    pair.upload(0, 1)
+    pair.close()
+    pair.network.faults.extend([lost_request, lost_answer])
+    pair.settle(5)
+    refusal = task_result(pair.task)
+    assert isinstance(refusal, Refusal)
+    assert refusal.problem == "invalidBatchSize"
+    assert pair.helper_task.state == Task.State.ENDED
+    assert pair.helper_task.outcome == refusal.detail
+    assert not Farewell.objects.exists()
+    assert not BatchBucket.objects.exists()
+
+
+def test_close_with_too_few_reports_while_a_job_is_on_its_way_leaves_no_job_behind() -> None:
+    pair = recipe_pair(min_batch_size=3)
+    pair.upload(0, 1)
+    pair.network.faults.extend([lost_request] * 2)
+    CLOCK.now += timedelta(hours=1)
+    pair.settle(1)
+    assert AggregationJob.objects.exists()
+    pair.close()
+    pair.settle(4)
+    refusal = task_result(pair.task)
+    assert isinstance(refusal, Refusal)
+    assert pair.helper_task.outcome == refusal.detail
+    assert not AggregationJob.objects.exists()
+    assert not Uploads.objects.exists()
+    assert pair.rejections() == {"leader": {}, "helper": {}}
+
+
+def test_close_of_a_recipes_task_whose_reports_turn_out_bad_is_refused_on_both_sides() -> None:
+    pair = recipe_pair(min_batch_size=3)
+    pair.upload(0, 1)
+    reports_upload(task=pair.task, reports=[pair.forged()], now=pair.now)
+    pair.close()
+    pair.settle(5)
+    refusal = task_result(pair.task)
+    assert isinstance(refusal, Refusal)
+    assert refusal.problem == "invalidBatchSize"
+    assert pair.rejections()["helper"] == {"vdaf_verify_error": 1}
+    assert pair.helper_task.outcome == refusal.detail
+
+
+def test_end_deletes_reports_keys_and_results_on_both_sides_and_keeps_counts() -> None:
+    pair = recipe_pair()
+    pair.upload(0, 1, 2)
+    pair.close()
+    pair.settle(3)
+    pair.network.faults.extend([lost_answer, lost_request])
+    task_end(task=pair.task, reason="the result is released", now=pair.now)
+    task_end(task=pair.task, reason="again", now=pair.now)
+    pair.settle(4)
+    for side in (Task.objects.get(pk=pair.task.pk), pair.helper_task):
+        assert (side.state, side.verify_key, side.outcome) == (
+            Task.State.ENDED,
+            None,
+            "the result is released",
+        )
+    for model in (Uploads, AggregationJob, CollectionJob, Collector, Farewell, AggregatedReport):
+        assert not model.objects.exists(), model
+    assert pair.counts() == (3, 3)
+    assert task_result(pair.task) is None
+    with pytest.raises(TaskEndedError):
+        pair.collect()
+
+
+def test_end_while_a_job_is_on_its_way_leaves_nothing_behind() -> None:
+    pair = Pair()
+    pair.upload(0, 1, 2)
+
+    def ended_meanwhile(send: object) -> object:
+        answer = send()  # type: ignore[operator]
+        task_end(task=pair.task, reason="ended", now=pair.now)
+        return answer
+
+    pair.network.faults.append(ended_meanwhile)  # type: ignore[arg-type]
+    pair.settle(3)
+    assert pair.counts()[0] == 0
+    assert not AggregationJob.objects.exists()
+    assert not Uploads.objects.exists()
+
+
+def test_uploads_do_not_outlive_the_key_that_opens_them() -> None:
+    pair = Pair(min_batch_size=3)
+    pair.upload(0)
+    hpke_key_rotate(now=pair.now)
+    for _ in range(15):
+        CLOCK.now += timedelta(days=1)
+        pair.tick()
+    assert HpkeKey.objects.count() == 1
+    assert pair.counts() == (1, 1)

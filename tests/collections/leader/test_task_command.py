@@ -1,0 +1,177 @@
+"""`manage.py task`: plain Prio3 tasks from the command line."""
+
+import base64
+import io
+import json
+import random
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from dap.http import encode_id
+from dap.models import Side, Task
+from dap.provisioning import Partner
+from leader.models import Collector
+from leader.uploads import reports_upload
+from panprivacy.dap.task import TaskConfiguration
+from tests.collections.leader.pair import (
+    HELPER_URL,
+    HOUR,
+    LEADER_KEY,
+    LEADER_URL,
+    PRECISION,
+    Network,
+    Pair,
+    helper_verification_key,
+    lost_request,
+)
+
+pytestmark = pytest.mark.django_db
+
+HISTOGRAM = ["--vdaf", "prio3histogram", "--length", "11", "--chunk-length", "4"]
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> Network:
+    network = Network()
+    partner = Partner(HELPER_URL, helper_verification_key(), LEADER_URL, LEADER_KEY, network)
+    monkeypatch.setattr("panapp.management.commands.task.configured_partner", lambda: partner)
+    monkeypatch.setattr("panapp.management.commands.task.peer_of", lambda task: partner.client())
+    return network
+
+
+def task(*arguments: str) -> Any:
+    output = io.StringIO()
+    call_command("task", *arguments, stdout=output)
+    return json.loads(output.getvalue())
+
+
+def test_create_registers_at_both_sides_and_prints_the_configuration(network: Network) -> None:
+    printed = task("create", *HISTOGRAM, "--min-batch-size", "100", "--time-precision", "3600")
+    assert {name: printed[name] for name in ("vdaf", "length", "chunk_length", "min_batch_size")} == {
+        "vdaf": "prio3histogram",
+        "length": 11,
+        "chunk_length": 4,
+        "min_batch_size": 100,
+    }
+    encoded = base64.urlsafe_b64decode(printed["task_configuration"] + "==")
+    assert TaskConfiguration.decode(encoded).min_batch_size == 100
+    assert set(Task.objects.values_list("side", flat=True)) == {Side.LEADER, Side.HELPER}
+    assert [listed["task_id"] for listed in task("list")] == [printed["task_id"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--vdaf", "prio4"], "vdaf: must be one of prio3count, "),
+        (["--vdaf", "prio3sum"], "max_measurement: must be given for prio3sum"),
+        (["--vdaf", "prio3count", "--length", "3"], "length: is no parameter of prio3count"),
+        (["--vdaf", "prio3histogram", "--length", "0", "--chunk-length", "1"], "length: must be "),
+        (["--vdaf", "prio3histogram", "--length", "3", "--chunk-length", "0"], "chunk_length: must be "),
+        (["--vdaf", "prio3sum", "--max-measurement", str(2**70)], "max_measurement: must be "),
+        (["--vdaf", "prio3count", "--min-batch-size", "1"], "min_batch_size: must be 2 to "),
+        (["--vdaf", "prio3count", "--time-precision", "0"], "time_precision: must be 1 to "),
+        (["--vdaf", "prio3count", "--batch-mode", "random"], "batch_mode: must be one of time-interval, "),
+        (["--vdaf", "prio3count", "--start", "7200"], "duration: must be given"),
+        (["--vdaf", "prio3count", "--start", "1", "--duration", "3600"], "start: must be a multiple"),
+        (["--vdaf", "prio3count", "--start", "0", "--duration", "0"], "duration: must be a multiple"),
+        (["--vdaf", "prio3count", "--collector-key", "AAAA"], "collector_key: must be 32 bytes"),
+        (["--vdaf", "prio3count", "--collector-hpke-config", "AAAA"], "collector_hpke_config: must be an "),
+    ],
+)
+def test_create_with_a_bad_value_names_it_and_the_range(
+    network: Network, arguments: list[str], message: str
+) -> None:
+    given = arguments if "--min-batch-size" in arguments else [*arguments, "--min-batch-size", "3"]
+    with pytest.raises(CommandError) as refused:
+        task("create", *given)
+    assert message in str(refused.value)
+    assert refused.value.returncode == 2
+    assert not Task.objects.exists()
+
+
+def test_create_without_a_helper_says_what_to_set() -> None:
+    with pytest.raises(CommandError, match="PANAPP_HELPER_URL"):
+        task("create", "--vdaf", "prio3count", "--min-batch-size", "3")
+
+
+def test_create_that_the_helper_refuses_shows_its_words(network: Network, settings: Any) -> None:
+    settings.SMALLEST_COHORT = 50
+    with pytest.raises(CommandError, match="the helper refuses: min_batch_size") as refused:
+        task("create", "--vdaf", "prio3count", "--min-batch-size", "3")
+    assert refused.value.returncode == 2
+    assert not Task.objects.exists()
+
+
+def test_create_without_an_answer_of_the_helper_begins_nothing_here(network: Network) -> None:
+    network.faults.append(lost_request)
+    with pytest.raises(CommandError, match="did not answer"):
+        task("create", "--vdaf", "prio3count", "--min-batch-size", "3")
+    assert not Task.objects.exists()
+
+
+def test_create_for_a_collector_elsewhere_keeps_no_key_of_it(network: Network) -> None:
+    config = task("create", "--vdaf", "prio3count", "--min-batch-size", "3")["collector_hpke_config"]
+    key = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
+    encoded = base64.urlsafe_b64encode(key).decode().rstrip("=")
+    elsewhere = ["--collector-hpke-config", config, "--collector-key", encoded]
+    printed = task("create", "--vdaf", "prio3count", "--min-batch-size", "3", *elsewhere)
+    assert printed["collected_here"] is False
+    assert Collector.objects.order_by("pk").last().hpke_key is None
+    with pytest.raises(CommandError, match="elsewhere"):
+        task("collect", printed["task_id"])
+
+
+def test_collect_prints_the_result_without_workers(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Pair()
+    pair.upload(0, 1, 1)
+    reports_upload(task=pair.task, reports=[pair.garbled()], now=pair.now)
+    identifier = task("list")[0]["task_id"]
+    printed = task("collect", identifier)
+    assert {name: printed[name] for name in ("report_count", "values", "interval", "rejections")} == {
+        "report_count": 3,
+        "values": [1, 2, 0, 0],
+        "interval": {"start": HOUR * PRECISION, "duration": PRECISION},
+        "rejections": {"leader": {"invalid_message": 1}, "helper": {}},
+    }
+    again = task("collect", identifier, "--start", str(HOUR * PRECISION), "--duration", str(PRECISION))
+    assert again == printed
+    with pytest.raises(CommandError, match="no reports that are in no result yet"):
+        task("collect", identifier)
+
+
+def test_collect_of_too_few_reports_says_how_it_stands(network: Network) -> None:
+    pair = Pair(min_batch_size=3)
+    pair.upload(0, 1)
+    identifier = task("list")[0]["task_id"]
+    with pytest.raises(CommandError, match="2 reports counted, 0 to be verified, 3 needed") as refused:
+        task("collect", identifier, "--timeout", "0.6")
+    assert refused.value.returncode == 3
+
+
+@pytest.mark.parametrize("identifier", ["", "nonsense", "A" * 43, "ä"])
+def test_collect_of_an_unknown_task_says_so(identifier: str) -> None:
+    with pytest.raises(CommandError, match="task_id: no task has this identifier"):
+        task("collect", identifier)
+
+
+def test_create_draws_no_identifier_that_a_command_line_would_take_for_an_option(network: Network) -> None:
+    drawn = iter([b"\xf8" + bytes(31), b"\x01" + bytes(31)])
+
+    class Source(random.SystemRandom):
+        def randbytes(self, n: int) -> bytes:
+            return next(drawn, None) or super().randbytes(n)
+
+    assert encode_id(b"\xf8" + bytes(31)).startswith("-")
+    with patch("panapp.management.commands.task.secrets.SystemRandom", Source):
+        assert task("create", "--vdaf", "prio3count", "--min-batch-size", "3")["task_id"].startswith("AQ")
+
+
+def test_end_ends_the_task_and_prints_its_outcome(network: Network) -> None:
+    printed = task("create", "--vdaf", "prio3count", "--min-batch-size", "3")
+    ended = task("end", printed["task_id"], "--reason", "no longer needed")
+    assert (ended["state"], ended["outcome"]) == ("ended", "no longer needed")

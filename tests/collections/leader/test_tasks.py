@@ -1,0 +1,82 @@
+"""The workers' tasks: identifiers in, work done, nothing where there is nothing left to do."""
+
+import fnmatch
+import uuid
+
+import pytest
+from django.conf import settings
+
+from dap.models import Task
+from leader import tasks
+from leader.aggregating import aggregation_jobs_plan
+from leader.models import AggregationJob, CollectionJob
+from leader.operations import task_end
+from leader.peers import partner_of
+from leader.results import TaskResult
+from panapp.celery import celery_application
+from tests.collections.leader.pair import HELPER_URL, LEADER_KEY, LEADER_URL, Pair, helper_verification_key
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def pair(monkeypatch: pytest.MonkeyPatch) -> Pair:
+    """Tasks run where they are sent, and reach the pair's helper."""
+    pair = Pair()
+    monkeypatch.setattr("leader.tasks.peer_of", lambda task: pair.partner.client())
+    monkeypatch.setattr("leader.tasks.partner_of", lambda task: pair.partner)
+    for task in (tasks.drive_aggregation_job, tasks.drive_collection_job, tasks.drive_farewell):
+        monkeypatch.setattr(task, "delay", task)
+    return pair
+
+
+def test_periodic_task_and_workers_bring_a_task_from_upload_to_its_end(pair: Pair) -> None:
+    pair.upload(0, 1, 2)
+    job = pair.collect()
+    for _ in range(4):
+        tasks.advance_tasks()
+    assert isinstance(pair.result(job), TaskResult)
+    task_end(task=pair.task, reason="over", now=pair.now)
+    tasks.advance_tasks()
+    assert pair.helper_task.state == Task.State.ENDED
+
+
+def test_task_for_what_is_done_does_nothing(pair: Pair) -> None:
+    tasks.drive_aggregation_job(str(uuid.uuid4()))
+    tasks.drive_collection_job(str(uuid.uuid4()))
+    tasks.drive_farewell(pair.task.pk)
+    assert pair.network.requests == []
+
+
+def test_task_that_fails_does_not_hold_up_the_others(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Pair()
+    other.upload(0, 1, 2)
+
+    def planned(*, task: Task, now: object) -> object:
+        if task == pair.task:
+            raise ValueError("this one is broken")
+        return aggregation_jobs_plan(task=task, now=now)
+
+    monkeypatch.setattr("leader.advancing.aggregation_jobs_plan", planned)
+    tasks.advance_tasks()
+    assert not AggregationJob.objects.exists()
+    assert not CollectionJob.objects.exists()
+    assert other.counts() == (3, 3)
+
+
+def test_beat_and_routes_name_tasks_that_exist() -> None:
+    celery_application.loader.import_default_modules()
+    beaten = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    assert "leader.tasks.advance_tasks" in beaten
+    assert beaten <= set(celery_application.tasks)
+    for pattern in settings.CELERY_TASK_ROUTES:
+        assert fnmatch.filter(celery_application.tasks, pattern), pattern
+
+
+def test_partner_of_a_task_is_the_helper_that_it_was_registered_with(settings: object) -> None:
+    pair = Pair()
+    settings.HELPER_URL = "https://elsewhere.example/helper"  # type: ignore[attr-defined]
+    partner = partner_of(pair.task)
+    assert (partner.url, partner.leader_url) == (HELPER_URL, LEADER_URL)
+    assert partner.verification_key == helper_verification_key()
+    assert partner.signing_key != LEADER_KEY
