@@ -56,6 +56,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="BASE64",
         help="the Ed25519 key that signs the server's recipes, from a source you trust",
     )
+    join.add_argument(
+        "--helper-key",
+        type=_verification_key,
+        metavar="BASE64",
+        help="the Ed25519 key of the helper, from a source you trust; a recipe of two servers needs it",
+    )
     join.add_argument("--simulation", action="store_true", help="this is a simulated device")
     join.set_defaults(run=_join)
 
@@ -81,6 +87,7 @@ def _join(options: argparse.Namespace) -> None:
         options.state,
         served,
         verification_key=options.verification_key,
+        helper_key=options.helper_key,
         server=options.url,
         simulation=options.simulation,
     ) as device:

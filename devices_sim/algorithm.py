@@ -1,4 +1,4 @@
-"""The client algorithm in memory: states and the steps between them (LPP, Algorithms 3 to 5).
+"""The client algorithm in memory: states and the steps between them (LPP, Algorithms 3 to 6).
 
 `client` adds a file that survives crashes; simulations use this module directly.
 """
@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from devices_sim.transport import WireReport
 from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.mechanisms.interface import Report
 from panprivacy.recipe import Recipe
 
 NONCE_BYTES = 16
@@ -45,7 +46,8 @@ class DeviceState:
         phase: see `Phase`.
         step: number of steps taken, 0..T; public.
         ciphertexts: the mechanism's state while collecting, the report once it is made.
-        nonce: the report's 16 bytes once it is made, else empty.
+        nonce: the report's 16 bytes once it is made, else empty. Where ciphertexts belong to one report
+            (`PublicKey.binds_nonce`), it is there from the start, at random and public.
     """
 
     phase: Phase
@@ -77,8 +79,9 @@ class ClientAlgorithm:
         """The state before step 1, sampling coin included."""
         if not self.is_sampled(random_source):
             return DeviceState(phase=Phase.NOT_SAMPLED)
-        ciphertexts = self.mechanism.start(self.public_key, random_source)
-        return DeviceState(phase=Phase.COLLECTING, ciphertexts=ciphertexts)
+        nonce = self._first_nonce(random_source)
+        ciphertexts = self.mechanism.start(self.public_key.bound_to(nonce), random_source)
+        return DeviceState(phase=Phase.COLLECTING, ciphertexts=ciphertexts, nonce=nonce)
 
     def step(self, state: DeviceState, event: bool, random_source: random.Random) -> DeviceState:
         """The state after one more step; WrongStepError after step T."""
@@ -88,7 +91,8 @@ class ClientAlgorithm:
         step = state.step + 1
         if state.phase is Phase.NOT_SAMPLED:
             return replace(state, step=step)
-        ciphertexts = self.mechanism.step(self.public_key, state.ciphertexts, event, step, random_source)
+        public_key = self.public_key.bound_to(state.nonce)
+        ciphertexts = self.mechanism.step(public_key, state.ciphertexts, event, step, random_source)
         return replace(state, step=step, ciphertexts=ciphertexts)
 
     def finish(self, state: DeviceState, random_source: random.Random) -> DeviceState:
@@ -98,12 +102,30 @@ class ClientAlgorithm:
             raise WrongStepError(f"only {state.step} of {self.steps} steps have been taken")
         if state.phase is Phase.NOT_SAMPLED:
             return DeviceState(phase=Phase.DONE, step=state.step)
-        return DeviceState(
-            phase=Phase.REPORTED,
-            step=state.step,
-            ciphertexts=self.mechanism.report(self.public_key, state.ciphertexts, random_source),
-            nonce=random_source.randbytes(NONCE_BYTES),
-        )
+        public_key = self.public_key.bound_to(state.nonce)
+        report = self.mechanism.report(public_key, state.ciphertexts, random_source)
+        return self._reported(report, state.nonce, random_source)
+
+    def report_of_count(self, count: int, random_source: random.Random) -> DeviceState | None:
+        """A state distributed as that after `finish` of a device with `count` events in T steps; None for one
+        that is not sampled.
+
+        Lazy: the steps are not taken. For simulations, where nobody sees them.
+        """
+        if not self.is_sampled(random_source):
+            return None
+        nonce = self._first_nonce(random_source)
+        report = self.mechanism.report_of_count(self.public_key.bound_to(nonce), count, random_source)
+        return self._reported(report, nonce, random_source)
+
+    def _first_nonce(self, random_source: random.Random) -> bytes:
+        """What the ciphertexts are bound to, empty where they are not."""
+        return random_source.randbytes(NONCE_BYTES) if self.public_key.binds_nonce else b""
+
+    def _reported(self, report: Report, nonce: bytes, random_source: random.Random) -> DeviceState:
+        if not self.public_key.binds_nonce:
+            nonce = random_source.randbytes(NONCE_BYTES)
+        return DeviceState(phase=Phase.REPORTED, step=self.steps, ciphertexts=report, nonce=nonce)
 
 
 def wire_report(state: DeviceState) -> WireReport:

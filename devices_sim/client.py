@@ -24,6 +24,7 @@ from devices_sim.algorithm import (
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
 from devices_sim.transport import Delivery, RecipeNotOpenError, ServedRecipe, Transport
+from devices_sim.uploads import upload_of
 from panprivacy.recipe import format_time
 
 
@@ -63,6 +64,7 @@ class Device:
         served: ServedRecipe,
         *,
         verification_key: bytes,
+        helper_key: bytes | None = None,
         server: str = "",
         simulation: bool = False,
         random_source: random.Random | None = None,
@@ -73,20 +75,22 @@ class Device:
             path: the state file to be; its directory must exist.
             served: the recipe as fetched.
             verification_key: the server's Ed25519 key (32 bytes), pinned beforehand.
+            helper_key: the helper's likewise; a two-server recipe is refused without it.
             server: the server's address, kept in the file for `send`'s caller.
             simulation: whether this device is a simulated one.
             random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
 
         Raises:
-            RecipeVerificationError: identifier or signature does not hold.
+            RecipeVerificationError: identifier or a signature does not hold, or the helper's key is missing
+                or another.
             FieldError: the recipe is the server's, but its noise does not keep the guarantee it names.
             RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
             AlreadyJoinedError: `path` exists.
             StateFileBusyError: another process has it open.
             StateFileError: its directory does not exist or cannot be written.
         """
-        enrolment = Enrolment(served, verification_key, server)
-        recipe = served.verified(verification_key)
+        enrolment = Enrolment(served, verification_key, server, helper_key)
+        recipe = enrolment.verified()
         if recipe.simulation and not simulation:
             raise RecipeRefusedError("this recipe is for simulated devices")
         if simulation and not recipe.simulation:
@@ -203,7 +207,7 @@ class Device:
         """Send the report, which is made first if need be; repeat until it returns.
 
         Args:
-            transport: to the recipe's server.
+            transport: to the server that published the recipe.
             now: the time, by default the clock's. It is looked at only where the server takes no
                 reports, to say whether it no longer does or does not yet.
 
@@ -221,7 +225,8 @@ class Device:
         if self._state.phase is Phase.DONE:
             return None
         try:
-            delivery = transport.submit(self.recipe.identifier, wire_report(self._state))
+            with upload_of(self.recipe, transport) as upload:
+                delivery = upload.submit(wire_report(self._state))
         except RecipeNotOpenError as error:
             # The server's answer is the same for both; a clock alone may be wrong, or the closing early.
             moment = datetime.now(UTC) if now is None else now

@@ -16,16 +16,17 @@ from collections.abc import Callable, Generator, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from devices_sim.algorithm import NONCE_BYTES, ClientAlgorithm, Phase, wire_report
+from devices_sim.algorithm import ClientAlgorithm, Phase, wire_report
 from devices_sim.client import RecipeRefusedError
 from devices_sim.transport import (
-    BATCH_REPORTS,
     HttpTransport,
     ServedRecipe,
     Transport,
     TransportError,
     WireReport,
 )
+from devices_sim.upload import BATCH_REPORTS, Upload
+from devices_sim.uploads import upload_of
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads import Bucket, Workload
 from panprivacy.errors import FieldError
@@ -95,6 +96,7 @@ class FleetPlan:
 
     served: ServedRecipe
     verification_key: bytes
+    helper_key: bytes | None
     transport_factory: TransportFactory
     steps: int
     seed: int | None
@@ -102,7 +104,7 @@ class FleetPlan:
 
     def verified_recipe(self) -> Recipe:
         """The recipe; raises as `run_fleet` does."""
-        recipe = self.served.verified(self.verification_key)
+        recipe = self.served.verified(self.verification_key, self.helper_key)
         if not recipe.simulation:
             raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
         if self.steps > recipe.parameters.steps:
@@ -117,6 +119,7 @@ def run_fleet(
     *,
     served: ServedRecipe,
     verification_key: bytes,
+    helper_key: bytes | None = None,
     workload: Workload,
     transport: str | TransportFactory,
     seed: int | None = None,
@@ -129,6 +132,7 @@ def run_fleet(
     Args:
         served: the recipe as fetched; verified here and again in every process.
         verification_key: the server's Ed25519 key, 32 bytes.
+        helper_key: the helper's; a two-server recipe is refused without it.
         workload: devices and events; its steps must not exceed the recipe's.
         transport: the server's address, or what makes a transport to it (picklable where
             `processes` > 1).
@@ -143,7 +147,7 @@ def run_fleet(
         the result; reports that the server rejected one by one are counted there.
 
     Raises:
-        RecipeVerificationError: identifier or signature does not hold.
+        RecipeVerificationError: identifier or a signature does not hold.
         RecipeRefusedError: not a recipe for simulations.
         FieldError: `processes`, the workload's steps, or a recipe that does not keep its promise.
         FleetError: the server refused a batch or could not be reached, or a process failed. The
@@ -154,6 +158,7 @@ def run_fleet(
     plan = FleetPlan(
         served=served,
         verification_key=verification_key,
+        helper_key=helper_key,
         transport_factory=functools.partial(HttpTransport, transport)
         if isinstance(transport, str)
         else transport,
@@ -192,8 +197,8 @@ def run_share(plan: FleetPlan, buckets: Iterable[Bucket]) -> Generator[FleetResu
     algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables())
     make = _eager_report if plan.eager else _lazy_report
     random_sources = _RandomSources(plan.seed)
-    with plan.transport_factory() as transport:
-        batcher = _Batcher(transport, recipe.identifier)
+    with plan.transport_factory() as transport, upload_of(recipe, transport) as upload:
+        batcher = _Batcher(upload)
         for bucket in buckets:
             result = FleetResult()
             started = time.monotonic()
@@ -218,10 +223,8 @@ def run_share(plan: FleetPlan, buckets: Iterable[Bucket]) -> Generator[FleetResu
 def _lazy_report(
     algorithm: ClientAlgorithm, happened: Set[int], random_source: random.Random
 ) -> WireReport | None:
-    if not algorithm.is_sampled(random_source):
-        return None
-    report = algorithm.mechanism.report_of_count(algorithm.public_key, len(happened), random_source)
-    return WireReport(random_source.randbytes(NONCE_BYTES), tuple(map(bytes, report)))
+    state = algorithm.report_of_count(len(happened), random_source)
+    return None if state is None else wire_report(state)
 
 
 def _eager_report(
@@ -255,9 +258,8 @@ class _RandomSources:
 class _Batcher:
     """Collects reports and submits them in batches."""
 
-    def __init__(self, transport: Transport, identifier: str) -> None:
-        self._transport = transport
-        self._identifier = identifier
+    def __init__(self, upload: Upload) -> None:
+        self._upload = upload
         self._reports: list[WireReport] = []
         self._size = 0
         self.seconds = 0.0
@@ -275,7 +277,7 @@ class _Batcher:
         if not self._reports:
             return
         started = time.monotonic()
-        answer = self._transport.submit_batch(self._identifier, self._reports)
+        answer = self._upload.submit_batch(self._reports)
         self.seconds += time.monotonic() - started
         result.accepted += answer.accepted
         result.rejected.update(rejection.reason for rejection in answer.rejected)

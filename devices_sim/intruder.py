@@ -15,6 +15,7 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import gmpy2
 from scipy.stats import beta
@@ -22,7 +23,6 @@ from scipy.stats import beta
 from devices_sim.algorithm import ClientAlgorithm, Phase
 from devices_sim.state_file import FORMAT, Enrolment, encode
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.recipe import Recipe
 
 Snapshots = tuple[bytes, ...]
 """State files as bytes: before step 1, and after each of the T steps (which is before the next)."""
@@ -42,7 +42,7 @@ def observed_device(enrolment: Enrolment, public_key: PublicKey | None = None) -
             nothing away.
         public_key: as for `ClientAlgorithm`.
     """
-    algorithm = ClientAlgorithm(enrolment.served.verified(enrolment.verification_key), public_key)
+    algorithm = ClientAlgorithm(enrolment.verified(), public_key)
 
     def run(events: Events, random_source: random.Random) -> Snapshots:
         state = algorithm.start(random_source)
@@ -59,8 +59,11 @@ def observed_device(enrolment: Enrolment, public_key: PublicKey | None = None) -
 
 def ciphertexts_of(snapshot: bytes) -> tuple[bytes, ...]:
     """The encoded ciphertexts of a state file, as anyone can read them."""
-    body = snapshot[len(FORMAT) :].partition(b"\n")[2]
-    return tuple(b64decode(text) for text in json.loads(body)["ciphertexts"])
+    return tuple(b64decode(text) for text in _members(snapshot)["ciphertexts"])
+
+
+def _members(snapshot: bytes) -> dict[str, Any]:
+    return json.loads(snapshot[len(FORMAT) :].partition(b"\n")[2])
 
 
 class Attack(ABC):
@@ -102,6 +105,45 @@ class EqualHalves(Attack):
         return tuple(len(before & after) for before, after in itertools.pairwise(seen))
 
 
+class EqualPieces(Attack):
+    """Which pieces of ciphertexts a step left as they were, or occur twice in one state.
+
+    Where a ciphertext is made of several (a sharing: the leader's part and the helper's), this finds a part
+    that was kept while the other changed, and randomness that was used for both.
+
+    Args:
+        piece_bytes: length of what must be new each time: an ElGamal point, a Paillier ciphertext.
+    """
+
+    def __init__(self, piece_bytes: int) -> None:
+        self._piece_bytes = piece_bytes
+
+    def feature(self, snapshots: Snapshots) -> Hashable:
+        size = self._piece_bytes
+        pieces = [
+            [ciphertext[at : at + size] for at in range(0, len(ciphertext), size)]
+            for snapshot in snapshots
+            for ciphertext in [b"".join(ciphertexts_of(snapshot))]
+        ]
+        kept = tuple(len({*before} & {*after}) for before, after in itertools.pairwise(pieces))
+        return kept, tuple(len(one) - len({*one}) for one in pieces)
+
+
+class PlainMembers(Attack):
+    """What the state files say beside ciphertexts, the nonce up to its value: which steps changed it."""
+
+    def feature(self, snapshots: Snapshots) -> Hashable:
+        seen = [_members(snapshot) for snapshot in snapshots]
+        nonces = [members["nonce"] for members in seen]
+        plain = tuple(
+            json.dumps(
+                {name: value for name, value in members.items() if name not in ("ciphertexts", "nonce")}
+            )
+            for members in seen
+        )
+        return plain, tuple(nonces.index(nonce) for nonce in nonces)
+
+
 class KnownRandomness(Attack):
     """Runs the device itself with guessed seeds: a source of randomness that others can repeat.
 
@@ -129,25 +171,32 @@ class JacobiSymbols(Attack):
     (1 + n)^m is 1 modulo n, so the symbol is the randomizer's, and everybody can compute it.
 
     Args:
-        modulus: n of the recipe's public key.
+        moduli: n of each key under which a ciphertext has a part, in their order; the parts have one length.
     """
 
-    def __init__(self, modulus: int) -> None:
-        self._modulus = modulus
+    def __init__(self, *moduli: int) -> None:
+        self._moduli = moduli
 
     @classmethod
-    def on(cls, recipe: Recipe) -> "JacobiSymbols":
-        """For a recipe whose public key has a member `n`; ValueError otherwise."""
-        if "n" not in recipe.public_key_members:
-            raise ValueError(f"{recipe.public_key.scheme} has no modulus")
-        return cls(int(recipe.public_key_members["n"], 16))
+    def on(cls, *keys: PublicKey) -> "JacobiSymbols":
+        """For public keys that have a member `n`; ValueError otherwise."""
+        members = [key.to_json() for key in keys]
+        for one in members:
+            if "n" not in one:
+                raise ValueError(f"{one['scheme']} has no modulus")
+        return cls(*(int(one["n"], 16) for one in members))
 
     def feature(self, snapshots: Snapshots) -> Hashable:
         return tuple(
-            gmpy2.jacobi(int.from_bytes(ciphertext, "big"), self._modulus)
+            gmpy2.jacobi(int.from_bytes(part, "big"), modulus)
             for snapshot in snapshots
             for ciphertext in ciphertexts_of(snapshot)
+            for part, modulus in zip(self._parts(ciphertext), self._moduli, strict=True)
         )
+
+    def _parts(self, ciphertext: bytes) -> list[bytes]:
+        size = len(ciphertext) // len(self._moduli)
+        return [ciphertext[at : at + size] for at in range(0, len(ciphertext), size)]
 
 
 class ByteStatistics(Attack):

@@ -1,7 +1,7 @@
 """The bytes of a device's state file: version, checksum, canonical JSON.
 
-It holds the public recipe, the public step counter, and ciphertexts; no seed, no
-plaintext, no time. Its size depends on the recipe and the counter only.
+It holds the public recipe, the public step counter, the report's random nonce, and
+ciphertexts; no seed, no plaintext, no time. Its size depends on the recipe and the counter only.
 """
 
 import base64
@@ -39,11 +39,17 @@ class Enrolment:
         served: the recipe as the server handed it out.
         verification_key: the pinned Ed25519 key, 32 bytes.
         server: where to send the report, as the caller wants to remember it; may be empty.
+        helper_key: the helper's pinned Ed25519 key; None where none was pinned.
     """
 
     served: ServedRecipe
     verification_key: bytes
     server: str
+    helper_key: bytes | None = None
+
+    def verified(self) -> Recipe:
+        """The recipe, checked against the pinned keys; raises as `ServedRecipe.verified`."""
+        return self.served.verified(self.verification_key, self.helper_key)
 
 
 def encode(enrolment: Enrolment, state: DeviceState) -> bytes:
@@ -59,6 +65,8 @@ def encode(enrolment: Enrolment, state: DeviceState) -> bytes:
             "ciphertexts": [_base64(bytes(ciphertext)) for ciphertext in state.ciphertexts],
             "nonce": _base64(state.nonce),
         }
+        helper = {"key": enrolment.helper_key, "signature": enrolment.served.helper_signature}
+        members |= {f"helper_{name}": _base64(value) for name, value in helper.items() if value is not None}
     body = rfc8785.dumps(members)
     return FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
 
@@ -103,9 +111,14 @@ def decode(content: bytes) -> LiveState | DoneState:
 
 
 def _live(members: Mapping[str, Any]) -> LiveState:
-    served = ServedRecipe(members["recipe"], members["document"], _bytes(members["signature"]), "open")
-    enrolment = Enrolment(served, _bytes(members["verification_key"]), members["server"])
-    recipe = served.verified(enrolment.verification_key)
+    helper_key, helper_signature = (
+        _bytes(members[name]) if name in members else None for name in ("helper_key", "helper_signature")
+    )
+    served = ServedRecipe(
+        members["recipe"], members["document"], _bytes(members["signature"]), "open", helper_signature
+    )
+    enrolment = Enrolment(served, _bytes(members["verification_key"]), members["server"], helper_key)
+    recipe = enrolment.verified()
     state = DeviceState(
         phase=Phase(members["phase"]),
         step=members["step"],
@@ -114,7 +127,8 @@ def _live(members: Mapping[str, Any]) -> LiveState:
     )
     if not 0 <= state.step <= recipe.parameters.steps:
         raise ValueError(f"step {state.step} is not one of {recipe.parameters.steps}")
-    if len(state.nonce) != (NONCE_BYTES if state.phase is Phase.REPORTED else 0):
+    bound = state.phase is Phase.COLLECTING and recipe.public_key.binds_nonce
+    if len(state.nonce) != (NONCE_BYTES if bound or state.phase is Phase.REPORTED else 0):
         raise ValueError("the nonce does not fit the phase")
     return LiveState(enrolment, recipe, state)
 

@@ -1,4 +1,6 @@
-"""The public REST API as a device sees it (docs/protocol.md), over HTTP or in the same process."""
+"""Requests of a device to a server, over HTTP or in the same process, and what it reads of the public REST
+API (docs/protocol.md). How reports are sent is told in `upload`.
+"""
 
 import base64
 import binascii
@@ -14,17 +16,15 @@ from enum import StrEnum
 from typing import Any, Self
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-import msgpack  # type: ignore[import-untyped]  # the package carries no types
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy.recipe import Recipe
 
 API = "/api/v1"
-BATCH_REPORTS = 1_000
-"""Most reports that the server takes in one batch."""
-
 JSON = "application/json"
-MSGPACK = "application/msgpack"
+
+Application = Callable[..., Iterable[bytes]]
+"""A WSGI application (PEP 3333)."""
 
 TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 6
@@ -34,7 +34,6 @@ ANSWER_BYTES = 1024 * 1024
 """More than any answer of the API has: a recipe, a page of summaries, the rejections of a batch."""
 
 DUPLICATE = "duplicate_nonce"
-NOT_OPEN = "/problems/recipe-not-open"
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 
 
@@ -116,21 +115,35 @@ class WireReport:
 class ServedRecipe:
     """A recipe as the server hands it out: nothing in it is verified yet.
 
-    `status` is `open` or `closed`.
+    Attributes:
+        status: `open` or `closed`.
+        helper_signature: of a two-server recipe; None for one of a single server.
     """
 
     identifier: str
     document: dict[str, Any]
     signature: bytes
     status: str
+    helper_signature: bytes | None = None
 
-    def verified(self, verification_key: bytes) -> Recipe:
-        """The recipe, identifier and signature checked against the server's Ed25519 key (32 bytes).
+    def verified(self, verification_key: bytes, helper_key: bytes | None = None) -> Recipe:
+        """The recipe, its identifier and signatures checked.
+
+        Args:
+            verification_key: the server's Ed25519 key, 32 bytes.
+            helper_key: the helper's; a two-server recipe is refused without it, and a recipe of a
+                single server has no use for it.
 
         Raises as `Recipe.verified` does, and ValueError for a key of another length.
         """
-        key = Ed25519PublicKey.from_public_bytes(verification_key)
-        return Recipe.verified(self.document, self.identifier, self.signature, key)
+        return Recipe.verified(
+            self.document,
+            self.identifier,
+            self.signature,
+            Ed25519PublicKey.from_public_bytes(verification_key),
+            helper_key=None if helper_key is None else Ed25519PublicKey.from_public_bytes(helper_key),
+            helper_signature=self.helper_signature,
+        )
 
 
 @dataclass(frozen=True)
@@ -164,7 +177,17 @@ class Transport(ABC):
     """The requests of docs/protocol.md. Not safe to share between threads."""
 
     @abstractmethod
-    def exchange(self, method: str, target: str, *, body: bytes = b"", content_type: str = "") -> Answer:
+    def at(self, base_url: str) -> "Transport":
+        """A transport of the same kind to another server, with connections of its own.
+
+        Raises:
+            ValueError: nothing can be reached under this address.
+        """
+
+    @abstractmethod
+    def exchange(
+        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+    ) -> Answer:
         """Send one request to a path (with query) and return whatever is answered.
 
         Raises:
@@ -184,7 +207,7 @@ class Transport(ABC):
     def verification_key(self) -> bytes:
         """The Ed25519 key (32 bytes) that signs the server's recipes. Pin it: fetching it each time
         would trust whoever answers."""
-        members = _json_object(self._get(f"{API}/verification-key/"))
+        members = json_object(self.get(f"{API}/verification-key/"))
         if members.get("algorithm") != "ed25519":
             raise TransportError(
                 f"the verification key's algorithm is {members.get('algorithm')!r}, not ed25519"
@@ -201,7 +224,7 @@ class Transport(ABC):
         query = {"status": status} | ({"search": search} if search else {})
         target: str | None = f"{API}/recipes/?{urlencode(query)}"
         while target is not None:
-            page = _json_object(self._get(target))
+            page = json_object(self.get(target))
             results, following = page.get("results"), page.get("next")
             if not isinstance(results, list) or not isinstance(following, str | None):
                 raise TransportError("the list of recipes is not of the documented form")
@@ -210,84 +233,29 @@ class Transport(ABC):
 
     def recipe(self, identifier: str) -> ServedRecipe:
         """One recipe. Whoever uses it verifies it (`Recipe.verified`)."""
-        members = _json_object(self._get(f"{API}/recipes/{quote(identifier, safe='')}/"))
+        members = json_object(self.get(f"{API}/recipes/{quote(identifier, safe='')}/"))
         document = members.get("document")
         if members.get("id") != identifier or not isinstance(document, dict):
             raise TransportError("the recipe is not of the documented form")
         signature = _from_base64(members.get("signature"), "signature")
-        return ServedRecipe(identifier, document, signature, str(members.get("status")))
-
-    def submit(self, identifier: str, report: WireReport) -> Delivery:
-        """Send one report to the recipe `identifier`. May be repeated: the nonce makes it count once.
-
-        Raises:
-            ReportRejectedError: with the server's reason.
-            RecipeNotOpenError: the recipe is not open yet, or is closed.
-            TransportError: not delivered for another reason.
-        """
-        body = json.dumps(
-            {
-                "nonce": base64.b64encode(report.nonce).decode(),
-                "ciphertexts": [base64.b64encode(ciphertext).decode() for ciphertext in report.ciphertexts],
-            }
-        ).encode()
-        target = f"{API}/recipes/{quote(identifier, safe='')}/reports/"
-        answer = self.exchange("POST", target, body=body, content_type=JSON)
-        if answer.status == http.HTTPStatus.CREATED:
-            return Delivery.ACCEPTED
-        error = _refusal(answer, target)
-        reason = error.problem.get("reason")
-        if reason == DUPLICATE:
-            return Delivery.DUPLICATE
-        if reason is not None:
-            raise ReportRejectedError(str(error), status=error.status, problem=error.problem)
-        if error.problem.get("type") == NOT_OPEN:
-            raise RecipeNotOpenError(str(error), status=error.status, problem=error.problem)
-        raise error
-
-    def submit_batch(self, identifier: str, reports: Sequence[WireReport]) -> BatchAnswer:
-        """Send up to 1,000 reports in one request.
-
-        Where the request had to be repeated, `duplicate_nonce` means that the earlier attempt
-        was stored: such reports count as accepted.
-
-        Raises:
-            TransportError: the batch as a whole was refused or not delivered.
-        """
-        body = msgpack.packb(
-            {
-                "reports": [
-                    {"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)} for report in reports
-                ]
-            }
+        helper_signature = members.get("helper_signature")
+        return ServedRecipe(
+            identifier,
+            document,
+            signature,
+            str(members.get("status")),
+            None if helper_signature is None else _from_base64(helper_signature, "helper_signature"),
         )
-        target = f"{API}/recipes/{quote(identifier, safe='')}/reports/batch/"
-        answer = self.exchange("POST", target, body=body, content_type=MSGPACK)
-        if answer.status != http.HTTPStatus.OK:
-            raise _refusal(answer, target)
-        members = _json_object(answer)
-        try:
-            accepted = int(members["accepted"])
-            rejected = [
-                Rejection(int(entry["index"]), str(entry["reason"]), str(entry.get("detail", "")))
-                for entry in members["rejected"]
-            ]
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise TransportError("the answer to a batch is not of the documented form") from None
-        if accepted + len(rejected) != len(reports):
-            raise TransportError(
-                f"the server answered for {accepted + len(rejected)} reports of {len(reports)}"
-            )
-        if answer.attempts > 1:
-            stored = [rejection for rejection in rejected if rejection.reason == DUPLICATE]
-            accepted += len(stored)
-            rejected = [rejection for rejection in rejected if rejection.reason != DUPLICATE]
-        return BatchAnswer(accepted, tuple(rejected))
 
-    def _get(self, target: str) -> Answer:
-        answer = self.exchange("GET", target)
+    def get(self, target: str, *, accept: str = JSON) -> Answer:
+        """What there is at a path (with query).
+
+        Raises:
+            TransportError: no answer came, or not that there is something.
+        """
+        answer = self.exchange("GET", target, accept=accept)
         if answer.status != http.HTTPStatus.OK:
-            raise _refusal(answer, target)
+            raise refusal(answer, target)
         return answer
 
     def _target_of(self, url: str) -> str:
@@ -330,6 +298,7 @@ class HttpTransport(Transport):
             )
         self.base_url = base_url.rstrip("/")
         self._prefix = parts.path.rstrip("/")
+        self._timeout = timeout
         self._attempts = attempts
         self._sleep = sleep
         self._connection: http.client.HTTPConnection
@@ -343,8 +312,13 @@ class HttpTransport(Transport):
     def close(self) -> None:
         self._connection.close()
 
-    def exchange(self, method: str, target: str, *, body: bytes = b"", content_type: str = "") -> Answer:
-        headers = {"Accept": JSON} | ({"Content-Type": content_type} if content_type else {})
+    def at(self, base_url: str) -> "HttpTransport":
+        return HttpTransport(base_url, timeout=self._timeout, attempts=self._attempts, sleep=self._sleep)
+
+    def exchange(
+        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+    ) -> Answer:
+        headers = {"Accept": accept} | ({"Content-Type": content_type} if content_type else {})
         pause = FIRST_PAUSE_SECONDS
         for attempt in range(1, self._attempts + 1):
             last = attempt == self._attempts
@@ -380,14 +354,35 @@ class InProcessTransport(Transport):
     Args:
         application: any WSGI callable.
         host: the host name that requests carry.
+        prefix: what precedes the path of every request.
+        others: base address of each other server → its application.
     """
 
-    def __init__(self, application: Callable[..., Iterable[bytes]], *, host: str = "localhost") -> None:
+    def __init__(
+        self,
+        application: Application,
+        *,
+        host: str = "localhost",
+        prefix: str = "",
+        others: Mapping[str, Application] | None = None,
+    ) -> None:
         self._application = application
         self._host = host
+        self._prefix = prefix
+        self._others = dict(others or {})
 
-    def exchange(self, method: str, target: str, *, body: bytes = b"", content_type: str = "") -> Answer:
-        parts = urlsplit(target)
+    def at(self, base_url: str) -> "InProcessTransport":
+        if base_url not in self._others:
+            raise ValueError(f"there is no server {base_url} in this process")
+        parts = urlsplit(base_url)
+        return InProcessTransport(
+            self._others[base_url], host=parts.netloc, prefix=parts.path, others=self._others
+        )
+
+    def exchange(
+        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+    ) -> Answer:
+        parts = urlsplit(self._prefix + target)
         errors = io.StringIO()
         environ = {
             "REQUEST_METHOD": method,
@@ -398,7 +393,7 @@ class InProcessTransport(Transport):
             "SERVER_PORT": "80",
             "SERVER_PROTOCOL": "HTTP/1.1",
             "HTTP_HOST": self._host,
-            "HTTP_ACCEPT": JSON,
+            "HTTP_ACCEPT": accept,
             "REMOTE_ADDR": "127.0.0.1",
             "CONTENT_LENGTH": str(len(body)),
             "wsgi.version": (1, 0),
@@ -431,7 +426,7 @@ class InProcessTransport(Transport):
         return Answer(status, answer_headers, b"".join(written))
 
 
-def _refusal(answer: Answer, target: str) -> TransportError:
+def refusal(answer: Answer, target: str) -> TransportError:
     """A non-success answer as an error whose message a person can act on."""
     problem: object = None
     if "json" in answer.headers.get("content-type", ""):
@@ -449,7 +444,7 @@ def _refusal(answer: Answer, target: str) -> TransportError:
     )
 
 
-def _json_object(answer: Answer) -> dict[str, Any]:
+def json_object(answer: Answer) -> dict[str, Any]:
     try:
         members = json.loads(answer.body)
     except (ValueError, RecursionError):

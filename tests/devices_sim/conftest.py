@@ -1,13 +1,16 @@
 import functools
 import random
+import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
+from devices_sim.transport import WireReport
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe import RecipeDraft
+from panprivacy.servers import OneServer
 from tests.devices_sim.server import MemoryServer
 
 MakeServer = Callable[..., MemoryServer]
@@ -36,7 +39,7 @@ def make_server() -> MakeServer:
         } | members
         key = private_key_of(encryption)
         recipe = RecipeDraft.from_mapping(draft).publish(
-            key.public_key, datetime(2026, 1, 1, tzinfo=UTC), simulation=simulation
+            OneServer.of(key.public_key), datetime(2026, 1, 1, tzinfo=UTC), simulation=simulation
         )
         return MemoryServer(recipe, key)
 
@@ -46,3 +49,10 @@ def make_server() -> MakeServer:
 @pytest.fixture
 def server(make_server: MakeServer) -> MemoryServer:
     return make_server()
+
+
+@pytest.fixture
+def reports(server):
+    key = server.private_key.public_key
+    source = secrets.SystemRandom()
+    return [WireReport(bytes([i]) * 16, (bytes(key.encrypt(i % 2, source)),)) for i in range(5)]

@@ -19,6 +19,7 @@ from devices_sim.intruder import ciphertexts_of
 from devices_sim.state_file import DamagedStateError, ForeignStateError, LiveState, decode
 from devices_sim.storage import StateFileBusyError
 from devices_sim.transport import (
+    JSON,
     Answer,
     Delivery,
     RecipeClosedError,
@@ -280,7 +281,12 @@ class LosesAnswers(Transport):
         self.losses = losses
         self.bodies: list[bytes] = []
 
-    def exchange(self, method: str, target: str, *, body: bytes = b"", content_type: str = "") -> Answer:
+    def at(self, base_url: str) -> Transport:
+        return self.inner.at(base_url)
+
+    def exchange(
+        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+    ) -> Answer:
         self.bodies.append(body)
         answer = self.inner.exchange(method, target, body=body, content_type=content_type)
         if self.losses:

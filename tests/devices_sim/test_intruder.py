@@ -1,96 +1,25 @@
 import math
 import random
 import secrets
-from collections.abc import Callable
 from fractions import Fraction
 
-import gmpy2
 import pytest
-from scipy.stats import binom
 
-from devices_sim.algorithm import DeviceState, Phase
 from devices_sim.intruder import (
     Advantage,
-    Attack,
     ByteStatistics,
     EqualCiphertexts,
     EqualHalves,
-    Events,
     JacobiSymbols,
     KnownRandomness,
-    ObservedDevice,
-    Snapshots,
     ciphertexts_of,
     observed_device,
-    play,
 )
-from devices_sim.state_file import Enrolment, encode
+from devices_sim.state_file import Enrolment
 from panprivacy.encryption import SCHEMES
 from panprivacy.encryption.interface import Ciphertext
-from tests.devices_sim.conftest import MakeServer
+from tests.devices_sim.bench import STREAMS, Bench, StandardRandomizer, require_noticed
 from tests.devices_sim.server import VERIFICATION_KEY
-
-STREAMS: tuple[Events, Events] = ((False, False, False), (False, True, False))
-FAILURE = 1e-6
-"""Probability with which a test of this module may fail, all its attacks together."""
-
-Step = Callable[[tuple[Ciphertext, ...], bool, int, random.Random], tuple[Ciphertext, ...]]
-
-
-class Bench:
-    """A recipe with its enrolment, tables, and the attacks that fit."""
-
-    def __init__(self, make_server: MakeServer, scheme: str, statistic: str = "count_nonzero") -> None:
-        members = {"k": 2} if statistic == "histogram" else {}
-        server = make_server(encryption=scheme, statistic=statistic, steps=len(STREAMS[0]), **members)
-        self.enrolment = Enrolment(server.served, VERIFICATION_KEY, "")
-        self.recipe = server.recipe
-        self.key = server.recipe.public_key.with_tables()
-        self.honest = observed_device(self.enrolment, self.key)
-
-    def attacks(self, device: ObservedDevice) -> list[Attack]:
-        attacks = [
-            EqualCiphertexts(),
-            EqualHalves(),
-            KnownRandomness(device, STREAMS, range(3)),
-            ByteStatistics(),
-        ]
-        if self.recipe.public_key.scheme.startswith("paillier"):
-            attacks.append(JacobiSymbols.on(self.recipe))
-        return attacks
-
-    def device(self, step: Step) -> ObservedDevice:
-        """A device that starts honestly and then takes steps of its own making."""
-
-        def run(events: Events, random_source: random.Random) -> Snapshots:
-            ciphertexts = self.recipe.mechanism.start(self.key, random_source)
-            states = [DeviceState(phase=Phase.COLLECTING, ciphertexts=ciphertexts)]
-            for number, event in enumerate(events, 1):
-                ciphertexts = step(ciphertexts, event, number, random_source)
-                states.append(DeviceState(phase=Phase.COLLECTING, step=number, ciphertexts=ciphertexts))
-            return tuple(encode(self.enrolment, state) for state in states)
-
-        return run
-
-    def advantages(
-        self,
-        device: ObservedDevice,
-        *,
-        games: int,
-        source: Callable[[], random.Random] = secrets.SystemRandom,
-    ) -> dict[type[Attack], Advantage]:
-        attacks = self.attacks(device)
-        outcomes = play(
-            device,
-            STREAMS,
-            attacks,
-            lessons=games // 4,
-            games=games,
-            device_source=source,
-            challenger=secrets.SystemRandom(),
-            failure_probability=FAILURE / len(attacks),
-        )
-        return dict(zip(map(type, attacks), outcomes, strict=True))
 
 
 @pytest.mark.statistical
@@ -137,24 +66,17 @@ def test_play_device_that_mixes_paillier_randomizers_is_caught(make_server, sche
     it. The probability that 500 games do not show it is computed first, and is below 1e-6.
     """
     bench = Bench(make_server, scheme)
-    n = gmpy2.mpz(int(bench.recipe.public_key_members["n"], 16))
-    # r^n takes long to compute: one r with each Jacobi symbol, chosen by a fair coin and blinded, will do.
-    roots = [next(r for r in range(2, 1_000) if gmpy2.jacobi(r, n) == symbol) for symbol in (1, -1)]
-    randomizers = [gmpy2.powmod(root, n, n * n) for root in roots]
+    randomizer = StandardRandomizer(bench.recipe.public_key)
 
     def mix(
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
         if not event:
             return bench.recipe.mechanism.step(bench.key, ciphertexts, event, number, source)
-        encoded = int((1 + n) * randomizers[source.getrandbits(1)] % (n * n))
-        fresh = bench.key.parse(encoded.to_bytes(bench.key.ciphertext_bytes, "big"))
-        return (bench.key.rerandomize(fresh, source),)
+        return (bench.key.rerandomize(randomizer.encrypt(1, source), source),)
 
-    games = 500
-    enough = next(correct for correct in range(games) if Advantage.of(correct, games, FAILURE / 5).low > 0)
-    assert binom.cdf(enough - 1, games, 0.75) < 1e-6
-    advantages = bench.advantages(bench.device(mix), games=games)
+    require_noticed(0.75, games=500)
+    advantages = bench.advantages(bench.device(mix), games=500)
     assert advantages[JacobiSymbols].low > 0
 
 
@@ -213,7 +135,7 @@ def test_observed_device_recipe_that_samples_is_refused(make_server):
 
 def test_jacobi_symbols_key_without_modulus_is_refused(make_server):
     with pytest.raises(ValueError, match="modulus"):
-        JacobiSymbols.on(make_server().recipe)
+        JacobiSymbols.on(make_server().recipe.public_key)
 
 
 @pytest.mark.parametrize("games", [1, 7, 20])

@@ -1,6 +1,4 @@
-import json
 import pickle
-import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -9,12 +7,12 @@ from typing import Any
 import msgpack
 import pytest
 
+from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import (
     BatchAnswer,
     Delivery,
     HttpTransport,
     InProcessTransport,
-    Rejection,
     ReportRejectedError,
     TransportError,
     WireReport,
@@ -29,13 +27,6 @@ def transport(request, server):
         return
     with listening(server) as url, HttpTransport(url) as transport:
         yield transport
-
-
-@pytest.fixture
-def reports(server):
-    key = server.private_key.public_key
-    source = secrets.SystemRandom()
-    return [WireReport(bytes([i]) * 16, (bytes(key.encrypt(i % 2, source)),)) for i in range(5)]
 
 
 def test_verification_key_is_the_servers(transport):
@@ -56,34 +47,6 @@ def test_recipe_unknown_raises_with_the_problem_document(transport):
         transport.recipe("f" * 64)
     assert caught.value.status == 404
     assert caught.value.problem["type"] == "/problems/not-found"
-
-
-def test_submit_twice_counts_once(transport, server, reports):
-    assert transport.submit(server.recipe.identifier, reports[0]) is Delivery.ACCEPTED
-    assert transport.submit(server.recipe.identifier, reports[0]) is Delivery.DUPLICATE
-    assert server.reports == {reports[0].nonce: reports[0].ciphertexts}
-
-
-def test_submit_rejected_report_raises_with_the_reason(transport, server, reports):
-    with pytest.raises(ReportRejectedError) as caught:
-        transport.submit(server.recipe.identifier, WireReport(b"short", reports[0].ciphertexts))
-    assert caught.value.problem["reason"] == "wrong_nonce_size"
-    assert caught.value.status == 422
-
-
-def test_submit_batch_tells_accepted_from_rejected(transport, server, reports):
-    batch = [reports[0], WireReport(reports[1].nonce, (b"?",)), reports[0], reports[2]]
-    answer = transport.submit_batch(server.recipe.identifier, batch)
-    assert answer == BatchAnswer(
-        2, (Rejection(1, "invalid_ciphertext", ""), Rejection(2, "duplicate_nonce", ""))
-    )
-
-
-def test_submit_batch_closed_recipe_raises(transport, server, reports):
-    server.closed = True
-    with pytest.raises(TransportError, match="closed") as caught:
-        transport.submit_batch(server.recipe.identifier, reports)
-    assert caught.value.problem["type"] == "/problems/recipe-not-open"
 
 
 def test_wire_report_size_is_never_below_the_true_one():
@@ -115,8 +78,9 @@ def test_http_passing_error_is_retried_and_duplicates_count_as_accepted(server, 
         listening(Stumbling(server, [status, status], [])) as url,
         HttpTransport(url, sleep=pauses.append) as transport,
     ):
-        assert transport.submit_batch(server.recipe.identifier, reports) == BatchAnswer(5, ())
-        assert transport.submit(server.recipe.identifier, reports[0]) is Delivery.DUPLICATE
+        upload = RestUpload(server.recipe.identifier, transport)
+        assert upload.submit_batch(reports) == BatchAnswer(5, ())
+        assert upload.submit(reports[0]) is Delivery.DUPLICATE
     assert len(server.reports) == 5
     assert pauses == [0.2, 0.4]
 
@@ -174,13 +138,13 @@ def test_http_nobody_listening_is_one_clear_error():
 def test_http_connection_dropped_before_the_answer_is_retried(server, reports):
     """The server reads the first request, stores it and hangs up."""
     with listening(server) as url, socket.create_server(("127.0.0.1", 0)) as dropping:
-        real = InProcessTransport(server)
+        real = RestUpload(server.recipe.identifier, InProcessTransport(server))
 
         def drop_one() -> None:
             connection, _ = dropping.accept()
             with connection:
                 connection.recv(1 << 16)
-                real.submit(server.recipe.identifier, reports[0])
+                real.submit(reports[0])
 
         thread = threading.Thread(target=drop_one)
         thread.start()
@@ -191,7 +155,8 @@ def test_http_connection_dropped_before_the_answer_is_retried(server, reports):
 
         transport._sleep = redirect
         with transport:
-            assert transport.submit(server.recipe.identifier, reports[0]) is Delivery.DUPLICATE
+            upload = RestUpload(server.recipe.identifier, transport)
+            assert upload.submit(reports[0]) is Delivery.DUPLICATE
         thread.join()
     assert len(server.reports) == 1
 
@@ -228,16 +193,6 @@ def test_verification_key_undocumented_answer_is_a_clear_error(body):
 
     with pytest.raises(TransportError):
         InProcessTransport(application).verification_key()
-
-
-@pytest.mark.parametrize("accepted", [4, 6])
-def test_submit_batch_answer_that_does_not_add_up_is_an_error(server, reports, accepted):
-    def application(environ, start_response):
-        start_response("200 OK", [("Content-Type", "application/json")])
-        return [json.dumps({"accepted": accepted, "rejected": []}).encode()]
-
-    with pytest.raises(TransportError, match=f"{accepted} reports of 5"):
-        InProcessTransport(application).submit_batch(server.recipe.identifier, reports)
 
 
 def test_transport_error_survives_pickling():

@@ -1,0 +1,238 @@
+"""Reports to two servers, by DAP (draft 18, section 4.4): sealed to each, and uploaded to the leader."""
+
+import base64
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from devices_sim.transport import (
+    BatchAnswer,
+    Delivery,
+    RecipeNotOpenError,
+    Rejection,
+    ReportRejectedError,
+    Transport,
+    TransportError,
+    WireReport,
+    refusal,
+)
+from devices_sim.upload import Upload
+from panprivacy.dap import (
+    HpkeConfig,
+    HpkeConfigList,
+    InvalidMessageError,
+    ReportError,
+    ReportMetadata,
+    TaskConfiguration,
+    UploadErrors,
+    UploadRequest,
+)
+from panprivacy.dap.client import ShardedReport, seal_report, shard_measurement
+from panprivacy.dap.hpke import HpkeSealError, choose_config
+from panprivacy.dap.media import is_media_type, media_type
+from panprivacy.dap.recipe_task import REPORT_TIME, task_of
+from panprivacy.recipe import Recipe
+from panprivacy.two_server import SharedKey
+
+CLOSED_OR_EARLY = frozenset(
+    {
+        ReportError.REPORT_DROPPED,
+        ReportError.REPORT_TOO_EARLY,
+        ReportError.TASK_NOT_STARTED,
+        ReportError.TASK_EXPIRED,
+        ReportError.BATCH_COLLECTED,
+    }
+)
+"""What a leader says of a good report that it does not take now."""
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """What became of an upload.
+
+    Attributes:
+        errors: one for each report, in their order; None where it was taken.
+        repeated: whether the request was sent more than once, so that a report may have been replayed by
+            its own first attempt.
+    """
+
+    errors: tuple[ReportError | None, ...]
+    repeated: bool
+
+
+class TaskClient:
+    """A client of one task. Fetches the aggregators' HPKE configurations once, and again when the leader
+    says that they are outdated. Not safe to share between threads.
+
+    Args:
+        task_id: 32 bytes.
+        configuration: of the task; nothing of it is taken from the aggregators.
+        transport: what reaches other servers; stays open.
+        random_source: `secrets.SystemRandom()` by default; seeded ones in tests only, as whoever knows the
+            seed can open every share.
+
+    Raises:
+        ValueError: an endpoint that the transport cannot reach.
+    """
+
+    def __init__(
+        self,
+        task_id: bytes,
+        configuration: TaskConfiguration,
+        transport: Transport,
+        *,
+        random_source: random.Random | None = None,
+    ) -> None:
+        self._task_id = task_id
+        self._configuration = configuration
+        self._leader = transport.at(configuration.leader_aggregator_endpoint)
+        self._helper = transport.at(configuration.helper_aggregator_endpoint)
+        self._random_source = secrets.SystemRandom() if random_source is None else random_source
+        self._configs: tuple[HpkeConfig, HpkeConfig] | None = None
+        identifier = base64.urlsafe_b64encode(task_id).rstrip(b"=").decode()
+        self._target = f"/tasks/{identifier}/reports"
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._leader.close()
+        self._helper.close()
+
+    def measure(self, measurements: Sequence[Any], *, time: int) -> Uploaded:
+        """Report measurements to a plain Prio3 task; raises as `shard_measurement` and `upload`.
+
+        Args:
+            time: of them all, in units of the task's time precision, since 1970.
+        """
+        return self.upload(
+            [
+                shard_measurement(
+                    self._task_id,
+                    self._configuration,
+                    measurement,
+                    time=time,
+                    random_source=self._random_source,
+                )
+                for measurement in measurements
+            ]
+        )
+
+    def upload(self, reports: Sequence[ShardedReport]) -> Uploaded:
+        """Seal reports and send them in one request; those that were sealed to outdated keys in one more.
+
+        Raises:
+            TransportError: the request was refused as a whole or not delivered, or an answer is not of the
+                documented form.
+        """
+        first = self._post(reports)
+        outdated = [index for index, error in enumerate(first.errors) if error is ReportError.OUTDATED_CONFIG]
+        if not outdated:
+            return first
+        self._configs = None
+        second = self._post([reports[index] for index in outdated])
+        errors = dict(enumerate(first.errors)) | dict(zip(outdated, second.errors, strict=True))
+        return Uploaded(tuple(errors.values()), first.repeated or second.repeated)
+
+    def _post(self, reports: Sequence[ShardedReport]) -> Uploaded:
+        if self._configs is None:
+            self._configs = _fetch_config(self._leader), _fetch_config(self._helper)
+        try:
+            request = UploadRequest(
+                tuple(
+                    seal_report(
+                        report, self._task_id, self._configuration, *self._configs, self._random_source
+                    )
+                    for report in reports
+                )
+            ).encode()
+        except HpkeSealError as error:
+            raise TransportError(f"an aggregator's HPKE key cannot be used: {error}") from error
+        accept, content_type = media_type(UploadErrors), media_type(UploadRequest)
+        answer = self._leader.exchange(
+            "POST", self._target, body=request, content_type=content_type, accept=accept
+        )
+        if answer.status // 100 != 2:  # any success is one (section 3.3)
+            raise refusal(answer, self._target)
+        if not answer.body:
+            return Uploaded((None,) * len(reports), answer.attempts > 1)
+        if not is_media_type(answer.headers.get("content-type", ""), UploadErrors):
+            raise TransportError("the leader's answer to an upload is not of the documented type")
+        return Uploaded(_errors_of(answer.body, reports), answer.attempts > 1)
+
+
+class DapUpload(Upload):
+    """To the leader of a two-server recipe, which passes the helper's share on.
+
+    Args:
+        recipe: verified, of two servers.
+        transport: what reaches other servers; stays open.
+    """
+
+    def __init__(self, recipe: Recipe, transport: Transport) -> None:
+        public_key = recipe.public_key
+        if not isinstance(public_key, SharedKey):
+            raise TypeError(f"a recipe of two servers has a SharedKey, not {type(public_key).__name__}")
+        self._public_key = public_key
+        self._client = TaskClient(*task_of(recipe), transport)
+
+    def submit(self, report: WireReport) -> Delivery:
+        [error] = self._client.upload([self._sharded(report)]).errors
+        if error is None:
+            return Delivery.ACCEPTED
+        if error is ReportError.REPORT_REPLAYED:
+            return Delivery.DUPLICATE
+        message, problem = f"the leader answered {error.reason}", {"reason": error.reason}
+        if error is ReportError.OUTDATED_CONFIG:
+            raise TransportError(f"{message}, to the keys that it had just handed out", problem=problem)
+        if error in CLOSED_OR_EARLY:
+            raise RecipeNotOpenError(message, problem=problem)
+        raise ReportRejectedError(message, problem=problem)
+
+    def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
+        uploaded = self._client.upload([self._sharded(report) for report in reports])
+        rejected = tuple(
+            Rejection(index, error.reason, "")
+            for index, error in enumerate(uploaded.errors)
+            if error is not None and not (uploaded.repeated and error is ReportError.REPORT_REPLAYED)
+        )
+        return BatchAnswer(len(reports) - len(rejected), rejected)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _sharded(self, report: WireReport) -> ShardedReport:
+        """The leader's parts of all sharings, and the helper's."""
+        parts = [self._public_key.split(ciphertext) for ciphertext in report.ciphertexts]
+        return ShardedReport(
+            ReportMetadata(report.nonce, REPORT_TIME),
+            b"",
+            leader_share=b"".join(leader for leader, _ in parts),
+            helper_share=b"".join(helper for _, helper in parts),
+        )
+
+
+def _fetch_config(aggregator: Transport) -> HpkeConfig:
+    """The HPKE configuration to seal to, as the aggregator now hands it out."""
+    answer = aggregator.get("/hpke_config", accept=media_type(HpkeConfigList))
+    if not is_media_type(answer.headers.get("content-type", ""), HpkeConfigList):
+        raise TransportError("an aggregator's HPKE configurations are not of the documented type")
+    try:
+        return choose_config(HpkeConfigList.decode(answer.body))
+    except (InvalidMessageError, HpkeSealError) as error:
+        raise TransportError(f"an aggregator's HPKE configurations cannot be used: {error}") from error
+
+
+def _errors_of(body: bytes, reports: Sequence[ShardedReport]) -> tuple[ReportError | None, ...]:
+    """The leader's errors, put beside their reports: it names them in the order of the request."""
+    try:
+        named = list(UploadErrors.decode(body).status)
+    except InvalidMessageError as error:
+        raise TransportError(f"the leader's answer to an upload does not decode: {error}") from error
+    errors: list[ReportError | None] = []
+    for report in reports:
+        is_named = bool(named) and named[0].id == report.metadata.report_id
+        errors.append(named.pop(0).error if is_named else None)
+    if named:
+        raise TransportError("the leader's answer names reports that it was not sent, or in another order")
+    return tuple(errors)

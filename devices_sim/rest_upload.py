@@ -1,0 +1,93 @@
+"""Reports to a single server, over the public REST API (docs/protocol.md)."""
+
+import base64
+import http
+import json
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import msgpack  # type: ignore[import-untyped]  # the package carries no types
+
+from devices_sim.transport import (
+    API,
+    DUPLICATE,
+    JSON,
+    BatchAnswer,
+    Delivery,
+    RecipeNotOpenError,
+    Rejection,
+    ReportRejectedError,
+    Transport,
+    TransportError,
+    WireReport,
+    json_object,
+    refusal,
+)
+from devices_sim.upload import Upload
+
+MSGPACK = "application/msgpack"
+NOT_OPEN = "/problems/recipe-not-open"
+
+
+class RestUpload(Upload):
+    """To the server that decrypts them.
+
+    Args:
+        identifier: the recipe's.
+        transport: to that server; stays open.
+    """
+
+    def __init__(self, identifier: str, transport: Transport) -> None:
+        self._transport = transport
+        self._target = f"{API}/recipes/{quote(identifier, safe='')}/reports/"
+
+    def submit(self, report: WireReport) -> Delivery:
+        body = json.dumps(
+            {
+                "nonce": base64.b64encode(report.nonce).decode(),
+                "ciphertexts": [base64.b64encode(ciphertext).decode() for ciphertext in report.ciphertexts],
+            }
+        ).encode()
+        answer = self._transport.exchange("POST", self._target, body=body, content_type=JSON)
+        if answer.status == http.HTTPStatus.CREATED:
+            return Delivery.ACCEPTED
+        error = refusal(answer, self._target)
+        reason = error.problem.get("reason")
+        if reason == DUPLICATE:
+            return Delivery.DUPLICATE
+        if reason is not None:
+            raise ReportRejectedError(str(error), status=error.status, problem=error.problem)
+        if error.problem.get("type") == NOT_OPEN:
+            raise RecipeNotOpenError(str(error), status=error.status, problem=error.problem)
+        raise error
+
+    def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
+        body = msgpack.packb(
+            {
+                "reports": [
+                    {"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)} for report in reports
+                ]
+            }
+        )
+        target = f"{self._target}batch/"
+        answer = self._transport.exchange("POST", target, body=body, content_type=MSGPACK)
+        if answer.status != http.HTTPStatus.OK:
+            raise refusal(answer, target)
+        members = json_object(answer)
+        try:
+            accepted = int(members["accepted"])
+            rejected = [
+                Rejection(int(entry["index"]), str(entry["reason"]), str(entry.get("detail", "")))
+                for entry in members["rejected"]
+            ]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise TransportError("the answer to a batch is not of the documented form") from None
+        if accepted + len(rejected) != len(reports):
+            raise TransportError(
+                f"the server answered for {accepted + len(rejected)} reports of {len(reports)}"
+            )
+        if answer.attempts > 1:
+            stored = [rejection for rejection in rejected if rejection.reason == DUPLICATE]
+            accepted += len(stored)
+            rejected = [rejection for rejection in rejected if rejection.reason != DUPLICATE]
+        return BatchAnswer(accepted, tuple(rejected))

@@ -1,0 +1,45 @@
+"""How the reports of a recipe reach whoever counts them, whatever the recipe's trust model."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Self
+
+from devices_sim.transport import BatchAnswer, Delivery, WireReport
+
+BATCH_REPORTS = 1_000
+"""Most reports of one batch: what every server takes."""
+
+
+class Upload(ABC):
+    """The way of one recipe's reports. Not safe to share between threads."""
+
+    @abstractmethod
+    def submit(self, report: WireReport) -> Delivery:
+        """Send one report. May be repeated: the nonce makes it count once.
+
+        Raises:
+            ReportRejectedError: for good, with the reason.
+            RecipeNotOpenError: the recipe takes no reports: not yet, or no longer.
+            TransportError: not delivered for another reason.
+        """
+
+    @abstractmethod
+    def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
+        """Send up to `BATCH_REPORTS` reports in one request.
+
+        Where the request had to be repeated, a report that is rejected because it is there already was
+        stored by the earlier attempt: it counts as accepted.
+
+        Raises:
+            TransportError: the batch as a whole was refused or not delivered.
+        """
+
+    def close(self) -> None:
+        """Let go of connections of its own."""
+        return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

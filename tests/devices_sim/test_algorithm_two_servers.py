@@ -1,0 +1,148 @@
+"""A device whose report is divided between two servers, from its first state to what they make of it."""
+
+import dataclasses
+import random
+
+import pytest
+
+from devices_sim.algorithm import NONCE_BYTES, ClientAlgorithm, DeviceState, Phase, wire_report
+from devices_sim.state_file import DamagedStateError, LiveState, decode, encode
+from tests.devices_sim.two_servers import share_key_of, two_server_enrolment
+from tests.panprivacy.mechanisms.contract import CountingRandom
+from tests.panprivacy.two_server.conftest import Servers
+
+SURE = {"epsilon": 20.0}
+"""A coin that randomizes with probability 4.1e-9."""
+
+
+class Collection:
+    """A recipe with its devices' algorithm and both servers."""
+
+    def __init__(self, scheme="elgamal-secp256k1", **members):
+        self.recipe, self.enrolment = two_server_enrolment(encryption=scheme, **SURE, **members)
+        self.algorithm = ClientAlgorithm(self.recipe, self.recipe.public_key.with_tables())
+        context = b"dap-18" + bytes.fromhex(self.recipe.identifier)
+        self.servers = Servers(share_key_of(scheme, 0), share_key_of(scheme, 1), context)
+
+    def states(self, events, source):
+        state = self.algorithm.start(source)
+        yield state
+        for event in events:
+            state = self.algorithm.step(state, event, source)
+            yield state
+        yield self.algorithm.finish(state, source)
+
+    def bits(self, state):
+        """What both servers make of the report that is sent."""
+        report = wire_report(state)
+        key = self.recipe.public_key
+        return self.servers.bits([key.parse(one) for one in report.ciphertexts], report.nonce)
+
+
+@pytest.mark.parametrize("scheme", ["elgamal-secp256k1", "paillier-2048"])
+@pytest.mark.parametrize("events", [(0, 0, 0, 0), (0, 1, 0, 0), (1, 0, 1, 1)])
+def test_report_of_a_device_is_accepted_by_both_servers_under_the_nonce_of_its_first_state(scheme, events):
+    for statistic, members, expected in (
+        ("count_nonzero", {}, (int(any(events)),)),
+        ("histogram", {"k": 2}, tuple(int(min(sum(events), 2) == i) for i in range(3))),
+    ):
+        collection = Collection(scheme, statistic=statistic, **members)
+        states = list(collection.states(events, random.Random(1)))
+        assert {state.nonce for state in states} == {states[0].nonce}
+        assert len(states[0].nonce) == NONCE_BYTES
+        assert collection.bits(states[-1]) == expected
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_report_of_count_is_accepted_by_both_servers(count):
+    collection = Collection(statistic="histogram", k=2)
+    state = collection.algorithm.report_of_count(count, random.Random(2))
+    assert (state.phase, state.step) == (Phase.REPORTED, 4)
+    assert collection.bits(state) == tuple(int(min(count, 2) == i) for i in range(3))
+
+
+def test_start_draws_the_nonce_before_everything_that_is_bound_to_it():
+    collection = Collection()
+    source = CountingRandom(3)
+    state = collection.algorithm.start(source)
+    # The sampling coin is `random()`, which is not counted; then the nonce, then a sharing.
+    assert source.calls[:2] == [8 * NONCE_BYTES, 8 * 64]
+    assert len(source.calls) > 2
+    assert state.nonce
+    assert 8 * NONCE_BYTES not in source.calls[1:]
+
+
+def test_two_devices_have_different_nonces():
+    collection = Collection()
+    source = random.Random(4)
+    assert len({collection.algorithm.start(source).nonce for _ in range(10)}) == 10
+
+
+def test_device_that_is_not_sampled_has_no_nonce_and_no_report():
+    collection = Collection(sampling_rate=1e-6)
+    state = collection.algorithm.start(random.Random(5))
+    assert state == DeviceState(phase=Phase.NOT_SAMPLED)
+    assert collection.algorithm.report_of_count(1, random.Random(5)) is None
+
+
+def test_single_server_draws_the_nonce_with_the_report_as_before(server):
+    algorithm = ClientAlgorithm(server.recipe)
+    source = CountingRandom(6)
+    state = algorithm.start(source)
+    for _ in range(4):
+        state = algorithm.step(state, True, source)
+    assert state.nonce == b""
+    assert 8 * NONCE_BYTES not in source.calls
+    reported = algorithm.finish(state, source)
+    assert source.calls[-1] == 8 * NONCE_BYTES
+    assert len(reported.nonce) == NONCE_BYTES
+    lazily = CountingRandom(7)
+    assert len(algorithm.report_of_count(1, lazily).nonce) == NONCE_BYTES
+    assert lazily.calls[-1] == 8 * NONCE_BYTES
+
+
+# The state file.
+
+
+@pytest.fixture
+def collection():
+    return Collection()
+
+
+def test_state_file_of_every_state_keeps_the_nonce(collection):
+    for state in collection.states((0, 1, 0, 1), random.Random(8)):
+        live = decode(encode(collection.enrolment, state))
+        assert isinstance(live, LiveState)
+        assert live.state == state
+        assert live.enrolment == collection.enrolment
+
+
+def test_device_that_goes_on_from_its_state_file_makes_a_report_that_verifies(collection):
+    source = random.Random(9)
+    state = collection.algorithm.start(source)
+    for event in (0, 1, 0, 0):
+        state = decode(encode(collection.enrolment, state)).state
+        state = collection.algorithm.step(state, bool(event), source)
+    state = decode(encode(collection.enrolment, state)).state
+    assert collection.bits(collection.algorithm.finish(state, source)) == (1,)
+
+
+@pytest.mark.parametrize("nonce", [b"", bytes(NONCE_BYTES - 1), bytes(NONCE_BYTES + 1)])
+def test_state_file_without_its_nonce_is_damaged(collection, nonce):
+    state = dataclasses.replace(collection.algorithm.start(random.Random(10)), nonce=nonce)
+    with pytest.raises(DamagedStateError, match="nonce"):
+        decode(encode(collection.enrolment, state))
+
+
+def test_state_file_of_one_that_is_not_sampled_with_a_nonce_is_damaged(collection):
+    state = DeviceState(phase=Phase.NOT_SAMPLED, nonce=bytes(NONCE_BYTES))
+    with pytest.raises(DamagedStateError, match="nonce"):
+        decode(encode(collection.enrolment, state))
+
+
+def test_state_files_have_one_size_whatever_happened(collection):
+    sizes = [
+        [len(encode(collection.enrolment, state)) for state in collection.states(events, random.Random(11))]
+        for events in ((0, 0, 0, 0), (1, 1, 0, 1))
+    ]
+    assert sizes[0] == sizes[1]
