@@ -11,10 +11,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.trust import Trust
 from recipes.models import Recipe
 from recipes.operations import verification_key
 from recipes.problems import invalid_parameter, not_found
-from recipes.selectors import guarantees_of, recipes_search
+from recipes.selectors import guarantees_of, helper_signature_of, recipes_search
 
 PAGE_SIZE = 100
 STATUSES = ("open", "closed", "all")
@@ -53,6 +54,11 @@ class GuaranteeSerializer(serializers.Serializer[dict[str, Any]]):
         allow_null=True, help_text="Worst case found numerically; null where epsilon is exact."
     )
     dishonest_fraction = serializers.FloatField(help_text="Part of the cohort that may collude.")
+    trust = serializers.ChoiceField(
+        [trust.value for trust in Trust],
+        default=Trust.SINGLE_SERVER.value,
+        help_text="Trust model of the recipe: it decides who the observers of `model` are.",
+    )
     source = serializers.CharField()
     assumption = serializers.CharField(allow_blank=True)
 
@@ -61,6 +67,9 @@ class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
     id = serializers.CharField(help_text="SHA-256 of the canonical document.")
     document = serializers.DictField(help_text="Every public parameter.")
     signature = serializers.CharField(help_text="Ed25519 signature in base64.")
+    helper_signature = serializers.CharField(
+        allow_null=True, help_text="The helper's, over the same bytes; null where one server asks."
+    )
     status = serializers.CharField(help_text="open or closed.")
     guarantees = GuaranteeSerializer(
         many=True,
@@ -130,7 +139,13 @@ class RecipeView(APIView):
                 "id": recipe.identifier,
                 "document": recipe.published.document,
                 "signature": base64.b64encode(bytes(recipe.signature)).decode(),
+                "helper_signature": _helper_signature(recipe),
                 "status": RecipeSummarySerializer().get_status(recipe),
                 "guarantees": guarantees_of(recipe),
             }
         )
+
+
+def _helper_signature(recipe: Recipe) -> str | None:
+    signature = helper_signature_of(recipe)
+    return None if signature is None else base64.b64encode(signature).decode()

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -22,7 +23,11 @@ from panprivacy.recipe import (
     format_time,
     parse_time,
 )
+from panprivacy.trust import Trust
+from recipes.custody import CUSTODIES
+from recipes.partner import configured_partner
 from recipes.presentation import number
+from recipes.trust_models import TRUST_MODELS, TrustModel
 
 SUGGESTED: dict[str, Any] = {
     "population": DEFAULT_POPULATION,
@@ -32,6 +37,7 @@ SUGGESTED: dict[str, Any] = {
     "delta": "0.000001",
     "cohort_size": 1_000,
     "population_size": 10_000,
+    "trust": Trust.SINGLE_SERVER.value,
     "encryption": DEFAULT_SCHEME,
 }
 """Where a new recipe starts; a statistic's own parameters start at their default."""
@@ -40,6 +46,26 @@ STEP_LENGTHS = "An hour is 3,600, a day 86,400, a week 604,800."
 
 LOGARITHMIC_SPAN = 100
 """A range that spans more than this factor gets a logarithmic slider."""
+
+
+@dataclass(frozen=True)
+class TrustOption:
+    """A trust model as a choice of the form.
+
+    Attributes:
+        unavailable: why it cannot be chosen, as a clause; empty where it can.
+    """
+
+    model: TrustModel
+    chosen: bool
+    unavailable: str
+
+
+def trust_unavailable(trust: Trust, mechanism: type[Mechanism[Any]]) -> str:
+    """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
+    if trust not in mechanism.trusts:
+        return "servers that cannot read a report could not check one of this statistic"
+    return CUSTODIES[trust].unavailable(configured_partner())
 
 
 class RecipeForm(forms.Form):
@@ -75,6 +101,12 @@ class RecipeForm(forms.Form):
         help_text="Leave empty for one day after the last step.",
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
+    trust = forms.ChoiceField(
+        label="Who reads reports",
+        required=False,
+        choices=[(model.trust.value, model.title) for model in TRUST_MODELS.values()],
+        widget=forms.RadioSelect(),
+    )
     encryption = forms.ChoiceField(
         choices=[(scheme, scheme) for scheme in SCHEMES],
         help_text="How devices encrypt what they keep.",
@@ -84,6 +116,7 @@ class RecipeForm(forms.Form):
         ("The question", ("name", "question")),
         ("What a device counts", ("steps", "step_seconds", "*")),
         ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
+        ("Whom devices must trust", ("trust",)),
         ("Who takes part", ("population", "population_size", "sampling_rate", "cohort_size")),
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     )
@@ -94,6 +127,8 @@ class RecipeForm(forms.Form):
         self.parameters: Parameters | None = None
         self.draft: RecipeDraft | None = None
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned["trust"] = cleaned.get("trust") or Trust.SINGLE_SERVER.value
+        self._refuse_unavailable_trust(cleaned["trust"])
         given = {name: value for name, value in cleaned.items() if value not in (None, "")}
         wanted = [name for name in self.mechanism.parameters_class.names() if name in self.fields]
         if not any(name in self.errors for name in wanted):
@@ -108,6 +143,19 @@ class RecipeForm(forms.Form):
             except FieldError as error:
                 self.add_field_error(error)
         return cleaned
+
+    def trust_options(self) -> list["TrustOption"]:
+        """The trust models as choices, those that cannot be chosen with the reason."""
+        chosen = self["trust"].value() or Trust.SINGLE_SERVER.value
+        return [
+            TrustOption(model, model.trust.value == chosen, trust_unavailable(model.trust, self.mechanism))
+            for model in TRUST_MODELS.values()
+        ]
+
+    def _refuse_unavailable_trust(self, value: str) -> None:
+        reason = trust_unavailable(Trust(value), self.mechanism)
+        if reason:
+            self.add_field_error(FieldError("trust", f"cannot be {value}: {reason}"))
 
     def members(self, given: dict[str, Any]) -> dict[str, Any]:
         """The fields of a recipe file: what was entered, without what is for the preview only."""
@@ -192,7 +240,7 @@ def recipe_form_class(mechanism: type[Mechanism[Any]]) -> type[RecipeForm]:
     fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
     fields["step_seconds"].initial = SUGGESTED["step_seconds"]
     form = type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism})
-    for name in ("population", "population_size", "encryption"):
+    for name in ("population", "population_size", "trust", "encryption"):
         form.base_fields[name].initial = SUGGESTED[name]
     return form
 

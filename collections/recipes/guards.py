@@ -51,4 +51,11 @@ STATED = Guard(
     key="id",
     unique=("recipe_id",),
 )
-GUARDS = (PUBLISHED, STATED)
+AGREED = Guard(
+    "recipes_helpersignature",
+    "agreed",
+    "what a helper signed cannot be changed",
+    key="id",
+    unique=("recipe_id",),
+)
+GUARDS = (PUBLISHED, STATED, AGREED)

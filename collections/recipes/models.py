@@ -93,3 +93,27 @@ class RecipeKey(models.Model):
 
     def __str__(self) -> str:
         return f"key of {self.recipe_id}"
+
+
+class HelperSignature(models.Model):
+    """That the helper of a two-server recipe takes part in it. The database refuses to change it."""
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="helper_signature")
+    signature = models.BinaryField(help_text="Ed25519 over what the leader signs too, 64 bytes.")
+
+    def __str__(self) -> str:
+        return f"helper's signature of {self.recipe_id}"
+
+
+class Registration(models.Model):
+    """A document that the helper was asked to take part in. Deleted in the transaction that publishes it.
+
+    One that stays is of a publication that failed or died on the way.
+    """
+
+    identifier = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField()
+    abandoned_at = models.DateTimeField(null=True, help_text="From when on it can be published no more.")
+
+    def __str__(self) -> str:
+        return f"registration of {self.identifier[:12]}"

@@ -1,6 +1,5 @@
 """What can be done to a recipe. Every operation is one transaction with its audit entry."""
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,18 +13,18 @@ from django.utils import timezone
 
 from audit.models import Action
 from audit.operations import entry_append
+from dap.provisioning import Partner
 from ledger.selectors import population_named
-from panprivacy.encryption import generate_private_key, load_private_key
+from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.encryption.sealing import seal, unseal
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.encryption.sealing import unseal
+from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.recipe import RecipeDraft, format_time
 from recipes.budget import room_require, saying_what_fits, spend
+from recipes.custody import CUSTODIES
+from recipes.custody.interface import Holding
+from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees, RecipeKey
-
-
-class RecipeStateError(ValueError):
-    """The recipe is not in the state that the operation requires."""
 
 
 def signing_key() -> Ed25519PrivateKey:
@@ -68,19 +67,31 @@ def recipe_draft_delete(*, recipe: Recipe) -> None:
     _locked(recipe, Recipe.Status.DRAFT).delete()
 
 
-def recipe_publish(*, recipe: Recipe, actor: AbstractBaseUser | None, simulation: bool = False) -> Recipe:
-    """Draft → published: make the key pair, fix the document, sign it.
+def recipe_publish(
+    *,
+    recipe: Recipe,
+    actor: AbstractBaseUser | None,
+    simulation: bool = False,
+    partner: Partner | None = None,
+) -> Recipe:
+    """Draft → published: make the keys, fix the document, sign it.
+
+    Do not call it in a transaction: a helper is asked on the way, and what it is asked is noted before.
+
+    Args:
+        partner: the helper of two-server recipes; None where there is none.
 
     Raises:
-        FieldError: the draft cannot be published as it stands (e.g. it would be closed already, or
-            exceed its population's budget).
+        FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
+            exceed its population's budget, or the helper refuses it).
+        HelperUnavailableError: the helper did not answer; the draft is as it was, and can be published later.
         RecipeStateError: the recipe is not a draft, or was changed while its key was made.
     """
     _require(recipe, Recipe.Status.DRAFT)
     content = recipe.draft
     draft = RecipeDraft.from_mapping(content)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation)
+        prepared = _prepare(draft, simulation, partner)
         with transaction.atomic():
             recipe = _locked(recipe, Recipe.Status.DRAFT)
             if recipe.draft != content:
@@ -91,16 +102,20 @@ def recipe_publish(*, recipe: Recipe, actor: AbstractBaseUser | None, simulation
 
 
 def recipe_publish_file(
-    *, members: Mapping[str, object], actor: AbstractBaseUser | None, simulation: bool = False
+    *,
+    members: Mapping[str, object],
+    actor: AbstractBaseUser | None,
+    simulation: bool = False,
+    partner: Partner | None = None,
 ) -> Recipe:
-    """Publish the content of a recipe file at once.
+    """Publish the content of a recipe file at once; as `recipe_publish`.
 
     Raises:
-        FieldError: nothing was stored.
+        FieldError, HelperUnavailableError: nothing was stored.
     """
     draft = RecipeDraft.from_mapping(members)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation)
+        prepared = _prepare(draft, simulation, partner)
         with transaction.atomic():
             return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
 
@@ -109,33 +124,26 @@ def recipe_publish_file(
 class _Prepared:
     """What publishing needs and takes up to seconds to make: done before anything is locked."""
 
-    published: PublishedRecipe
+    holding: Holding
     published_at: datetime
-    sealed_key: bytes
     guarantees: list[dict[str, Any]]
 
 
-def _prepare(draft: RecipeDraft, simulation: bool) -> _Prepared:
+def _prepare(draft: RecipeDraft, simulation: bool, partner: Partner | None) -> _Prepared:
     now = timezone.now()
     # The cheap refusals first: a key takes longer to make.
     population_named(draft.population)
     mechanism = draft.mechanism()
     if not simulation:
         room_require(mechanism=mechanism, population=draft.population)
-    private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
-    published = draft.publish(private_key.public_key, now, simulation=simulation)
-    sealed = seal(
-        private_key.to_bytes(),
-        settings.KEY_ENCRYPTION_KEY,
-        associated_data=published.identifier.encode(),
-        random_source=secrets.SystemRandom(),
-    )
-    guarantees = [guarantee.as_dict() for guarantee in mechanism.guarantees()]
-    return _Prepared(published, now, sealed, guarantees)
+    guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
+    # Last, because others may be asked: nobody is for a draft that is refused here.
+    holding = CUSTODIES[draft.trust].prepare(draft, now=now, simulation=simulation, partner=partner)
+    return _Prepared(holding, now, guarantees)
 
 
 def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None) -> Recipe:
-    published = prepared.published
+    published = prepared.holding.published
     spend(published=published)
     recipe.identifier = published.identifier
     recipe.document = published.canonical.decode()
@@ -146,7 +154,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None
     recipe.published_at = prepared.published_at
     recipe.save()
     RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
-    RecipeKey.objects.create(recipe=recipe, scheme=published.public_key.scheme, sealed=prepared.sealed_key)
+    prepared.holding.store(recipe)
     entry_append(
         action=Action.RECIPE_PUBLISHED,
         subject=published.identifier,
@@ -155,6 +163,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None
             "name": recipe.name,
             "statistic": recipe.statistic,
             "population": published.population,
+            "trust": published.trust.value,
             "simulation": published.simulation,
         },
     )
@@ -175,6 +184,7 @@ def recipe_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> Recipe:
     recipe.status = Recipe.Status.CLOSED
     recipe.closed_at = timezone.now()
     recipe.save(update_fields=["status", "closed_at"])
+    CUSTODIES[recipe.published.trust].close(recipe)
     entry_append(
         action=Action.RECIPE_CLOSED,
         subject=str(recipe.identifier),

@@ -4,8 +4,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from panprivacy.errors import FieldError
+from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import description_of
+from panprivacy.trust import Trust
 from recipes.budget import Effect, effect_of
 from recipes.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
 
@@ -29,14 +31,14 @@ class Promise:
     effect: Effect | None
 
 
-def promise_of(mechanism: Mechanism[Any], population: str | None) -> Promise:
+def promise_of(mechanism: Mechanism[Any], population: str | None, trust: Trust) -> Promise:
     """What a recipe with this (calibrated) mechanism would promise.
 
     Raises:
         FieldError: a guarantee cannot be computed, or there is no such population.
     """
     # What counts on nobody knowing who took part takes longer still; the planner shows it.
-    guarantees = mechanism.guarantees(sampled=False)
+    guarantees = under_trust(mechanism.guarantees(sampled=False), trust)
     return Promise(
         guarantees=guarantee_texts(guarantees),
         warning=protection_warning(guarantees),

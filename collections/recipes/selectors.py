@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from recipes.models import Recipe, RecipeGuarantees
+from recipes.models import HelperSignature, Recipe, RecipeGuarantees
 
 
 def recipes_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
@@ -31,6 +31,12 @@ def guarantees_of(recipe: Recipe) -> list[dict[str, Any]]:
     """Every guarantee of a published recipe, as plain values, as stated when it was published."""
     stated: list[dict[str, Any]] = RecipeGuarantees.objects.get(recipe=recipe).stated
     return stated
+
+
+def helper_signature_of(recipe: Recipe) -> bytes | None:
+    """The helper's signature of a two-server recipe; None for one of a single server."""
+    row = HelperSignature.objects.filter(recipe=recipe).first()
+    return None if row is None else bytes(row.signature)
 
 
 def drafts_list() -> QuerySet[Recipe]:

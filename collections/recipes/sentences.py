@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.trust import Trust
+from recipes.observers import OBSERVERS
 from recipes.presentation import number, significant
 
 NOT_COMPUTED = "not computed"
@@ -17,14 +19,6 @@ COMPUTATIONAL = "not stated in ε: computational"
 
 HIDES_NOTHING = math.log(999)
 """From this ε on a guess becomes 99.9 % sure: for practical purposes nothing is hidden."""
-
-OBSERVERS = {
-    Model.LOCAL: "Someone who reads one device's decrypted report",
-    Model.AGGREGATOR: "Someone who sees only the combined result",
-    Model.SAMPLED: "Someone who sees only the combined result, and not who took part",
-    Model.SHUFFLE: "Someone who sees all reports in random order",
-    Model.PAN: "Someone who opens the device",
-}
 
 RELATION_NAMES = {Relation.REPLACE: "replacement", Relation.ADD_REMOVE: "add/remove"}
 
@@ -77,7 +71,7 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
     return [
         GuaranteeText(
             model=guarantee.model.value,
-            observer=OBSERVERS[guarantee.model],
+            observer=OBSERVERS[guarantee.trust].headings[guarantee.model],
             sentence=guarantee_sentence(
                 guarantee if Relation.REPLACE in relations else replace(guarantee, relation=relations[0])
             ),
@@ -97,21 +91,26 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
 
 def protection_warning(guarantees: Iterable[Guarantee]) -> str:
     """What must be said plainly where a decrypted report tells a device's answer; else empty."""
-    local = [guarantee.epsilon for guarantee in guarantees if guarantee.model == Model.LOCAL]
-    if all(epsilon is not None and epsilon < HIDES_NOTHING for epsilon in local):
-        return ""
-    return (
-        "Single answers are hardly scrambled here: whoever decrypts one device's report learns its answer "
-        "nearly exactly. The server could do so while the collection runs; that it does not is a promise. "
-        "What scrambling there is protects the combined result only."
-    )
+    for guarantee in guarantees:
+        if guarantee.model == Model.LOCAL and (
+            guarantee.epsilon is None or guarantee.epsilon >= HIDES_NOTHING
+        ):
+            return (
+                f"Single answers are hardly scrambled here: {OBSERVERS[guarantee.trust].betrayal} "
+                "What scrambling there is protects the combined result only."
+            )
+    return ""
 
 
 def guarantee_from_mapping(members: Mapping[str, Any]) -> Guarantee:
     """A guarantee as a release stores it."""
-    return Guarantee(
-        **{**members, "model": Model(members["model"]), "relation": Relation(members["relation"])}
-    )
+    named = {
+        "model": Model(members["model"]),
+        "relation": Relation(members["relation"]),
+        # Absent where it was stated before there were two servers.
+        "trust": Trust(members.get("trust", Trust.SINGLE_SERVER)),
+    }
+    return Guarantee(**{**members, **named})
 
 
 def guarantee_sentence(guarantee: Guarantee) -> str:
@@ -197,7 +196,7 @@ def _colluding(guarantee: Guarantee) -> str:
 
 
 def _local(guarantee: Guarantee) -> str:
-    observer = "Devices scramble answers before sending. Someone who reads one device's decrypted report"
+    observer = OBSERVERS[guarantee.trust].local
     if guarantee.epsilon is None:
         return f"{observer} learns something about that device; how much is not computed."
     if guarantee.relation == Relation.ADD_REMOVE:
@@ -212,27 +211,32 @@ def _local(guarantee: Guarantee) -> str:
 
 
 def _odds_of(observer: str) -> Callable[[Guarantee], str]:
-    def sentence(guarantee: Guarantee) -> str:
-        if guarantee.epsilon is None:
-            return f"{observer} learns something about one device; how much is not computed."
-        return (
-            f"{observer} can shift the odds about one device by {odds_factor(guarantee.epsilon)}"
-            f"{allowance(guarantee.delta)}."
-        )
-
-    return sentence
+    return lambda guarantee: _odds(observer, guarantee)
 
 
-def _pan(_: Guarantee) -> str:
+def _aggregator(guarantee: Guarantee) -> str:
+    return _odds(OBSERVERS[guarantee.trust].aggregator, guarantee)
+
+
+def _odds(observer: str, guarantee: Guarantee) -> str:
+    if guarantee.epsilon is None:
+        return f"{observer} learns something about one device; how much is not computed."
+    return (
+        f"{observer} can shift the odds about one device by {odds_factor(guarantee.epsilon)}"
+        f"{allowance(guarantee.delta)}."
+    )
+
+
+def _pan(guarantee: Guarantee) -> str:
     return (
         "Someone who opens the device, even again and again, cannot read from what is stored there whether "
-        "it happened, unless they hold the server's key. This rests on encryption, not on ε."
+        f"it happened, {OBSERVERS[guarantee.trust].helped}. This rests on encryption, not on ε."
     )
 
 
 _SENTENCES = {
     Model.LOCAL: _local,
-    Model.AGGREGATOR: _odds_of("Whoever sees only the combined result"),
+    Model.AGGREGATOR: _aggregator,
     Model.SAMPLED: _odds_of("Whoever sees only the combined result, and not which devices took part,"),
     Model.SHUFFLE: _odds_of("Whoever sees every report of a cohort, in random order and without senders,"),
     Model.PAN: _pan,

@@ -9,17 +9,21 @@ from django.utils import timezone
 
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS, mechanism_class
+from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
 from recipes.access import PublishersOnly
 from recipes.budget import effect_of
-from recipes.forms import RecipeForm, recipe_form_class
+from recipes.forms import RecipeForm, recipe_form_class, trust_unavailable
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
 from recipes.parameters_table import parameter_rows
+from recipes.partner import configured_partner
 from recipes.preview import Preview, preview_of
 from recipes.promise import Promise, promise_of
 from recipes.sentences import guarantee_texts, protection_warning, sampling_sentence
+from recipes.trust_models import TRUST_MODELS
 
 
 class NewRecipeView(PublishersOnly):
@@ -112,7 +116,11 @@ class PublishView(PublishersOnly):
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = get_object_or_404(Recipe, pk=pk)
         try:
-            published = recipe_publish(recipe=recipe, actor=request.user)  # type: ignore[arg-type]  # signed in
+            published = recipe_publish(
+                recipe=recipe,
+                actor=request.user,  # type: ignore[arg-type]  # signed in
+                partner=configured_partner(),
+            )
         except (FieldError, RecipeStateError) as error:
             recipe.refresh_from_db()
             if recipe.status != Recipe.Status.DRAFT:
@@ -201,7 +209,8 @@ def _promise(form: RecipeForm) -> Promise | None:
     if form.parameters is None:
         return None
     try:
-        return promise_of(form.mechanism(form.parameters), form.cleaned_data.get("population"))
+        trust = Trust(form.cleaned_data.get("trust") or Trust.SINGLE_SERVER)
+        return promise_of(form.mechanism(form.parameters), form.cleaned_data.get("population"), trust)
     except FieldError:
         return None
 
@@ -220,10 +229,11 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
         context["draft"] = draft = RecipeDraft.from_mapping(recipe.draft)
         parameters = draft.parameters.calibrated()
         mechanism = mechanism_class(draft.statistic)(parameters)
-        guarantees = mechanism.guarantees()
+        guarantees = under_trust(mechanism.guarantees(), draft.trust)
         opens_at, closes_at = draft.window(timezone.now())
         context |= {
             "mechanism": mechanism,
+            "trust": TRUST_MODELS[draft.trust],
             "rows": parameter_rows(parameters),
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),
@@ -233,7 +243,10 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
             "closes_at": closes_at,
         }
         draft.mechanism()  # whether it keeps what it states, and else what would
-        context["publishable"] = not effect.exceeds
+        unavailable = trust_unavailable(draft.trust, type(mechanism))
+        if unavailable and not problem:
+            context["problem"] = f"trust: cannot be {draft.trust.value} here: {unavailable}."
+        context["publishable"] = not effect.exceeds and not unavailable
     except FieldError as error:
         context["problem"] = problem or f"{error}."
     return render(request, "recipes/draft.html", context, status=status)

@@ -8,6 +8,7 @@ from panprivacy.recipe import format_time
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.selectors import interval_of
+from releases.servers import stated_servers
 
 
 def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
@@ -20,7 +21,9 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
         "released_at": format_time(release.released_at),
         "software": release.software,
         "simulation": recipe.simulation,
+        "trust": recipe.published.trust.value,
         "rejected": release.rejected,
+        "servers": [server.as_dict() for server in stated_servers(release)],
         "guarantees": release.guarantees,
     }
     if release.outcome == Release.Outcome.WITHHELD:
@@ -43,7 +46,8 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
 
 def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> str:
     """One line per estimate of a released result; `low_95` and `high_95` bound its 95 % interval."""
-    columns = ["label", "estimate", "standard_error", "low_95", "high_95", "projection", "unit", "reports"]
+    columns = ["label", "estimate", "standard_error", "low_95", "high_95"]
+    columns += ["projection", "unit", "reports", "trust"]
     rows = io.StringIO()
     writer = csv.writer(rows)
     writer.writerow([*columns, *(["truth_of_simulation"] if truth is not None else [])])
@@ -61,6 +65,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
                 release.projection[position],
                 mechanism.unit,
                 release.reports,
+                recipe.published.trust.value,
                 *known,
             ]
         )

@@ -18,7 +18,10 @@ class Release(models.Model):
     reports = models.PositiveBigIntegerField(
         null=True, help_text="Valid reports in the sum; unknown to everyone where nothing was released."
     )
-    rejected = models.JSONField(default=dict, help_text="Reason → number of reports.")
+    rejected = models.JSONField(default=dict, help_text="Reason → number of reports, at all servers.")
+    servers = models.JSONField(
+        null=True, help_text="What of each server is public; none in releases from before there were two."
+    )
     values = models.JSONField(default=list, help_text="Unbiased estimates.")
     standard_errors = models.JSONField(default=list)
     standard_error_note = models.CharField(max_length=300, blank=True)

@@ -1,33 +1,34 @@
 """From sub-aggregates to the one result of a recipe."""
 
-import uuid
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
 
 import structlog
+from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from aggregation.models import Chunk, SubAggregate
-from aggregation.operations import chunks_plan, chunks_resend
-from aggregation.selectors import Progress, progress_of
-from aggregation.tasks import process_chunk
+from aggregation.operations import chunks_resend
 from audit.models import Action
 from audit.operations import entry_append
 from ledger.operations import spending_return
-from recipes.models import Recipe, RecipeKey
+from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import guarantees_of
 from releases.models import Release, SimulatedTruth
-from releases.progress import coarse_rejections, progress_text
-from reports.models import ReportNonce, StoredReports
-from reports.selectors import public_rejections
+from releases.progress import TOO_FEW, progress_text
+from releases.servers import ServerShown, servers_of
+from releases.sums import source_of
+from releases.sums.interface import Outcome, Refused, Standing, TooFew
+from releases.sums.single_server import send_chunks
 
 logger = structlog.get_logger(__name__)
 
 SIMULATION_LIFETIME = timedelta(days=1)
 """After which a simulation that nobody closed is taken for abandoned."""
+
+REASON_LENGTH = 300
 
 SOFTWARE = "panapp 0.1.0"
 """Named in every release: what computed it."""
@@ -45,81 +46,113 @@ def collections_advance() -> None:
         except Exception:
             # One recipe that cannot be advanced must not hold up all others.
             logger.exception("recipe_not_advanced", recipe=recipe.identifier)
-    _send(chunks_resend())
+    send_chunks(chunks_resend())
 
 
 def result_release(*, recipe: Recipe) -> Release | None:
     """Release the result of a closed recipe, or withhold it below the cohort size.
 
-    Either way this is the end: reports, nonces, the sum and the private key are deleted in
-    the same transaction.
+    Either way this is the end: reports, sums and private keys are deleted in the same transaction.
 
     Returns:
         None while the recipe is open or reports of it wait to be summed.
     """
+    source = source_of(recipe)
     # Looked at without a lock first: at most ticks there is nothing to do.
-    if recipe.status != Recipe.Status.CLOSED or Chunk.objects.filter(recipe=recipe).exists():
+    if recipe.status != Recipe.Status.CLOSED or not source.is_settled(recipe):
         return None
     with transaction.atomic():
         recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
-        progress = progress_of(recipe)
-        # A closed recipe that cannot reach its cohort size has reports that are never planned.
-        to_plan = progress.unplanned > 0 and progress.received >= recipe.cohort_size
-        finished = Release.objects.filter(recipe=recipe).exists()
-        if finished or to_plan or Chunk.objects.filter(recipe=recipe).exists():
+        if Release.objects.filter(recipe=recipe).exists():
             return None
-        release = _outcome(recipe, progress)
-        release.save(force_insert=True)
-        for model in (StoredReports, ReportNonce, SubAggregate, RecipeKey):
-            model.objects.filter(recipe=recipe).delete()
-        released = release.outcome == Release.Outcome.RELEASED
-        # Below the cohort size, nothing that depends on what devices sent leaves the house.
-        returned = None
-        if progress.summed < recipe.cohort_size:
-            returned = spending_return(recipe=str(recipe.identifier))
-        withheld = {"reason": release.reason, "spending_returned": returned is not None}
-        entry_append(
-            action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
-            subject=str(recipe.identifier),
-            actor=None,
-            details={"reports": release.reports} if released else withheld,
-        )
-        return release
+        outcome = source.outcome(recipe)
+        return None if outcome is None else _conclude(recipe, outcome, actor=None)
 
 
-def _outcome(recipe: Recipe, progress: Progress) -> Release:
+@transaction.atomic
+def result_abandon(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> Release:
+    """Withhold the result of a closed recipe for good, e.g. because its helper is gone.
+
+    All or nothing: there is no way to leave out some reports.
+
+    Args:
+        reason: why, as a clause; it is public.
+
+    Raises:
+        RecipeStateError: the recipe is not closed, its result is there, or it waits for nobody else.
+    """
+    recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
+    if not source_of(recipe).waits_for_another:
+        raise RecipeStateError("the result depends on this server alone; it comes by itself")
+    if recipe.status != Recipe.Status.CLOSED:
+        raise RecipeStateError("only the result of a closed recipe can be withheld; close it first")
+    if Release.objects.filter(recipe=recipe).exists():
+        raise RecipeStateError("the result is released or withheld already")
+    return _conclude(recipe, Refused(reason), actor=actor)
+
+
+def _conclude(recipe: Recipe, outcome: Outcome, *, actor: AbstractBaseUser | None) -> Release:
+    """Store the release, delete what it was made of, and say so in the log. The recipe's row is locked."""
+    source = source_of(recipe)
+    release = _release(recipe, outcome, source.standing(recipe))
+    release.save(force_insert=True)
+    released = release.outcome == Release.Outcome.RELEASED
+    source.forget(recipe, "the result was released" if released else release.reason)
+    # Below the cohort size, nothing that depends on what devices sent leaves the house.
+    returned = None
+    if isinstance(outcome, TooFew):
+        returned = spending_return(recipe=str(recipe.identifier))
+    withheld = {"reason": release.reason, "spending_returned": returned is not None}
+    entry_append(
+        action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
+        subject=str(recipe.identifier),
+        actor=actor,
+        details={"reports": release.reports} if released else withheld,
+    )
+    return release
+
+
+def _release(recipe: Recipe, outcome: Outcome, standing: Standing) -> Release:
     """The release as it will stand, not yet stored."""
     mechanism = recipe.published.mechanism
-    cohort_size = recipe.cohort_size
+    servers = servers_of(recipe, standing)
     release = Release(
         recipe=recipe,
         outcome=Release.Outcome.WITHHELD,
         guarantees=guarantees_of(recipe),
         software=SOFTWARE,
         released_at=timezone.now(),
-        # Below the cohort size nothing is told exactly, not even how many reports were bad.
-        rejected=coarse_rejections(public_rejections(recipe), cohort_size),
     )
-    if progress.summed < cohort_size:
-        so_far = progress_text(min(progress.received, cohort_size - 1), cohort_size)
-        release.reason = f"fewer valid reports than the cohort size of {cohort_size:,} ({so_far})"
+    # Below the cohort size nothing is told exactly, not even how many reports were bad.
+    _tell(release, [server.coarse(recipe.cohort_size) for server in servers])
+    if isinstance(outcome, Refused):
+        release.reason = outcome.reason[:REASON_LENGTH]
+        return release
+    if isinstance(outcome, TooFew):
+        cohort_size = recipe.cohort_size
+        so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
+        release.reason = f"{TOO_FEW} of {cohort_size:,} ({so_far})"
         return release
     try:
-        total = SubAggregate.objects.get(recipe=recipe).total
-        estimate = mechanism.estimate(total, progress.summed)
+        estimate = mechanism.estimate(outcome.total, outcome.reports)
     except ArithmeticError:
         # Parameters at the edge of what floating point can hold. Without this end the key would stay.
         logger.exception("estimate_failed", recipe=recipe.identifier)
         release.reason = "the estimate cannot be computed with these parameters"
         return release
     release.outcome = Release.Outcome.RELEASED
-    release.reports = progress.summed
-    release.rejected = public_rejections(recipe)
+    release.reports = outcome.reports
+    _tell(release, servers)
     release.values = list(estimate.values)
     release.standard_errors = list(estimate.standard_errors)
     release.standard_error_note = estimate.standard_error_note
     release.projection = list(estimate.projection)
     return release
+
+
+def _tell(release: Release, servers: Sequence[ServerShown]) -> None:
+    release.servers = [server.as_dict() for server in servers]
+    release.rejected = dict(sum((Counter(server.rejected) for server in servers), Counter()))
 
 
 def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampled: int) -> SimulatedTruth:
@@ -136,7 +169,7 @@ def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampl
 def _advance(recipe: Recipe) -> None:
     if recipe.status == Recipe.Status.PUBLISHED and _is_overdue(recipe, timezone.now()):
         _close_if_open(recipe)
-    _send(chunks_plan(recipe=recipe))
+    source_of(recipe).advance(recipe)
     result_release(recipe=recipe)
 
 
@@ -155,8 +188,3 @@ def _close_if_open(recipe: Recipe) -> None:
     except RecipeStateError:
         # Somebody closed it in the meantime, which is all that was wanted.
         recipe.refresh_from_db()
-
-
-def _send(chunks: Sequence[uuid.UUID]) -> None:
-    for chunk in chunks:
-        transaction.on_commit(partial(process_chunk.delay, str(chunk)))

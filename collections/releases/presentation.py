@@ -13,6 +13,7 @@ from recipes.presentation import (
     significant,
 )
 from releases.models import Release, SimulatedTruth
+from releases.progress import TOO_FEW
 from releases.selectors import Interval, interval_of
 
 
@@ -33,6 +34,11 @@ def status_of(recipe: Recipe, release: Release | None, now: datetime) -> Status:
     if not recipe.simulation and recipe.opens_at is not None and now < recipe.opens_at:
         return Status("scheduled", "Not open yet")
     return Status("open", "Open")
+
+
+def is_below_cohort(release: Release | None) -> bool:
+    """Whether nothing was released because too few valid reports came."""
+    return release is not None and release.reason.startswith(TOO_FEW)
 
 
 def release_of(recipe: Recipe) -> Release | None:

@@ -1,31 +1,12 @@
-"""Progress in coarse steps: an exact live count would betray one joining device."""
+"""Progress in words, in the coarse steps of panprivacy/coarse.py."""
 
+from panprivacy.coarse import coarse as coarse
+from panprivacy.coarse import coarse_rejections as coarse_rejections
+from panprivacy.coarse import coarse_step as coarse_step
 from recipes.presentation import number
 
-STEPS = 50
-"""Steps in which progress to the cohort size is shown, about."""
-
-SMALLEST_STEP = 10
-
-
-def coarse_step(cohort_size: int) -> int:
-    """1, 2 or 5 times a power of ten: a fiftieth of the cohort or less, but at least 10."""
-    step = SMALLEST_STEP
-    factors = (2, 5, 10)
-    base = SMALLEST_STEP
-    while True:
-        for factor in factors:
-            larger = base * factor
-            if larger * STEPS > cohort_size:
-                return step
-            step = larger
-        base *= 10
-
-
-def coarse(count: int, cohort_size: int) -> int:
-    """`count` rounded down to the display's step, and never above the cohort size."""
-    step = coarse_step(cohort_size)
-    return min(count // step * step, cohort_size)
+TOO_FEW = "fewer valid reports than the cohort size"
+"""How the reason begins where too few came."""
 
 
 def progress_text(count: int, cohort_size: int) -> str:
@@ -36,12 +17,3 @@ def progress_text(count: int, cohort_size: int) -> str:
     if shown == 0:
         return f"fewer than {number(min(coarse_step(cohort_size), cohort_size))} of {number(cohort_size)}"
     return f"about {number(shown)} of {number(cohort_size)}"
-
-
-def coarse_rejections(rejections: dict[str, int], cohort_size: int) -> dict[str, int]:
-    """Rejections in the same steps; a reason below the first step is not shown, not even as rare."""
-    shown = {
-        reason: count // coarse_step(cohort_size) * coarse_step(cohort_size)
-        for reason, count in rejections.items()
-    }
-    return {reason: count for reason, count in shown.items() if count}

@@ -1,5 +1,6 @@
 """Public pages: the overview, and one recipe with its progress and result."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from django.utils.cache import patch_vary_headers
 from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
 
-from aggregation.selectors import progress_of
 from audit.access import may_read_log
 from audit.paging import cursor_of, page_of, text_of
 from audit.selectors import entries_of_recipe
@@ -21,15 +21,26 @@ from recipes.access import PublishersOnly, may_publish
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.parameters_table import parameter_rows
-from recipes.selectors import drafts_list, guarantees_of
+from recipes.selectors import drafts_list, guarantees_of, helper_signature_of
 from recipes.sentences import guarantee_from_mapping, guarantee_texts, protection_warning, sampling_sentence
+from recipes.trust_models import TRUST_MODELS
 from releases.charts import release_figure
 from releases.exports import release_csv, release_document
 from releases.models import Release, SimulatedTruth
-from releases.presentation import Status, error_sentence, estimate_rows, headline, release_of, status_of
-from releases.progress import coarse, coarse_rejections, progress_text
+from releases.presentation import (
+    Status,
+    error_sentence,
+    estimate_rows,
+    headline,
+    is_below_cohort,
+    release_of,
+    status_of,
+)
+from releases.progress import coarse, progress_text
 from releases.selectors import overview_search
-from reports.selectors import public_rejections, rejections_by_reason
+from releases.servers import ServerShown, servers_of, stated_servers
+from releases.sums import source_of
+from releases.sums.interface import Trouble
 
 PAGE_SIZE = 20
 
@@ -52,6 +63,7 @@ class Card:
     recipe: Recipe
     status: Status
     latest: str
+    below_cohort: bool
 
 
 class OverviewView(View):
@@ -103,11 +115,13 @@ class RecipeView(View):
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "release": release,
             **(_progress_context(recipe) if release is None else _release_context(recipe, release)),
-            # What decrypting found is for those who watch over the collection, and only after its end.
-            **(
-                {"rejections": rejections_by_reason(recipe)} if release and may_read_log(request.user) else {}
-            ),
         }
+        if release is not None and may_read_log(request.user):
+            # What decrypting found is for those who watch over the collection, and only after its end.
+            context["servers"] = servers_of(recipe, source_of(recipe).standing(recipe), everything=True)
+            context |= {"everything": True, "coarse_counts": False}
+        context["trust"] = TRUST_MODELS[published.trust]
+        context["helper_signature"] = helper_signature_of(recipe)
         return render(request, "releases/recipe.html", context)
 
 
@@ -189,32 +203,45 @@ def _card(recipe: Recipe) -> Card:
     release = release_of(recipe)
     released = release is not None and release.outcome == Release.Outcome.RELEASED
     latest = headline(recipe, release) if release is not None and released else ""
-    return Card(recipe, status_of(recipe, release, timezone.now()), latest)
+    status = status_of(recipe, release, timezone.now())
+    return Card(recipe, status, latest, is_below_cohort(release))
 
 
 def _progress_context(recipe: Recipe) -> dict[str, Any]:
-    received = progress_of(recipe).received
+    standing = source_of(recipe).standing(recipe)
     status = status_of(recipe, release_of(recipe), timezone.now())
-    shown = coarse(received, recipe.cohort_size)
-    rejections = coarse_rejections(public_rejections(recipe), recipe.cohort_size)
+    shown = coarse(standing.received, recipe.cohort_size)
+    servers = [server.live(recipe) for server in servers_of(recipe, standing)]
+    troubles = [(server.name, server.trouble) for server in standing.servers if server.trouble]
     return {
         "recipe": recipe,
         "status": status,
-        "progress": progress_text(received, recipe.cohort_size),
+        "progress": progress_text(standing.received, recipe.cohort_size),
         "progress_value": shown,
-        "rejections": rejections,
+        "servers": servers,
+        "troubles": troubles,
         # What the page shows, in short: the poll compares it.
-        "shown": f"{status.key} {shown} {sum(rejections.values())}",
+        "shown": f"{status.key} {shown} {_in_short(servers, troubles)}",
     }
 
 
+def _in_short(servers: Sequence[ServerShown], troubles: Sequence[tuple[str, Trouble]]) -> str:
+    counts = [sum(sum(server.rejected.values()) for server in servers)]
+    counts += [server.counted for server in servers if server.counted is not None]
+    counts += [
+        count for _, trouble in troubles for count in (int(trouble.since.timestamp()), trouble.waiting)
+    ]
+    return " ".join(str(count) for count in counts)
+
+
 def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
+    servers = stated_servers(release)
     if release.outcome != Release.Outcome.RELEASED:
-        return {"rejections": release.rejected}
+        return {"servers": servers, "coarse_counts": True, "below_cohort": is_below_cohort(release)}
     truth = _truth(recipe)
     rows = estimate_rows(recipe, release, truth)
     return {
-        "rejections": release.rejected,
+        "servers": servers,
         "truth": truth,
         "estimates": rows,
         "any_below_zero": any(value < 0 for value in release.values),

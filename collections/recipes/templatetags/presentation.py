@@ -5,11 +5,13 @@ import math
 from django import template
 
 from recipes import presentation
+from recipes.rejections import explanation
 
 register = template.Library()
 
 register.filter("number", presentation.number)
 register.filter("significant", presentation.significant)
+register.filter("explanation", explanation)
 
 
 @register.filter

@@ -33,6 +33,7 @@ PUBLIC_PARAMETERS = {
     "question",
     "statistic",
     "population",
+    "trust",
     "steps",
     "epsilon",
     "delta",
@@ -71,7 +72,7 @@ def test_publish_of_every_statistic_keeps_its_parameters(statistic: str, extra: 
 
 def test_publish_signs_the_document_with_the_servers_key() -> None:
     recipe = published_recipe()
-    message = b"panapp-recipe-2\n" + recipe.document.encode()
+    message = b"panapp-recipe-3\n" + recipe.document.encode()
     verification_key().verify(bytes(recipe.signature), message)
     with pytest.raises(InvalidSignature):
         verification_key().verify(

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from aggregation.models import SubAggregate
 from aggregation.operations import chunk_process, chunks_plan
+from aggregation.tasks import process_chunk
 from audit.models import Action, Entry
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import RecipeStateError, recipe_close
@@ -155,7 +156,7 @@ def test_advance_closes_a_recipe_whose_time_is_over_and_brings_it_to_its_release
     recipe = published_recipe(opens_at="2020-01-01T00:00:00Z", closes_at="2090-01-01T00:00:00Z")
     reports = [report_of_values(recipe, [value]) for value in (1, 0, 1, 1, 1)]
     reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw)
-    monkeypatch.setattr(operations.process_chunk, "delay", operations.process_chunk)
+    monkeypatch.setattr(process_chunk, "delay", process_chunk)
     with django_capture_on_commit_callbacks(execute=True):
         collections_advance()
     recipe.refresh_from_db()

@@ -1,0 +1,50 @@
+"""What publishing and closing a recipe do differently under each trust model."""
+
+from abc import ABC, abstractmethod
+from datetime import datetime
+from typing import ClassVar
+
+from dap.provisioning import Partner
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
+from recipes.models import Recipe
+
+
+class Holding(ABC):
+    """A recipe that is ready to be published, and the secrets that go with it."""
+
+    published: PublishedRecipe
+
+    @abstractmethod
+    def store(self, recipe: Recipe) -> None:
+        """Keep what is to be kept, in the transaction that publishes `recipe`, after its row is saved.
+
+        Raises:
+            RecipeStateError: it was given up in the meantime; the transaction must not be committed.
+        """
+
+
+class Custody(ABC):
+    """One trust model, on the side of the server that publishes."""
+
+    trust: ClassVar[Trust]
+
+    @abstractmethod
+    def unavailable(self, partner: Partner | None) -> str:
+        """Why no recipe of this model can be published, as a clause; empty where one can."""
+
+    @abstractmethod
+    def prepare(
+        self, draft: RecipeDraft, *, now: datetime, simulation: bool, partner: Partner | None
+    ) -> Holding:
+        """Make the keys and the document. May take seconds and ask others: call it outside of transactions.
+
+        Raises:
+            FieldError: the draft cannot be published as it stands.
+            HelperUnavailableError: not now.
+        """
+
+    @abstractmethod
+    def close(self, recipe: Recipe) -> None:
+        """Let no report in any more, in the transaction that closes `recipe`."""

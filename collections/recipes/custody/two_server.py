@@ -1,0 +1,151 @@
+"""Two servers: leader and helper make a key pair each, and both agree to the document before anyone reads it.
+
+Asked in this order, so that a crash anywhere leaves nothing that binds anybody: the helper makes a key;
+we note which task we are about to register; the helper checks and signs the document; one transaction
+publishes it and forgets the note. A note that stays behind is taken up by `registrations_release`.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from django.utils import timezone
+
+from dap.client import PeerRefusedError, PeerUnavailableError
+from dap.models import Side
+from dap.operations import task_close, task_named
+from dap.provisioning import REQUEST_BYTES, Partner, helper_key, recipe_task_register
+from leader.operations import task_create
+from panprivacy.dap.basics import HpkeConfig
+from panprivacy.dap.hpke import generate_keypair
+from panprivacy.dap.recipe_task import task_of
+from panprivacy.encryption import generate_private_key
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.errors import FieldError
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft
+from panprivacy.servers import TwoServers
+from panprivacy.trust import Trust
+from recipes.custody.interface import Custody, Holding
+from recipes.errors import HelperUnavailableError, RecipeStateError
+from recipes.models import HelperSignature, Recipe, Registration
+
+VERIFY_KEY_BYTES = 32
+"""Length of a VDAF verification key (VDAF draft 20, `VERIFY_KEY_SIZE`)."""
+
+COLLECTOR_CONFIG_ID = 0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _AgreedTask(Holding):
+    """A document that both servers signed for, and our half of its secrets."""
+
+    published: PublishedRecipe
+    partner: Partner
+    helper_signature: bytes
+    share_key: PrivateKey
+    verify_key: bytes
+    collector_config: HpkeConfig
+    collector_key: bytes
+
+    def store(self, recipe: Recipe) -> None:
+        registered = Registration.objects.filter(identifier=self.published.identifier, abandoned_at=None)
+        if registered.delete()[0] != 1:
+            raise RecipeStateError("publishing took so long that the helper was told it came to nothing")
+        HelperSignature.objects.create(recipe=recipe, signature=self.helper_signature)
+        task_id, configuration = task_of(self.published)
+        task_create(
+            task_id=task_id,
+            configuration=configuration,
+            verify_key=self.verify_key,
+            collector_config=self.collector_config,
+            collector_key=self.collector_key,
+            helper_url=self.partner.url,
+            helper_key=self.partner.verification_key,
+            share_key=self.share_key,
+            document=self.published.canonical.decode(),
+            now=timezone.now(),
+        )
+
+
+class TwoServerCustody(Custody):
+    """This installation is the leader; the partner is the helper."""
+
+    trust = Trust.TWO_SERVER
+
+    def unavailable(self, partner: Partner | None) -> str:
+        return "no helper is set up for this installation" if partner is None else ""
+
+    def prepare(
+        self, draft: RecipeDraft, *, now: datetime, simulation: bool, partner: Partner | None
+    ) -> Holding:
+        if partner is None:
+            raise FieldError("trust", f"cannot be {self.trust.value}: {self.unavailable(partner)}")
+        source = secrets.SystemRandom()
+        share_key = generate_private_key(draft.encryption, source)
+        request = source.randbytes(REQUEST_BYTES)
+        theirs = _asked(partner, lambda: helper_key(partner, request=request, scheme=draft.encryption))
+        servers = TwoServers(
+            leader_url=partner.leader_url,
+            leader_key_members=share_key.public_key.to_json(),
+            helper_url=partner.url,
+            helper_key_members=theirs.to_json(),
+            helper_verification_key=partner.verification_key,
+        )
+        published = draft.publish(servers, now, simulation=simulation)
+        verify_key = source.randbytes(VERIFY_KEY_BYTES)
+        collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
+        # Before the helper hears of it: whatever becomes of this process, it is known what was begun.
+        Registration.objects.create(identifier=published.identifier, created_at=timezone.now())
+        signature = _asked(
+            partner,
+            lambda: recipe_task_register(
+                partner,
+                task_id=bytes.fromhex(published.identifier),
+                document=published.canonical,
+                request=request,
+                verify_key=verify_key,
+                collector_config=collector_config,
+            ),
+        )
+        _require_signed(published, partner, signature)
+        return _AgreedTask(
+            published, partner, signature, share_key, verify_key, collector_config, collector_key
+        )
+
+    def close(self, recipe: Recipe) -> None:
+        task = task_named(task_id=bytes.fromhex(str(recipe.identifier)), side=Side.LEADER)
+        if task is not None:
+            task_close(task=task)
+
+
+def _asked(partner: Partner, ask: Callable[[], T]) -> T:
+    """The helper's answer, or its silence and its refusal in the words of this app."""
+    try:
+        return ask()
+    except PeerUnavailableError as error:
+        raise HelperUnavailableError(
+            f"the helper at {partner.url} did not answer ({error}); nothing was published, try again later"
+        ) from error
+    except PeerRefusedError as error:
+        raise FieldError(
+            "trust", f"cannot be two_server: the helper at {partner.url} refuses ({error})"
+        ) from error
+
+
+def _require_signed(published: PublishedRecipe, partner: Partner, signature: bytes) -> None:
+    """Devices will check the same: a recipe that they refuse must not be published."""
+    try:
+        Ed25519PublicKey.from_public_bytes(partner.verification_key).verify(
+            signature, published.signed_message
+        )
+    except InvalidSignature:
+        raise HelperUnavailableError(
+            f"the helper at {partner.url} signed with another key than its own; nothing was published"
+        ) from None

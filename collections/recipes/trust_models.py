@@ -1,0 +1,79 @@
+"""What each trust model protects against and what not, in words (docs/threat-model.md has the reasons)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from panprivacy.trust import Trust
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """One who wants to know a device's answer, and how far they get.
+
+    Attributes:
+        who: as a heading.
+        learns: as the rest of a sentence that begins with them.
+        protected: whether the model protects against them.
+    """
+
+    who: str
+    learns: str
+    protected: bool
+
+
+@dataclass(frozen=True)
+class TrustModel:
+    """A trust model, ready to be shown."""
+
+    trust: Trust
+    title: str
+    summary: str
+    adversaries: tuple[Adversary, ...]
+
+
+_INTRUDER = Adversary(
+    "Someone who opens the device, again and again", "cannot read from it whether it happened", True
+)
+
+TRUST_MODELS: Mapping[Trust, TrustModel] = {
+    model.trust: model
+    for model in (
+        TrustModel(
+            Trust.SINGLE_SERVER,
+            "One server",
+            "This server takes every report in and decrypts it.",
+            (
+                Adversary(
+                    "This server alone",
+                    "reads each answer, scrambled by the device (the local guarantee)",
+                    False,
+                ),
+                _INTRUDER,
+                Adversary("Someone who opens the device, with this server", "reads the true answer", False),
+            ),
+        ),
+        TrustModel(
+            Trust.TWO_SERVER,
+            "Two servers",
+            "Devices split every answer into two random shares. This server, the leader, adds up the "
+            "ones and the helper the others; both check each report without reading it; only the sums meet.",
+            (
+                Adversary(
+                    "One server alone", "sees random shares, which reports are valid, and the result", True
+                ),
+                _INTRUDER,
+                Adversary(
+                    "Someone who opens the device, with one server",
+                    "learns from two looks whether it happened in between; from one look, nothing",
+                    False,
+                ),
+                Adversary(
+                    "Both servers together",
+                    "read each answer, scrambled by the device (the local guarantee)",
+                    False,
+                ),
+                Adversary("Someone who opens the device, with both servers", "reads the true answer", False),
+            ),
+        ),
+    )
+}

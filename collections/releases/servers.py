@@ -1,0 +1,64 @@
+"""What is shown of the servers of a recipe: to the public, and to those who watch over the collection."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from recipes.models import Recipe
+from releases.models import Release
+from releases.progress import coarse, coarse_rejections
+from releases.sums.interface import ServerStanding, Standing
+
+
+@dataclass(frozen=True)
+class ServerShown:
+    """One server, with what somebody may know of it.
+
+    Attributes:
+        name, url: as of `ServerStanding`.
+        counted: reports in its sum; None where that is not told.
+        rejected: reason → reports that it rejected.
+    """
+
+    name: str
+    url: str
+    counted: int | None
+    rejected: Mapping[str, int]
+
+    def coarse(self, cohort_size: int) -> "ServerShown":
+        """The same as it is told below the cohort size: no count, and rejections in coarse steps."""
+        return ServerShown(self.name, self.url, None, coarse_rejections(dict(self.rejected), cohort_size))
+
+    def live(self, recipe: Recipe) -> "ServerShown":
+        """The same as it is told of an open recipe: in coarse steps; counts of simulated devices only.
+
+        How many reports a server found valid would else tell whoever sent them about the plaintext.
+        """
+        counted = coarse(self.counted or 0, recipe.cohort_size) if recipe.simulation else None
+        return replace(self.coarse(recipe.cohort_size), counted=counted)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def servers_of(recipe: Recipe, standing: Standing, *, everything: bool = False) -> list[ServerShown]:
+    """The servers with what is public of them, exactly.
+
+    Args:
+        everything: for those who watch over the collection, once it has ended. Of simulated devices
+            everything is public.
+    """
+    return [_shown(server, everything or recipe.simulation) for server in standing.servers]
+
+
+def stated_servers(release: Release) -> list[ServerShown]:
+    """The servers as a release tells of them."""
+    if release.servers is None:  # from before there were two
+        return [ServerShown("Server", "", release.reports, release.rejected)]
+    return [ServerShown(**members) for members in release.servers]
+
+
+def _shown(server: ServerStanding, everything: bool) -> ServerShown:
+    rejected = {**server.public_rejections, **(server.hidden_rejections if everything else {})}
+    return ServerShown(server.name, server.url, server.counted, dict(sorted(rejected.items())))

@@ -1,0 +1,126 @@
+"""What releases need to know of how reports are summed up."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar
+
+from panprivacy.trust import Trust
+from recipes.models import Recipe
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum over all valid reports of a closed recipe.
+
+    Attributes:
+        total: vector sum of their contributions.
+        reports: how many; at least the cohort size.
+    """
+
+    total: tuple[int, ...]
+    reports: int
+
+
+@dataclass(frozen=True)
+class TooFew:
+    """Fewer valid reports than the cohort size; `received` were stored, valid or not."""
+
+    received: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """There will never be a sum; `reason` is a clause."""
+
+    reason: str
+
+
+Outcome = Sum | TooFew | Refused
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A server that does not do its part.
+
+    Attributes:
+        since: when it last did.
+        waiting: requests that wait for it.
+        error: what happened at the last attempt.
+    """
+
+    since: datetime
+    waiting: int
+    error: str
+
+
+@dataclass(frozen=True)
+class ServerStanding:
+    """What one server of a recipe has to do with its reports.
+
+    Attributes:
+        name: as a heading.
+        url: its base address; empty for this very site.
+        counted: reports in its sum, found valid.
+        public_rejections: reports that it rejected for what is seen without decrypting, by reason.
+        hidden_rejections: for what decrypting or verifying found. Whoever has a copy of a device's state can
+            make reports from it that are valid or not depending on what is encrypted there: public only
+            where devices are simulated, and for those who watch over the collection after its end.
+        trouble: None where there is none.
+    """
+
+    name: str
+    url: str = ""
+    counted: int = 0
+    public_rejections: Mapping[str, int] = field(default_factory=dict)
+    hidden_rejections: Mapping[str, int] = field(default_factory=dict)
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a recipe is.
+
+    Attributes:
+        received: reports that were stored, whatever verifying them says: what is shown of an open recipe
+            comes from here. May stop at the cohort size.
+        waiting: reports not yet looked into.
+        servers: one or two.
+    """
+
+    received: int
+    waiting: int
+    servers: tuple[ServerStanding, ...]
+
+
+class SumSource(ABC):
+    """Everything between the reports of a recipe and their sum, under one trust model."""
+
+    trust: ClassVar[Trust]
+    waits_for_another: ClassVar[bool]
+    """Whether the outcome depends on somebody else, who may be gone for good."""
+
+    @abstractmethod
+    def advance(self, recipe: Recipe) -> None:
+        """Bring the summing of an unfinished recipe one step on. May be called at any time, twice."""
+
+    @abstractmethod
+    def is_settled(self, recipe: Recipe) -> bool:
+        """Whether a closed recipe may have an outcome: a cheap look without locks."""
+
+    @abstractmethod
+    def outcome(self, recipe: Recipe) -> Outcome | None:
+        """The outcome of a closed recipe, whose row is locked; None where there is none yet."""
+
+    @abstractmethod
+    def forget(self, recipe: Recipe, outcome: str) -> None:
+        """Delete reports, sums and keys, in the transaction that releases or withholds the result.
+
+        Args:
+            outcome: what came of it, in words.
+        """
+
+    @abstractmethod
+    def standing(self, recipe: Recipe) -> Standing:
+        """How far a published recipe is, or how far it came."""

@@ -1,0 +1,152 @@
+"""An installation that is the leader, and a helper in the same process and database behind its own addresses.
+
+The helper is the real one, with a signing key of its own; only HTTP is left out.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.conf import settings
+from django.test import RequestFactory, override_settings
+from django.urls import resolve
+from django.utils import timezone
+
+from dap.hpke_keys import hpke_config_list
+from dap.models import Side, Task
+from dap.operations import task_named
+from dap.provisioning import Partner
+from leader.advancing import tasks_advance
+from leader.aggregating import aggregation_job_drive
+from leader.collecting import collection_job_drive
+from leader.farewells import farewell_drive
+from leader.uploads import reports_upload
+from panprivacy.dap.basics import Role
+from panprivacy.dap.hpke import seal_input_share
+from panprivacy.dap.recipe_task import REPORT_TIME, task_of
+from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
+from recipes.models import Recipe
+from recipes.operations import recipe_publish_file
+from tests.factories import recipe_members
+
+HELPER_ORIGIN = "https://helper.example"
+HELPER_URL = f"{HELPER_ORIGIN}/helper"
+LEADER_URL = "https://leader.example/leader"
+HELPER_SIGNING_KEY = bytes(range(32, 64))
+
+Answer = tuple[int, Mapping[str, str], bytes]
+
+
+def verification_key_of(signing_key: bytes) -> bytes:
+    return Ed25519PrivateKey.from_private_bytes(signing_key).public_key().public_bytes_raw()
+
+
+def reached(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    """A network that works."""
+    path = url.removeprefix(HELPER_ORIGIN)
+    given = dict(headers)
+    content_type = given.pop("Content-Type", "")
+    request = RequestFactory().generic(method, path, body, content_type=content_type, headers=given)
+    urlconf = "tests.collections.two_server.helper_urls"
+    match = resolve(path.removeprefix("/helper").partition("?")[0], urlconf=urlconf)
+    with override_settings(
+        SIGNING_KEY=HELPER_SIGNING_KEY,
+        LEADER_KEY=verification_key_of(settings.SIGNING_KEY),
+        HELPER_URL=HELPER_URL,
+        SMALLEST_COHORT=3,
+    ):
+        response = match.func(request, *match.args, **match.kwargs)
+    return response.status_code, dict(response.headers), response.content
+
+
+def unreachable(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    raise ConnectionRefusedError
+
+
+def losing_answers(*methods: str) -> Callable[[str, str, Mapping[str, str], bytes], Answer]:
+    """A network that loses the answers to these methods, after the helper has done what it was asked."""
+
+    def carry(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        answer = reached(method, url, headers, body)
+        if method in methods:
+            raise TimeoutError
+        return answer
+
+    return carry
+
+
+def partner(transport: Any = reached, *, key: bytes | None = None) -> Partner:
+    return Partner(
+        url=HELPER_URL,
+        verification_key=verification_key_of(HELPER_SIGNING_KEY) if key is None else key,
+        leader_url=LEADER_URL,
+        signing_key=settings.SIGNING_KEY,
+        transport=transport,
+    )
+
+
+def two_server_members(**changes: Any) -> dict[str, Any]:
+    return recipe_members(trust="two_server", **changes)
+
+
+def two_server_recipe(*, simulation: bool = False, **changes: Any) -> Recipe:
+    return recipe_publish_file(
+        members=two_server_members(**changes), actor=None, simulation=simulation, partner=partner()
+    )
+
+
+def task(recipe: Recipe, side: Side) -> Task | None:
+    return task_named(task_id=bytes.fromhex(str(recipe.identifier)), side=side)
+
+
+def sealed_report(recipe: Recipe, bits: Sequence[int], *, other_helper_part: bool = False) -> Report:
+    """What a device without randomized response would upload.
+
+    Args:
+        other_helper_part: take the helper's shares from another sharing of the same bits, so that verifying
+            the two halves fails.
+    """
+    published = recipe.published
+    source = secrets.SystemRandom()
+    nonce = secrets.token_bytes(16)
+    key = published.public_key.bound_to(nonce)
+    sharings = [[bytes(key.encrypt(bit, source)) for bit in bits] for _ in range(2)]
+    parts = [[key.split(sharing) for sharing in one] for one in sharings]
+    leader = b"".join(part for part, _ in parts[0])
+    helper = b"".join(part for _, part in parts[1 if other_helper_part else 0])
+    task_id, configuration = task_of(published)
+    metadata = ReportMetadata(nonce, REPORT_TIME)
+    aad = InputShareAad(task_id, configuration, metadata, b"")
+    config = hpke_config_list(now=timezone.now()).configs[0]
+    sealed = [
+        seal_input_share(config, role, aad, PlaintextInputShare((), share), source)
+        for role, share in ((Role.LEADER, leader), (Role.HELPER, helper))
+    ]
+    return Report(metadata, b"", *sealed)
+
+
+def upload(recipe: Recipe, reports: Sequence[Report]) -> list[Any]:
+    leader = task(recipe, Side.LEADER)
+    assert leader is not None
+    return reports_upload(task=leader, reports=reports, now=timezone.now())
+
+
+def tick(*, now: datetime | None = None, transport: Any = reached) -> None:
+    """One periodic look of the leader, and all the work that it hands out."""
+    now = now or timezone.now()
+    with_helper = partner(transport)
+    due = tasks_advance(now=now)
+    for aggregation_job in due.aggregation_jobs:
+        aggregation_job_drive(job=aggregation_job, peer=with_helper.client(), now=now)
+    for collection_job in due.collection_jobs:
+        collection_job_drive(job=collection_job, peer=with_helper.client(), now=now)
+    for pk in due.farewells:
+        farewell_drive(task=Task.objects.get(pk=pk), partner=with_helper, now=now)
+
+
+def settle(*, after: timedelta = timedelta()) -> None:
+    """Ticks that are far enough apart for every lease to be over, the first one `after` from now."""
+    for step in range(6):
+        tick(now=timezone.now() + after + timedelta(minutes=6 * step))

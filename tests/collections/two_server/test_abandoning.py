@@ -1,0 +1,106 @@
+"""Giving up a result: the stated refusal where a helper never comes back."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from audit.models import Action, Entry
+from dap.http import encode_id
+from dap.models import Side
+from leader.models import AggregationJob, Uploads
+from recipes.errors import RecipeStateError
+from recipes.models import Recipe
+from recipes.operations import recipe_close
+from releases.models import Release
+from releases.operations import collections_advance, result_abandon, result_release
+from tests.collections.two_server import scene
+from tests.collections.two_server.scene import sealed_report, settle, task, tick, two_server_recipe, upload
+from tests.factories import published_recipe
+
+pytestmark = pytest.mark.django_db
+
+REASON = "the helper is gone"
+
+
+def stuck() -> Recipe:
+    """A closed recipe with enough reports, whose helper does not answer."""
+    recipe = two_server_recipe()
+    assert upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)]) == []
+    recipe = recipe_close(recipe=recipe, actor=None)
+    tick(transport=scene.unreachable)
+    assert result_release(recipe=recipe) is None
+    return recipe
+
+
+def test_abandon_withholds_the_result_with_its_reason_and_deletes_reports_and_keys() -> None:
+    recipe = stuck()
+    release = result_abandon(recipe=recipe, reason=REASON, actor=None)
+    assert (release.outcome, release.reason, release.values) == ("withheld", REASON, [])
+    ours = task(recipe, Side.LEADER)
+    assert ours is not None
+    assert (ours.state, ours.verify_key, ours.share_key) == ("ended", None, None)
+    assert not Uploads.objects.exists()
+    assert not AggregationJob.objects.exists()
+    entry = Entry.objects.get(action=Action.RESULT_WITHHELD)
+    assert (entry.subject, entry.details["reason"]) == (recipe.identifier, REASON)
+
+
+def test_abandon_is_told_to_a_helper_that_comes_back_after_all() -> None:
+    recipe = stuck()
+    result_abandon(recipe=recipe, reason=REASON, actor=None)
+    settle()
+    theirs = task(recipe, Side.HELPER)
+    assert theirs is not None
+    assert (theirs.state, theirs.outcome, theirs.share_key) == ("ended", REASON, None)
+    collections_advance()
+    assert Release.objects.get().outcome == "withheld"
+
+
+def test_abandon_of_an_open_recipe_or_a_released_result_is_refused() -> None:
+    recipe = two_server_recipe()
+    with pytest.raises(RecipeStateError, match="close it first"):
+        result_abandon(recipe=recipe, reason=REASON, actor=None)
+    upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
+    recipe = recipe_close(recipe=recipe, actor=None)
+    settle()
+    assert result_release(recipe=recipe) is not None
+    with pytest.raises(RecipeStateError, match="already"):
+        result_abandon(recipe=recipe, reason=REASON, actor=None)
+    assert Release.objects.get().outcome == "released"
+
+
+def test_abandon_of_a_recipe_of_one_server_is_refused() -> None:
+    recipe = recipe_close(recipe=published_recipe(), actor=None)
+    with pytest.raises(RecipeStateError, match="this server alone"):
+        result_abandon(recipe=recipe, reason=REASON, actor=None)
+
+
+def test_withhold_command_ends_the_waiting_and_says_so() -> None:
+    recipe = stuck()
+    output = StringIO()
+    call_command("recipe", "withhold", str(recipe.identifier), "--reason", REASON, stdout=output)
+    assert str(recipe.identifier) in output.getvalue()
+    assert Release.objects.get(recipe=recipe).reason == REASON
+
+
+@pytest.mark.parametrize(("identifier", "reason"), [("0" * 64, REASON), (None, " "), (None, "x" * 201)])
+def test_withhold_command_with_bad_input_exits_with_2_and_withholds_nothing(
+    identifier: str | None, reason: str
+) -> None:
+    recipe = stuck()
+    with pytest.raises(CommandError) as refusal:
+        call_command("recipe", "withhold", identifier or str(recipe.identifier), "--reason", reason)
+    assert refusal.value.returncode == 2
+    assert not Release.objects.exists()
+
+
+def test_task_command_does_not_end_or_collect_the_task_of_a_recipe() -> None:
+    ours = task(stuck(), Side.LEADER)
+    assert ours is not None
+    identifier = encode_id(bytes(ours.task_id))
+    for arguments in (("end",), ("collect",)):
+        with pytest.raises(CommandError, match="is a recipe's"):
+            call_command("task", *arguments, identifier)
+    ours.refresh_from_db()
+    assert ours.state == "closed"

@@ -1,0 +1,190 @@
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from dap.models import ReportRejection, Side
+from panprivacy.dap.basics import ReportError
+from panprivacy.trust import Trust
+from recipes import views
+from recipes.models import Recipe
+from recipes.operations import recipe_close
+from recipes.rejections import EXPLANATIONS
+from recipes.trust_models import TRUST_MODELS
+from releases.operations import result_release
+from reports.parsing import ARRIVAL_REASONS
+from tests.collections.recipes.test_recipe_pages import form_data, new_url
+from tests.collections.two_server import scene
+from tests.collections.two_server.scene import sealed_report, settle, tick, two_server_recipe, upload
+from tests.scenes import analyst, auditor
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def signed_in(client: Client) -> Client:
+    client.force_login(analyst())
+    return client
+
+
+@pytest.fixture
+def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The helper that the settings name, over the network of the scene."""
+    monkeypatch.setattr(views, "configured_partner", scene.partner)
+    return
+
+
+def page_of(client: Client, recipe: Recipe) -> str:
+    return client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
+
+
+def recipe_with_reports(*, good: int, bad: int = 0, **changes: Any) -> Recipe:
+    recipe = two_server_recipe(**changes)
+    reports = [sealed_report(recipe, [1]) for _ in range(good)]
+    upload(recipe, reports + [sealed_report(recipe, [1], other_helper_part=True) for _ in range(bad)])
+    return recipe
+
+
+def finish(recipe: Recipe) -> Recipe:
+    recipe = recipe_close(recipe=recipe, actor=None)
+    settle()
+    result_release(recipe=recipe)
+    return Recipe.objects.get(pk=recipe.pk)
+
+
+def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(signed_in: Client) -> None:
+    page = signed_in.get(new_url()).content.decode()
+    for model in TRUST_MODELS.values():
+        assert model.title in page
+        for adversary in model.adversaries:
+            assert f"<strong>{adversary.who}</strong> {adversary.learns}" in page
+    assert page.count("Not protected.") >= 5
+    assert "disabled" not in page.split("Two servers</label>")[0].rpartition("<input")[2]
+
+
+def test_form_without_a_helper_shows_two_servers_disabled_and_why(signed_in: Client, settings: Any) -> None:
+    settings.HELPER_KEY = None
+    page = signed_in.get(new_url()).content.decode()
+    option = page.split("Two servers</label>")[0].rpartition("<input")[2]
+    assert "disabled" in option
+    assert "no helper is set up" in page
+    answer = signed_in.post(new_url(), form_data(trust="two_server"))
+    assert answer.status_code == 422
+    assert "no helper is set up" in answer.content.decode().split('id="id_trust_error"')[1][:200]
+    assert not Recipe.objects.exists()
+
+
+def test_form_of_a_mean_shows_two_servers_disabled_and_why(signed_in: Client) -> None:
+    page = signed_in.get(new_url("mean")).content.decode()
+    assert "disabled" in page.split("Two servers</label>")[0].rpartition("<input")[2]
+    assert "could not check one of this statistic" in page
+
+
+def test_form_without_a_choice_is_of_one_server(signed_in: Client) -> None:
+    signed_in.post(new_url(), form_data())
+    assert Recipe.objects.get().draft["trust"] == "single_server"
+
+
+@pytest.mark.usefixtures("helper")
+def test_draft_of_two_servers_is_reviewed_and_published(signed_in: Client) -> None:
+    review = signed_in.post(new_url(), form_data(trust="two_server"), follow=True)
+    page = review.content.decode()
+    assert "either server by itself" in page
+    assert "unless one of the two servers helps them" in page
+    draft = Recipe.objects.get()
+    answer = signed_in.post(reverse("recipe-publish", args=[draft.pk]), follow=True)
+    draft.refresh_from_db()
+    assert draft.status == Recipe.Status.PUBLISHED
+    page = answer.content.decode()
+    for text in (scene.LEADER_URL, scene.HELPER_URL, "Two servers", "helper_signature"):
+        assert text in page
+
+
+def test_publish_while_the_helper_is_unreachable_shows_the_review_again_with_the_reason(
+    signed_in: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed_in.post(new_url(), form_data(trust="two_server"))
+    draft = Recipe.objects.get()
+    monkeypatch.setattr(views, "configured_partner", lambda: scene.partner(scene.unreachable))
+    answer = signed_in.post(reverse("recipe-publish", args=[draft.pk]))
+    assert answer.status_code == 422
+    assert "did not answer" in answer.content.decode()
+    draft.refresh_from_db()
+    assert draft.status == Recipe.Status.DRAFT
+
+
+def test_review_without_a_helper_says_why_it_cannot_be_published(signed_in: Client, settings: Any) -> None:
+    signed_in.post(new_url(), form_data(trust="two_server"))
+    settings.HELPER_KEY = None
+    page = signed_in.get(reverse("recipe-draft", args=[Recipe.objects.get().pk])).content.decode()
+    assert "no helper is set up" in page
+    assert "<button disabled>Publish for good" in page
+
+
+def test_open_recipe_of_real_devices_tells_no_count_of_what_was_verified(client: Client) -> None:
+    recipe = recipe_with_reports(good=0, bad=37, cohort_size=20)
+    tick()
+    found = ReportRejection.objects.get(task=scene.task(recipe, Side.LEADER), side=Side.HELPER)
+    assert (found.reason, found.count) == ("vdaf_verify_error", 37)
+    page = page_of(client, recipe)
+    assert page.count("told with the result") == 2
+    assert "vdaf verify error" not in page
+    assert "At least 20 of 20" in page
+
+
+def test_open_simulation_tells_counts_and_reasons_of_both_servers_in_coarse_steps(client: Client) -> None:
+    recipe = recipe_with_reports(good=23, bad=17, cohort_size=50, simulation=True)
+    recipe_close(recipe=recipe, actor=None)
+    upload_open = ReportRejection.objects.create(
+        task=scene.task(recipe, Side.LEADER), side=Side.HELPER, reason="vdaf_verify_error", count=17
+    )
+    page = page_of(client, recipe)
+    assert f"about {upload_open.count // 10 * 10}</strong> vdaf verify error" in page
+    assert EXPLANATIONS["vdaf_verify_error"] in page
+    assert "17" not in page.split("Timeline")[0].split("vdaf verify error")[0].rpartition("<tr>")[2]
+
+
+def test_helper_that_does_not_answer_is_visible(client: Client) -> None:
+    recipe = recipe_with_reports(good=5)
+    recipe_close(recipe=recipe, actor=None)
+    tick(now=timezone.now() + timedelta(minutes=1), transport=scene.unreachable)
+    page = page_of(client, recipe)
+    assert "The helper has not answered since" in page
+    assert "1 request waits for it" in page
+    assert "ConnectionRefused" not in page
+    client.force_login(auditor())
+    assert "ConnectionRefused" in page_of(client, recipe)
+
+
+def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_only(client: Client) -> None:
+    recipe = finish(recipe_with_reports(good=6, bad=2))
+    page = page_of(client, recipe)
+    assert page.count("<td>6</td>") == 2
+    assert "vdaf verify error" not in page
+    client.force_login(auditor())
+    page = page_of(client, recipe)
+    assert "<strong>2</strong> vdaf verify error" in page
+
+
+def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(client: Client) -> None:
+    page = page_of(client, finish(recipe_with_reports(good=2)))
+    assert "Closed below 5: nothing was released." in page
+    assert "on both servers" in page
+    assert "not told below the cohort size" in page
+
+
+def test_every_reason_for_a_rejection_is_explained() -> None:
+    named = {*ARRIVAL_REASONS, "value_out_of_range", "wrong_length", *(error.reason for error in ReportError)}
+    assert named == set(EXPLANATIONS)
+
+
+def test_every_trust_model_is_described_and_only_one_server_is_protected_from_with_two() -> None:
+    assert set(TRUST_MODELS) == set(Trust)
+    two = {a.who: a.protected for a in TRUST_MODELS[Trust.TWO_SERVER].adversaries}
+    assert two["One server alone"]
+    assert not two["Someone who opens the device, with one server"]
+    assert not two["Both servers together"]
