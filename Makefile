@@ -7,9 +7,13 @@ READY := $(VENV)/.ready
 PYTEST_ARGS ?=
 
 # Production settings for checks: real in form, fresh each time, good for nothing.
-PRODUCTION = env $$($(RUN) -m panapp.generate_secrets) PANAPP_MODE=production \
+PRODUCTION = env $$($(RUN) -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production \
 	PANAPP_ALLOWED_HOSTS=telemetry.example DATABASE_URL=postgres://panapp@database/panapp \
 	CELERY_BROKER_URL=redis://broker:6379/0 PANAPP_BEHIND_PROXY=1
+OTHER_KEY = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+LEADER = PANAPP_ROLE=leader PANAPP_LEADER_URL=https://leader.example/leader \
+	PANAPP_HELPER_URL=https://helper.example/helper PANAPP_HELPER_KEY=$(OTHER_KEY)
+HELPER = PANAPP_ROLE=helper PANAPP_HELPER_URL=https://helper.example/helper PANAPP_LEADER_KEY=$(OTHER_KEY)
 
 .PHONY: help setup demo test check openapi bench clean
 .DEFAULT_GOAL := help
@@ -31,19 +35,21 @@ $(READY): requirements.txt requirements-dev.txt
 		pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth").write_text(str(pathlib.Path("collections").resolve()))'
 	@touch $@
 
-demo: setup ## Three collections from real data, then a dashboard on http://127.0.0.1:8000
+demo: setup ## Four collections from real data, then a dashboard on http://127.0.0.1:8000
 	$(RUN) manage.py demo
 
 test: setup ## The tests; what needs a browser, PostgreSQL or Redis skips where there is none
 	$(RUN) -m pytest $(PYTEST_ARGS)
 
-check: setup ## Style, types, imports, migrations, production settings, OpenAPI
+check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
+	$(PRODUCTION) $(LEADER) $(RUN) manage.py check --deploy --fail-level WARNING
+	$(PRODUCTION) $(HELPER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	@diff -u docs/openapi.yaml $(VENV)/openapi.yaml || \
 		{ echo "docs/openapi.yaml is not what the code describes: run 'make openapi' and read the difference" >&2; exit 1; }
@@ -53,6 +59,7 @@ openapi: setup ## Write docs/openapi.yaml anew
 
 bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/encryption.py
+	$(RUN) benchmarks/prio3.py
 	$(RUN) benchmarks/accounting.py
 	$(RUN) benchmarks/end_to_end.py --million
 	$(RUN) -m benchmarks.planner

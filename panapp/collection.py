@@ -1,6 +1,7 @@
 """A whole collection with simulated devices: publish, run the devices, release."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,20 +9,26 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.contrib.auth.models import AbstractBaseUser
 
-from aggregation.selectors import progress_of
 from devices_sim.fleet import FleetResult, run_fleet
 from devices_sim.transport import HttpTransport
 from devices_sim.workloads import Workload
-from panapp.services import Services
+from leader.models import Farewell
+from panapp.services import Services, wait_until
 from recipes.models import Recipe
 from recipes.operations import recipe_close, recipe_publish_file, verification_key
 from releases.models import Release
 from releases.operations import truth_record
 from releases.selectors import interval_of
-from reports.selectors import rejections_by_reason
+from releases.sums import source_of
+
+SENT_AGAIN = ("duplicate_nonce", "report_replayed")
+"""Reasons for which a server rejects reports that it has already."""
 
 STALLED_SECONDS = 600.0
 """Without any progress for so long, waiting for the workers is given up."""
+
+FAREWELL_SECONDS = 30.0
+"""For how long a helper is waited for to hear that a recipe has ended, and to delete its keys."""
 
 POLL_SECONDS = 0.1
 
@@ -99,7 +106,7 @@ def collection_run(
     Args:
         members: fields of a recipe file.
         workload: the devices and their events.
-        services: running web server and workers.
+        services: running web server and workers; for a two-server recipe with a helper.
         seed: repeats the devices' coins; simulations only.
         eager: devices take every step.
         processes: processes that run devices.
@@ -107,12 +114,13 @@ def collection_run(
         say: takes lines that tell the progress.
 
     Raises:
-        FieldError: nothing was published.
+        FieldError, HelperUnavailableError: nothing was published.
         FleetError, ServiceError, CollectionStalledError: the recipe is closed; its result is released
             or withheld as soon as workers run.
     """
     started = time.monotonic()
-    recipe = recipe_publish_file(members=members, actor=actor, simulation=True)
+    partner = None if services.pairing is None else services.pairing.partner()
+    recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partner=partner)
     try:
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
     except BaseException:
@@ -125,6 +133,7 @@ def collection_run(
     recipe = recipe_close(recipe=recipe, actor=actor)
     release = _wait_for_release(recipe, services, say)
     ended = time.monotonic()
+    _wait_for_farewell(recipe, say)
     # Devices and requests overlap when several processes work: their wall-clock time is shared
     # out in proportion to the time that the processes spent on each.
     busy = fleet.device_seconds + fleet.submit_seconds
@@ -158,6 +167,7 @@ def _run_devices(
     return run_fleet(
         served=served,
         verification_key=verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
+        helper_key=None if services.pairing is None else services.pairing.helper_key,
         workload=workload,
         transport=services.base_url,
         seed=seed,
@@ -168,8 +178,14 @@ def _run_devices(
 
 
 def _rejected(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
-    """The server's counts; but a batch that had to be sent again was not rejected by its own first try."""
-    rejected = {**rejections_by_reason(recipe), "duplicate_nonce": fleet.rejected["duplicate_nonce"]}
+    """The counts of every server, by reason; but a batch that had to be sent again was not rejected by its
+    own first try."""
+    first, *others = (
+        Counter({**server.public_rejections, **server.hidden_rejections})
+        for server in source_of(recipe).standing(recipe).servers
+    )
+    first.update({reason: fleet.rejected[reason] - first[reason] for reason in SENT_AGAIN})
+    rejected = sum(others, first)
     return {reason: count for reason, count in rejected.items() if count}
 
 
@@ -180,15 +196,26 @@ def _wait_for_release(recipe: Recipe, services: Services, say: Say) -> Release:
         if release is not None:
             return release
         services.check()
-        progress = progress_of(recipe)
+        standing = source_of(recipe).standing(recipe)
+        progress = (standing.servers[0].counted, standing.waiting)
         if progress != last_progress:
-            say(f"{progress.summed:,} reports summed, {progress.waiting:,} waiting")
+            say(f"{progress[0]:,} reports summed, {progress[1]:,} waiting")
             last_progress, moved_at = progress, time.monotonic()
         elif time.monotonic() - moved_at > STALLED_SECONDS:
+            errors = "".join(
+                f"; {server.name}: {server.trouble.error}" for server in standing.servers if server.trouble
+            )
             raise CollectionStalledError(
-                f"no report was summed for {STALLED_SECONDS:.0f} seconds; {progress.waiting:,} are waiting"
+                f"no report was summed for {STALLED_SECONDS:.0f} seconds; {progress[1]:,} are waiting{errors}"
             )
         time.sleep(POLL_SECONDS)
+
+
+def _wait_for_farewell(recipe: Recipe, say: Say) -> None:
+    """Until nothing is left to tell the helper: with the processes ends who would tell it."""
+    owed = Farewell.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier)))
+    if not wait_until(lambda: not owed.exists(), FAREWELL_SECONDS, POLL_SECONDS):
+        say("the helper has not heard of the end; it is told when both run again")
 
 
 def _first(values: Any) -> Any:

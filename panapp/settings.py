@@ -1,9 +1,11 @@
 """Settings, all from the environment; docs/operations.md describes each variable.
 
 PANAPP_MODE is `local` (default: answers to this machine only, with secrets made on
-first use) or `production` (every secret and service must be given).
+first use) or `production` (every secret and service must be given). PANAPP_ROLE says what
+the process is for (roles.py).
 """
 
+import os
 from pathlib import Path
 
 import dj_database_url
@@ -14,9 +16,13 @@ from kombu import Exchange, Queue
 
 from panapp import environment
 from panapp.logging import LOGGING as LOGGING
+from panapp.roles import role_named
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(environment.text("PANAPP_DATA_DIR", str(BASE_DIR / "var")))
+
+ROLE = role_named(environment.text("PANAPP_ROLE", "all-in-one"))
+ROLE.check_required(os.environ)
+DATA_DIR = Path(environment.text("PANAPP_DATA_DIR", str(BASE_DIR / ROLE.data_folder)))
 
 MODE = environment.text("PANAPP_MODE", "local")
 if MODE not in {"local", "production"}:
@@ -41,67 +47,16 @@ SECRET_KEY = _secrets["secret_key"]
 SIGNING_KEY = environment.key_of_32_bytes("PANAPP_SIGNING_KEY", _secrets["signing_key"])
 KEY_ENCRYPTION_KEY = environment.key_of_32_bytes("PANAPP_KEY_ENCRYPTION_KEY", _secrets["key_encryption_key"])
 
-INSTALLED_APPS = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "django.contrib.staticfiles",
-    "rest_framework",
-    "drf_spectacular",
-    "drf_spectacular_sidecar",
-    "django_htmx",
-    "csp",
-    "axes",
-    "django_prometheus",
-    "audit",
-    "dap",
-    "leader",
-    "helper",
-    "ledger",
-    "recipes",
-    "planner",
-    "reports",
-    "aggregation",
-    "releases",
-    "panapp",
-]
-
-MIDDLEWARE = [
-    "django_prometheus.middleware.PrometheusBeforeMiddleware",
-    "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "panapp.errors.CommonMiddleware",
-    "panapp.plain_query.PlainQueryMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "audit.actor.ActorMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
-    "csp.middleware.CSPMiddleware",
-    "axes.middleware.AxesMiddleware",
-    "django_prometheus.middleware.PrometheusAfterMiddleware",
-]
-
-ROOT_URLCONF = "panapp.urls"
+INSTALLED_APPS = list(ROLE.apps)
+MIDDLEWARE = list(ROLE.middleware)
+ROOT_URLCONF = ROLE.urlconf
 WSGI_APPLICATION = "panapp.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
-        "OPTIONS": {
-            "context_processors": [
-                "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
-                "csp.context_processors.nonce",
-                "audit.access.log_access",
-            ]
-        },
+        "OPTIONS": {"context_processors": list(ROLE.context_processors)},
     }
 ]
 
@@ -150,10 +105,11 @@ AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
 
-# Shared by all web processes; a local installation has just one.
+# Shared by all web processes; a local installation has just one, and a helper remembers nothing there.
+_one_process = LOCAL or not ROLE.tasks
 _cache = (
     {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
-    if LOCAL
+    if _one_process
     else {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": environment.text("PANAPP_CACHE_URL", environment.text("CELERY_BROKER_URL")),
@@ -166,7 +122,7 @@ CACHES = {
         **_cache,
         **(
             {"LOCATION": "composed", "OPTIONS": {"MAX_ENTRIES": 10_000}}
-            if LOCAL
+            if _one_process
             else {"KEY_PREFIX": "composed"}
         ),
         "TIMEOUT": 30 * 86_400,
@@ -177,7 +133,7 @@ CACHES = {
         "LOCATION": DATA_DIR / "plans",
         "OPTIONS": {"MAX_ENTRIES": 500},
     }
-    if LOCAL
+    if _one_process
     else {**_cache, "KEY_PREFIX": environment.text("PANAPP_QUEUE", "panapp")},
 }
 
@@ -195,7 +151,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 3600
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "panapp.errors.csrf_failure"
+CSRF_FAILURE_VIEW = f"{ROLE.errors}.csrf_failure"
 CSRF_TRUSTED_ORIGINS = environment.words("PANAPP_CSRF_TRUSTED_ORIGINS")
 if environment.flag("PANAPP_BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -216,9 +172,29 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
 METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 
+# Two servers -------------------------------------------------------------------
+
+# Base addresses of the resources of DAP, our own and the other's; None where the role has no use for it.
+LEADER_URL = environment.address("PANAPP_LEADER_URL", path="/leader", secure=_https)
+HELPER_URL = environment.address("PANAPP_HELPER_URL", path="/helper", secure=_https)
+# Ed25519 verification keys of the other side, 32 bytes.
+HELPER_KEY = environment.verification_key("PANAPP_HELPER_KEY", own=SIGNING_KEY)
+LEADER_KEY = environment.verification_key("PANAPP_LEADER_KEY", own=SIGNING_KEY)
+# A helper refuses tasks whose aggregates would be about fewer devices.
+SMALLEST_COHORT = environment.whole_number("PANAPP_SMALLEST_COHORT", 2 if LOCAL else 100, minimum=2)
+# For how long a key to which clients seal is kept after it was last handed out.
+HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=1)
+# Reports that a helper takes in one request.
+JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=1)
+# For how long a helper keeps the keys of a task whose time is over and that nobody ended.
+TASK_RETENTION_SECONDS = environment.whole_number(
+    "PANAPP_TASK_RETENTION_SECONDS", 90 * 86_400, minimum=86_400
+)
+
 # Tasks -------------------------------------------------------------------------
 
-CELERY_BROKER_URL = environment.text("CELERY_BROKER_URL", "redis://127.0.0.1:6379/0" if LOCAL else None)
+_local_broker = "redis://127.0.0.1:6379/0"
+CELERY_BROKER_URL = environment.text("CELERY_BROKER_URL", _local_broker if _one_process else None)
 # Installations that share a broker need queues of their own: a worker must see its own database.
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 # The periodic task has a queue that workers look into first: a backlog of chunks must not hold up
@@ -226,13 +202,19 @@ CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 ADVANCE_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-advance"
 # Plans come last: anyone may ask for them, and no collection must wait for that.
 PLAN_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-plans"
+# What asks the helper comes after what asks nobody: a helper that does not answer must not hold up other
+# recipes.
+HELPER_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-helper"
 CELERY_TASK_QUEUES = [
     # An exchange each: whoever deletes a queue leaves nothing of it on the broker.
     Queue(name, Exchange(name, "direct"), routing_key=name)
-    for name in (ADVANCE_QUEUE, CELERY_TASK_DEFAULT_QUEUE, PLAN_QUEUE)
+    for name in (ADVANCE_QUEUE, CELERY_TASK_DEFAULT_QUEUE, HELPER_QUEUE, PLAN_QUEUE)
 ]
 CELERY_TASK_ROUTES = {
     "releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
+    "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
+    "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
+    "recipes.tasks.release_registrations": {"queue": HELPER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
 }
 CELERY_TASK_IGNORE_RESULT = True
@@ -251,13 +233,19 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "unacked_restore_throttle": 1,
 }
 ADVANCE_SECONDS = environment.whole_number("PANAPP_ADVANCE_SECONDS", 2, minimum=1)
+_PERIODIC_SECONDS = {
+    "releases.tasks.advance_collections": ADVANCE_SECONDS,
+    "leader.tasks.advance_tasks": ADVANCE_SECONDS,
+    "recipes.tasks.release_registrations": 600,
+}
 CELERY_BEAT_SCHEDULE = {
-    "advance-collections": {
-        "task": "releases.tasks.advance_collections",
-        "schedule": float(ADVANCE_SECONDS),
+    task: {
+        "task": task,
+        "schedule": float(seconds),
         # A backlog of ticks would do nothing that the next one does not do.
-        "options": {"expires": 10 * ADVANCE_SECONDS},
+        "options": {"expires": 10 * seconds},
     }
+    for task, seconds in _PERIODIC_SECONDS.items()
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
 
@@ -271,6 +259,7 @@ STATIC_URL = "static/"
 STATIC_ROOT = None if LOCAL else Path(environment.text("PANAPP_STATIC_ROOT", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [
     ("vendor/plotly", Path(plotly.__file__).parent / "package_data"),
+    *(BASE_DIR / folder for folder in ROLE.static_folders),
 ]
 WHITENOISE_USE_FINDERS = LOCAL
 if not LOCAL:

@@ -1,7 +1,12 @@
-"""Real processes on the test database: a web server, a broker and workers."""
+"""Real processes on the test database: a web server, a broker and workers, and where asked for a helper."""
 
+import os
+import signal
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -22,7 +27,8 @@ def database_url() -> str:
 def services_on_test_database(**options: object) -> Iterator[Services]:
     """Running services that share this process's database and secrets.
 
-    Short waits, so that a task lost with its worker comes back within a test's patience.
+    With `helper=tmp_path` they are the leader of a helper whose database and secrets lie there. Short
+    waits, so that a task lost with its worker comes back within a test's patience.
     """
     environment = {
         "DATABASE_URL": database_url(),
@@ -32,3 +38,14 @@ def services_on_test_database(**options: object) -> Iterator[Services]:
     }
     with running_services(environment=environment, **options) as services:  # type: ignore[arg-type]
         yield services
+
+
+def kill_helper(services: Services) -> None:
+    """End the helper as a power failure would; the services start it again within a second."""
+    os.killpg(services.pid("helper"), signal.SIGKILL)
+
+
+def helper_rows(helper_data: Path, statement: str) -> list[tuple[Any, ...]]:
+    """What the helper's own database answers; the test's process has no other way to it."""
+    with closing(sqlite3.connect(helper_data / "panapp.sqlite3")) as database:
+        return database.execute(statement).fetchall()

@@ -9,6 +9,7 @@ import pytest
 from django.db import transaction
 
 from aggregation.models import Chunk, SubAggregate
+from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import HttpTransport, WireReport
 from panapp.services import Services, wait_until
 from recipes.models import Recipe
@@ -81,7 +82,7 @@ def test_the_same_batch_posted_many_times_at_once_counts_once() -> None:
 
         def post(batch: list[WireReport]) -> int:
             with HttpTransport(services.base_url) as transport:
-                return transport.submit_batch(str(recipe.identifier), batch).accepted
+                return RestUpload(str(recipe.identifier), transport).submit_batch(batch).accepted
 
         with ThreadPoolExecutor(8) as pool:
             accepted = sum(pool.map(post, shuffled * 2))

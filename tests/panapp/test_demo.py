@@ -1,4 +1,4 @@
-"""`demo`: three collections from real data, and accounts to look at them with."""
+"""`demo`: four collections from real data, one by two servers, and accounts to look at them with."""
 
 import os
 import subprocess
@@ -9,16 +9,18 @@ import pytest
 from django.contrib.auth.models import User
 
 from panapp.management.commands.demo import reset_account
+from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
-from tests.processes import database_url
+from tests.processes import database_url, helper_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.processes
-def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice() -> None:
-    environment = {**os.environ, "DATABASE_URL": database_url()}
+def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    environment = {**os.environ, "DATABASE_URL": database_url(), "PANAPP_DATA_DIR": str(data)}
     for _ in range(2):
         done = subprocess.run(
             [sys.executable, "manage.py", "demo", "--no-serve"],
@@ -30,20 +32,29 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice() -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-    releases = {release.recipe.statistic: release for release in Release.objects.all()}
-    truths = {truth.recipe.statistic: truth for truth in SimulatedTruth.objects.all()}
-    assert set(releases) == set(truths) == {"count_nonzero", "histogram", "mean"}
+    releases = {kind(release.recipe): release for release in Release.objects.all()}
+    truths = {kind(truth.recipe): truth for truth in SimulatedTruth.objects.all()}
+    single, two = "single_server", "two_server"
+    counts = {("count_nonzero", single), ("count_nonzero", two)}
+    assert set(releases) == set(truths) == {*counts, ("histogram", single), ("mean", single)}
     assert {truth.devices for truth in truths.values()} == {3_148}
-    assert truths["count_nonzero"].values == [1_019]
-    assert truths["mean"].values[0] == pytest.approx(0.5314, abs=5e-5)
-    assert sum(truths["histogram"].values) == 3_148
+    assert {tuple(truths[count].values) for count in counts} == {(1_019,)}
+    assert truths["mean", single].values[0] == pytest.approx(0.5314, abs=5e-5)
+    assert sum(truths["histogram", single].values) == 3_148
     for statistic, release in releases.items():
-        # Eight values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
+        # Nine values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
         # sums of thousands of bounded terms, so normal tails are a fair guide): 1e-9 in all.
         for value, error, truth in zip(
             release.values, release.standard_errors, truths[statistic].values, strict=True
         ):
             assert abs(value - truth) < 6.5 * error
+    # The second run found what the first had made, on the helper too: one task, which has ended.
+    rows = helper_rows(data / "helper", "SELECT state, outcome <> '' FROM dap_task")
+    assert rows == [("ended", 1)]
+
+
+def kind(recipe: Recipe) -> tuple[str, str]:
+    return recipe.statistic, recipe.published.trust.value
 
 
 @pytest.mark.django_db

@@ -1,6 +1,7 @@
 """compose.yaml, Dockerfile and requirements, as far as they can be checked without building."""
 
 import ast
+import fnmatch
 import importlib
 import importlib.metadata
 import importlib.util
@@ -17,6 +18,9 @@ from django.conf import settings
 from django.core.management import get_commands
 from django.utils.module_loading import import_string
 from packaging.requirements import Requirement
+
+from panapp.celery import celery_application
+from panapp.roles import ROLES
 
 ROOT: Path = settings.BASE_DIR
 COMPOSE = (ROOT / "compose.yaml").read_text()
@@ -46,8 +50,26 @@ def assert_runs(command: list[str]) -> None:
             pytest.fail(f"unknown kind of command: {command}")
 
 
-def test_compose_has_every_role_of_an_installation() -> None:
-    assert set(SERVICES) == {"database", "broker", "migrate", "web", "worker", "beat"}
+def test_compose_has_every_process_of_an_installation() -> None:
+    beside = {name for name, service in SERVICES.items() if service.get("profiles") == ["helper"]}
+    assert beside == {"helper-database", "helper-migrate", "helper"}
+    assert set(SERVICES) - beside == {"database", "broker", "migrate", "web", "worker", "beat"}
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_compose_gives_each_role_its_own_settings_and_none_of_another_role(name: str) -> None:
+    environment = OURS[name]["environment"]
+    role = ROLES["helper" if name.startswith("helper") else "leader"]
+    assert environment["PANAPP_ROLE"] in {"helper", "${PANAPP_ROLE:-all-in-one}"}
+    about_the_other = {variable for other in ROLES.values() for variable in other.required}
+    assert about_the_other & set(environment) == set(role.required)
+    assert ("CELERY_BROKER_URL" in environment) == role.tasks
+
+
+def test_compose_keeps_the_helpers_database_apart_from_the_leaders() -> None:
+    hosts = {name: OURS[name]["environment"]["DATABASE_URL"].split("@")[1] for name in ("web", "helper")}
+    assert hosts == {"web": "database:5432/panapp", "helper": "helper-database:5432/panapp"}
+    assert SERVICES["database"]["volumes"] != SERVICES["helper-database"]["volumes"]
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
@@ -65,6 +87,7 @@ def test_compose_gives_no_default_to_a_secret_and_lets_a_missing_one_fail(name: 
     environment = OURS[name]["environment"]
     assert environment["PANAPP_MODE"] == "production"
     required = re.findall(r"^\| `([A-Z_]+)` \| yes \|", OPERATIONS, re.MULTILINE)
+    assert required
     given = {"DATABASE_URL", "CELERY_BROKER_URL"}
     for variable in set(required) - given:
         assert environment[variable].startswith(f"${{{variable}:?"), variable
@@ -82,14 +105,15 @@ def test_compose_asks_for_no_variable_that_is_not_documented() -> None:
 
 def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
     assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
-        "web": ["127.0.0.1:8000:8000"]
+        "web": ["127.0.0.1:8000:8000"],
+        "helper": ["127.0.0.1:8001:8000"],
     }
 
 
 def test_images_are_pinned_to_a_version() -> None:
     images = [service["image"] for service in SERVICES.values() if service["image"] != "panapp"]
     images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    assert len(images) == 3
+    assert len(images) == 4
     for image in images:
         assert re.search(r":\d+\.\d+(\.\d+)?-", image), image
 
@@ -169,7 +193,9 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def test_celery_command_finds_the_settings_and_every_task_by_itself() -> None:
+@pytest.fixture(scope="module")
+def celery_tasks() -> set[str]:
+    """Tasks that a worker knows that was started by its command line."""
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     script = (
         "from panapp import celery_application as app; app.loader.import_default_modules(); print(*app.tasks)"
@@ -177,6 +203,31 @@ def test_celery_command_finds_the_settings_and_every_task_by_itself() -> None:
     found = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    assert {"aggregation.tasks.process_chunk", "releases.tasks.advance_collections"} <= set(
-        found.stdout.split()
-    ), found.stderr
+    assert found.returncode == 0, found.stderr
+    return set(found.stdout.split())
+
+
+def test_celery_command_finds_the_settings_and_every_task_by_itself(celery_tasks: set[str]) -> None:
+    assert {
+        "aggregation.tasks.process_chunk",
+        "releases.tasks.advance_collections",
+        "leader.tasks.advance_tasks",
+    } <= celery_tasks
+
+
+def test_every_task_that_is_sent_by_the_clock_or_has_a_queue_exists(celery_tasks: set[str]) -> None:
+    assert {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()} <= celery_tasks
+    for pattern in settings.CELERY_TASK_ROUTES:
+        assert fnmatch.filter(celery_tasks, pattern), pattern
+
+
+def test_whatever_asks_the_helper_waits_behind_what_asks_nobody(celery_tasks: set[str]) -> None:
+    queues = [queue.name for queue in settings.CELERY_TASK_QUEUES]
+    order = [
+        queues.index(name)
+        for name in (settings.ADVANCE_QUEUE, settings.CELERY_TASK_DEFAULT_QUEUE, settings.HELPER_QUEUE)
+    ]
+    assert order == sorted(order)
+    router = celery_application.amqp.router
+    for task in fnmatch.filter(celery_tasks, "leader.tasks.drive_*"):
+        assert router.route({}, task)["queue"].name == settings.HELPER_QUEUE

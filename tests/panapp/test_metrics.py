@@ -79,6 +79,13 @@ def test_metrics_sum_up_what_waits_and_what_fails(client: Client) -> None:
         "panapp_chunks": 2,
         "panapp_chunks_failing": 1,
         "panapp_closing_overdue_seconds": 0,
+        "panapp_task_reports_waiting": 0,
+        "panapp_helper_requests": 0,
+        "panapp_helper_requests_failing": 0,
+        "panapp_helper_failing_seconds": 0,
+        "panapp_helper_request_overdue_seconds": 0,
+        "panapp_tasks_running": 0,
+        "panapp_task_reports_aggregated": 0,
     }
 
 

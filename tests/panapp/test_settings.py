@@ -1,5 +1,6 @@
 """Production fails closed, and docs/operations.md tells every variable."""
 
+import base64
 import os
 import re
 import subprocess
@@ -7,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from panapp.generate_secrets import lines
+from panapp.environment import public_half
+from panapp.generate_secrets import named_secrets
 
 ROOT: Path = settings.BASE_DIR
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
@@ -21,28 +24,48 @@ REQUIRED = {
     "PANAPP_KEY_ENCRYPTION_KEY",
     "PANAPP_ALLOWED_HOSTS",
     "DATABASE_URL",
-    "CELERY_BROKER_URL",
 }
+REQUIRED_BY_ROLE = {
+    "all-in-one": REQUIRED | {"CELERY_BROKER_URL"},
+    "leader": REQUIRED | {"CELERY_BROKER_URL", "PANAPP_LEADER_URL", "PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"},
+    "helper": REQUIRED | {"PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"},
+}
+PLACES = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+"""All that an environment made here inherits: where programs and modules lie."""
+
+OTHER_KEY = base64.b64encode(bytes(range(32))).decode()
+VALUES = {
+    "PANAPP_ALLOWED_HOSTS": "telemetry.example",
+    "DATABASE_URL": "postgres://panapp@database/panapp",
+    "CELERY_BROKER_URL": "redis://broker:6379/0",
+    "PANAPP_LEADER_URL": "https://leader.example/leader",
+    "PANAPP_HELPER_URL": "https://helper.example/helper",
+    "PANAPP_LEADER_KEY": OTHER_KEY,
+    "PANAPP_HELPER_KEY": OTHER_KEY,
+}
+
+
+def complete(role: str) -> dict[str, str]:
+    """A complete environment of production: nothing else is inherited."""
+    return {
+        **PLACES,
+        "PANAPP_MODE": "production",
+        "PANAPP_ROLE": role,
+        **named_secrets(),
+        **{name: value for name, value in VALUES.items() if name in REQUIRED_BY_ROLE[role]},
+    }
 
 
 @pytest.fixture
 def production() -> dict[str, str]:
-    """A complete environment: nothing is inherited but where programs lie."""
-    return {
-        "PATH": os.environ["PATH"],
-        "PANAPP_MODE": "production",
-        "PANAPP_ALLOWED_HOSTS": "telemetry.example",
-        "DATABASE_URL": "postgres://panapp@database/panapp",
-        "CELERY_BROKER_URL": "redis://broker:6379/0",
-        **dict(line.split("=", 1) for line in lines()),
-    }
+    return complete("all-in-one")
 
 
-def load(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    script = (
-        "from django.conf import settings as s; "
-        "print(s.DEBUG, s.SECURE_SSL_REDIRECT, s.SESSION_COOKIE_SECURE, s.ALLOWED_HOSTS)"
-    )
+CLOSED = "s.DEBUG, s.SECURE_SSL_REDIRECT, s.SESSION_COOKIE_SECURE, s.ALLOWED_HOSTS"
+
+
+def load(environment: dict[str, str], shown: str = CLOSED) -> subprocess.CompletedProcess[str]:
+    script = f"from django.conf import settings as s; print({shown})"
     return subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,
@@ -59,14 +82,48 @@ def test_production_with_generated_secrets_loads_and_is_closed(production: dict[
     assert loaded.stdout == "False True True ['telemetry.example']\n", loaded.stderr
 
 
-@pytest.mark.parametrize("missing", sorted(REQUIRED))
-def test_production_without_a_required_variable_stops_and_names_it(
-    production: dict[str, str], missing: str
-) -> None:
-    del production[missing]
-    loaded = load(production)
+@pytest.mark.parametrize(
+    ("role", "missing"), [(role, name) for role, names in REQUIRED_BY_ROLE.items() for name in sorted(names)]
+)
+def test_production_without_a_required_variable_stops_and_names_it(role: str, missing: str) -> None:
+    environment = complete(role)
+    del environment[missing]
+    loaded = load(environment)
     assert loaded.returncode != 0
     assert f"{missing} must be set" in loaded.stderr
+
+
+@pytest.mark.parametrize("role", sorted(REQUIRED_BY_ROLE))
+def test_every_role_with_all_it_requires_loads(role: str) -> None:
+    assert load(complete(role)).stdout == "False True True ['telemetry.example']\n"
+
+
+@pytest.mark.parametrize(
+    ("role", "foreign"),
+    [
+        ("all-in-one", "PANAPP_HELPER_URL"),
+        ("all-in-one", "PANAPP_LEADER_KEY"),
+        ("leader", "PANAPP_LEADER_KEY"),
+        ("helper", "PANAPP_LEADER_URL"),
+        ("helper", "PANAPP_HELPER_KEY"),
+    ],
+)
+def test_a_variable_of_another_role_stops_and_names_both(role: str, foreign: str) -> None:
+    loaded = load({**complete(role), foreign: VALUES[foreign]})
+    assert loaded.returncode != 0
+    message = loaded.stderr.splitlines()[-1]
+    assert f"{foreign} belongs to PANAPP_ROLE=" in message
+    assert message.endswith(f"PANAPP_ROLE is {role}")
+
+
+@pytest.mark.parametrize("role", ["leader", "helper"])
+def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) -> None:
+    environment = complete(role)
+    own = public_half(base64.b64decode(environment["PANAPP_SIGNING_KEY"]))
+    (name,) = {"PANAPP_LEADER_KEY", "PANAPP_HELPER_KEY"} & REQUIRED_BY_ROLE[role]
+    loaded = load({**environment, name: base64.b64encode(own).decode()})
+    assert loaded.returncode != 0
+    assert f"{name} is our own verification key" in loaded.stderr
 
 
 @pytest.mark.parametrize(
@@ -80,6 +137,9 @@ def test_production_without_a_required_variable_stops_and_names_it(
         ("PANAPP_SECRET_KEY", "x" * 49),
         ("PANAPP_CHUNK_REPORTS", "0"),
         ("PANAPP_ADVANCE_SECONDS", "2.5"),
+        ("PANAPP_ROLE", "Leader"),
+        ("PANAPP_SMALLEST_COHORT", "1"),
+        ("PANAPP_HPKE_GRACE_SECONDS", "0"),
     ],
 )
 def test_a_value_that_is_not_understood_stops_and_names_its_variable(
@@ -88,6 +148,52 @@ def test_a_value_that_is_not_understood_stops_and_names_its_variable(
     loaded = load({**production, name: value})
     assert loaded.returncode != 0
     assert name in loaded.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "helper.example",
+        "http://helper.example/helper",
+        "https://helper.example/helper/",
+        "https://helper.example/helper?task=1",
+        "https://helper.example/helper#top",
+        "https://user@helper.example/helper",
+        "https:///helper",
+        "https://helper.example:0/helper",
+        "https://helper.example:99999/helper",
+        "https://[helper/helper",
+        "https://helper.example/hel per",
+        "https://helper.example",
+        "https://helper.example/leader",
+        "https:helper.example/helper",
+        "https://HELPER.example/helper",
+        "https://hélper.example/helper",
+        "https://helper.example\\@other/helper",
+    ],
+)
+def test_an_address_of_the_other_side_that_is_no_base_address_stops_and_names_it(value: str) -> None:
+    loaded = load({**complete("leader"), "PANAPP_HELPER_URL": value})
+    assert loaded.returncode != 0
+    assert loaded.stderr.splitlines()[-1].startswith(
+        "django.core.exceptions.ImproperlyConfigured: PANAPP_HELPER_URL must be an address"
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["https://helper.example/helper", "https://helper.example:8443/helper", "https://192.0.2.1/helper"],
+)
+def test_a_base_address_of_the_other_side_is_taken_as_it_stands(value: str) -> None:
+    loaded = load({**complete("leader"), "PANAPP_HELPER_URL": value}, "s.HELPER_URL")
+    assert loaded.stdout == f"{value}\n", loaded.stderr
+
+
+@pytest.mark.parametrize("value", ["c2hvcnQ=", "not base64"])
+def test_a_key_of_the_other_side_that_is_no_key_stops_and_names_it(value: str) -> None:
+    loaded = load({**complete("helper"), "PANAPP_LEADER_KEY": value})
+    assert loaded.returncode != 0
+    assert loaded.stderr.splitlines()[-1].endswith("PANAPP_LEADER_KEY must be 32 bytes in base64")
 
 
 @pytest.mark.parametrize(
@@ -109,24 +215,55 @@ def test_simulating_commands_are_refused_in_production_before_anything(
 
 
 def test_generated_secrets_are_fresh_each_time() -> None:
-    first, second = (dict(line.split("=", 1) for line in lines()) for _ in range(2))
+    first, second = named_secrets(), named_secrets()
     assert first.keys() == second.keys()
     assert not set(first.values()) & set(second.values())
 
 
-def test_generate_secrets_runs_where_production_settings_are_incomplete() -> None:
-    environment = {"PATH": os.environ["PATH"], "PANAPP_MODE": "production"}
-    made = subprocess.run(
-        [sys.executable, "-m", "panapp.generate_secrets"],
+def run_module(name: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`python -m`, where production settings are incomplete."""
+    return subprocess.run(
+        [sys.executable, "-m", name],
         cwd=ROOT,
-        env=environment,
+        env={**PLACES, "PANAPP_MODE": "production", **environment},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
-    assert [line.split("=")[0] for line in made.stdout.splitlines()] == [
-        line.split("=")[0] for line in lines()
-    ]
+
+
+def test_generate_secrets_prints_secrets_for_us_and_apart_from_them_the_key_for_the_other_side() -> None:
+    made = run_module("panapp.generate_secrets")
+    assert made.returncode == 0, made.stderr
+    ours = dict(line.split("=", 1) for line in made.stdout.splitlines())
+    assert ours.keys() == named_secrets().keys()
+    # What the other side is told verifies what we sign, and holds none of our secrets.
+    told = dict(re.findall(r"^  (PANAPP_\w+_KEY)=(\S+) ", made.stderr, re.MULTILINE))
+    assert set(told) == {"PANAPP_LEADER_KEY", "PANAPP_HELPER_KEY"}
+    assert not set(told.values()) & set(ours.values())
+    signature = Ed25519PrivateKey.from_private_bytes(base64.b64decode(ours["PANAPP_SIGNING_KEY"])).sign(b"x")
+    for key in told.values():
+        Ed25519PublicKey.from_public_bytes(base64.b64decode(key)).verify(signature, b"x")
+
+
+def test_verification_key_of_an_existing_signing_key_is_printed_again() -> None:
+    secret = named_secrets()["PANAPP_SIGNING_KEY"]
+    printed = run_module("panapp.verification_key", PANAPP_SIGNING_KEY=secret)
+    assert base64.b64decode(printed.stdout) == public_half(base64.b64decode(secret))
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({}, "PANAPP_SIGNING_KEY must be set"),
+        ({"PANAPP_SIGNING_KEY": "c2hvcnQ="}, "PANAPP_SIGNING_KEY must be 32"),
+    ],
+)
+def test_verification_key_without_a_signing_key_says_so(environment: dict[str, str], says: str) -> None:
+    printed = run_module("panapp.verification_key", **environment)
+    assert (printed.returncode, printed.stdout) == (1, "")
+    (line,) = printed.stderr.splitlines()
+    assert line.startswith(says)
 
 
 READS = (
@@ -155,18 +292,19 @@ def test_every_variable_that_code_reads_is_documented_and_the_reverse() -> None:
         "PANAPP_METRICS_TOKEN",
     }
     code = read_by_code()
-    assert len(code) > 15
+    assert len(code) > 20
     assert keys_table <= code
     assert documented() - read_elsewhere == code - read_elsewhere
 
 
-def test_documented_as_required_are_those_without_which_production_stops() -> None:
-    rows = re.findall(r"^\| `([A-Z_]+)` \| yes \|", OPERATIONS, re.MULTILINE)
-    assert set(rows) == REQUIRED
+@pytest.mark.parametrize("role", sorted(REQUIRED_BY_ROLE))
+def test_documented_as_required_are_those_without_which_production_stops(role: str) -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| yes(?:: ([a-z, -]+))? \|", OPERATIONS, re.MULTILINE)
+    assert {name for name, roles in rows if not roles or role in roles.split(", ")} == REQUIRED_BY_ROLE[role]
 
 
 def test_documented_metrics_are_those_that_are_served() -> None:
-    source = (ROOT / "panapp" / "metrics.py").read_text()
-    served = set(re.findall(r'"(panapp_\w+)"', source))
+    sources = [file.read_text() for file in (ROOT / "panapp").glob("*_metrics.py")]
+    served = {name for source in sources for name in re.findall(r'"(panapp_\w+)"', source)}
     assert served
     assert set(re.findall(r"^\| `(panapp_\w+)` \|", OPERATIONS, re.MULTILINE)) == served

@@ -19,6 +19,8 @@ from panapp.services import ServiceError, running_services
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
+from recipes.errors import HelperUnavailableError
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
@@ -28,7 +30,8 @@ WORKERS = Description(label="Workers", help="Number of worker processes.", minim
 class Command(BaseCommand):
     help = (
         "Publish a recipe, run one simulated device per distinct device of a CSV file, submit their "
-        "reports over the REST API, run the workers, release, and print one JSON object."
+        "reports over HTTP, run the workers (and for a two-server recipe a helper), release, and print one "
+        "JSON object."
     )
     # The checks of the whole project take longer than many a collection.
     requires_system_checks = ()
@@ -59,7 +62,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         except KeyboardInterrupt:
             raise CommandError("interrupted; what was published is closed", returncode=INTERRUPTED) from None
-        except (FleetError, ServiceError, CollectionStalledError) as error:
+        except (FleetError, HelperUnavailableError, ServiceError, CollectionStalledError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(result, indent=None if options["json"] else 2, ensure_ascii=False))
 
@@ -75,7 +78,8 @@ class Command(BaseCommand):
         PROCESSES.check("processes", int, options["processes"])
         with events_csv(options["events"], draft.parameters.steps) as workload:
             require_migrated_database()
-            with running_services(workers=options["workers"]) as services:
+            helper = settings.DATA_DIR / "helper" if draft.trust is Trust.TWO_SERVER else None
+            with running_services(workers=options["workers"], helper=helper) as services:
                 result = collection_run(
                     members=members,
                     workload=workload,

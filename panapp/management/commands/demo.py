@@ -1,4 +1,4 @@
-"""`demo`: a dashboard with three collections made from real data."""
+"""`demo`: a dashboard with four collections made from real data, one of them by two servers."""
 
 import json
 import os
@@ -17,15 +17,16 @@ from devices_sim.workloads import Workload, flights
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
 from panapp.services import BASE_DIR, ServiceError, Services, running_services
+from recipes.errors import HelperUnavailableError
 from releases.models import Release
 
-EXAMPLES = ("flights_count.json", "flights_histogram.json", "flights_mean.json")
+EXAMPLES = ("flights_count.json", "flights_histogram.json", "flights_mean.json", "flights_two_server.json")
 ACCOUNTS = {"analyst": "Analysts", "auditor": "Auditors", "admin": ""}
 PORT = 8000
 
 
 class Command(BaseCommand):
-    help = "Run three collections on real flight data and serve the dashboard on this machine."
+    help = "Run four collections on real flight data and serve the dashboard on this machine."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,12 +41,13 @@ class Command(BaseCommand):
         require_migrated_database()
         try:
             self.run(serve=not options["no_serve"], port=options["port"])
-        except (FleetError, ServiceError, CollectionStalledError) as error:
+        except (FleetError, HelperUnavailableError, ServiceError, CollectionStalledError) as error:
             raise CommandError(str(error)) from error
 
     def run(self, *, serve: bool, port: int) -> None:
         workload = flights()
-        with running_services(port=port if serve else None) as services:
+        # One helper for all: what is published with the form may name two servers too.
+        with running_services(port=port if serve else None, helper=settings.DATA_DIR / "helper") as services:
             for example in EXAMPLES:
                 self.collect(BASE_DIR / "examples" / example, workload, services)
             if serve:

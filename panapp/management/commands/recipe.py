@@ -10,14 +10,19 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from panapp.database import require_migrated_database
 from panapp.recipe_file import read_recipe_file
 from panprivacy.errors import FieldError
+from recipes.errors import HelperUnavailableError, RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import RecipeStateError, recipe_close, recipe_publish_file
+from recipes.operations import recipe_close, recipe_publish_file
+from recipes.partner import configured_partner
+from recipes.selectors import helper_signature_of
+from releases.operations import result_abandon
 
 INPUT_ERROR = 2
+LONGEST_REASON = 200
 
 
 class Command(BaseCommand):
-    help = "Publish a recipe file for real devices, or close a published recipe."
+    help = "Publish a recipe file for real devices, close a published recipe, or withhold a result for good."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -27,6 +32,11 @@ class Command(BaseCommand):
         publish.add_argument("--json", action="store_true", help="print the published recipe as JSON")
         close = actions.add_parser("close", help="close a published recipe, so that its result is released")
         close.add_argument("identifier", help="identifier of the recipe")
+        withhold = actions.add_parser(
+            "withhold", help="give up the result of a closed recipe, e.g. where its helper is gone for good"
+        )
+        withhold.add_argument("identifier", help="identifier of the recipe")
+        withhold.add_argument("--reason", required=True, help="why, in words; it is public")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -34,27 +44,44 @@ class Command(BaseCommand):
             require_migrated_database()
             if options["action"] == "publish":
                 self.publish(members, as_json=options["json"])
-            else:
+            elif options["action"] == "close":
                 self.close(options["identifier"])
+            else:
+                self.withhold(options["identifier"], options["reason"].strip())
+        except HelperUnavailableError as error:
+            raise CommandError(str(error)) from error
         except (FieldError, RecipeStateError) as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
 
     def publish(self, members: dict[str, Any], *, as_json: bool) -> None:
-        recipe = recipe_publish_file(members=members, actor=None)
+        recipe = recipe_publish_file(members=members, actor=None, partner=configured_partner())
         if not as_json:
             self.stdout.write(f"Published {recipe.name!r}: {recipe.identifier}")
             return
+        helpers = helper_signature_of(recipe)
         published = {
             "id": recipe.identifier,
             "document": recipe.published.document,
             "signature": base64.b64encode(bytes(recipe.signature)).decode(),
+            "helper_signature": None if helpers is None else base64.b64encode(helpers).decode(),
             "status": "open",
         }
         self.stdout.write(json.dumps(published, ensure_ascii=False))
 
     def close(self, identifier: str) -> None:
-        recipe = Recipe.objects.filter(identifier=identifier).first()
-        if recipe is None:
-            raise FieldError("identifier", "no recipe has this identifier")
-        recipe_close(recipe=recipe, actor=None)
+        recipe = recipe_close(recipe=_recipe(identifier), actor=None)
         self.stdout.write(f"Closed {recipe.name!r}: {recipe.identifier}")
+
+    def withhold(self, identifier: str, reason: str) -> None:
+        if not 1 <= len(reason) <= LONGEST_REASON:
+            raise FieldError("reason", f"must have 1 to {LONGEST_REASON} characters")
+        recipe = _recipe(identifier)
+        result_abandon(recipe=recipe, reason=reason, actor=None)
+        self.stdout.write(f"Withheld the result of {recipe.name!r}: {recipe.identifier}")
+
+
+def _recipe(identifier: str) -> Recipe:
+    recipe = Recipe.objects.filter(identifier=identifier).first()
+    if recipe is None:
+        raise FieldError("identifier", "no recipe has this identifier")
+    return recipe

@@ -1,0 +1,68 @@
+"""How the collections stand, for `/metrics` (metrics.py)."""
+
+from collections.abc import Iterator
+
+from django.db.models import Min
+from django.utils import timezone
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from aggregation.models import Chunk, SubAggregate
+from panapp.gauges import gauge, seconds_since, total
+from recipes.models import Recipe
+from reports.models import StoredReports
+
+MANY_ATTEMPTS = 3
+"""A chunk that was sent again more often than this does not fail by chance."""
+
+
+class CollectionsCollector(Collector):
+    """How the collections stand, read from the database at every scrape."""
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Nothing: registering must not read the database."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        now = timezone.now()
+        unreleased = Recipe.objects.filter(release=None)
+        chunks = Chunk.objects.all()
+        overdue_since = Recipe.objects.filter(status=Recipe.Status.PUBLISHED, simulation=False).aggregate(
+            at=Min("closes_at")
+        )["at"]
+        yield gauge(
+            "panapp_recipes_open",
+            "Published recipes.",
+            unreleased.filter(status=Recipe.Status.PUBLISHED).count(),
+        )
+        yield gauge(
+            "panapp_recipes_closed_unreleased",
+            "Closed recipes whose result is neither released nor withheld yet.",
+            unreleased.filter(status=Recipe.Status.CLOSED).count(),
+        )
+        yield gauge(
+            "panapp_reports_waiting",
+            "Reports stored, not yet decrypted.",
+            total(StoredReports.objects.all(), "count"),
+        )
+        yield gauge(
+            "panapp_reports_summed",
+            "Reports in sums that wait for their release.",
+            total(SubAggregate.objects.all(), "reports"),
+        )
+        yield gauge("panapp_chunks", "Chunks of reports that a worker should take in.", chunks.count())
+        yield gauge(
+            "panapp_chunks_failing",
+            f"Chunks sent again more than {MANY_ATTEMPTS} times.",
+            chunks.filter(attempts__gt=MANY_ATTEMPTS).count(),
+        )
+        yield gauge(
+            "panapp_chunk_overdue_seconds",
+            "How long a chunk has waited to be sent again: grows when beat stands still.",
+            seconds_since(chunks.aggregate(at=Min("send_after"))["at"], now),
+        )
+        yield gauge(
+            "panapp_closing_overdue_seconds",
+            "How long ago a recipe that is still open should have closed: grows when beat stands still.",
+            seconds_since(overdue_since, now),
+        )

@@ -1,0 +1,21 @@
+"""Every address of a helper: its resources of DAP, its status, and what serves operators."""
+
+from django.urls import include, path
+
+from helper.pages import status_json, status_page
+from panapp.health import live, ready
+from panapp.metrics import metrics
+
+urlpatterns = [
+    path("", status_page, name="helper-status"),
+    path("status.json", status_json, name="helper-status-json"),
+    path("helper/", include("helper.urls")),
+    path("health/live", live, name="health-live"),
+    path("health/ready", ready, name="health-ready"),
+    path("metrics", metrics, name="metrics"),
+]
+
+handler400 = "panapp.helper_errors.bad_request"
+handler403 = "panapp.helper_errors.forbidden"
+handler404 = "panapp.helper_errors.not_found"
+handler500 = "panapp.helper_errors.server_error"

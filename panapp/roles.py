@@ -1,0 +1,195 @@
+"""What one process of an installation is for: the roles of PANAPP_ROLE, as a table.
+
+A role is a choice of apps, addresses and settings. Logic never asks which role it runs in: what a role must
+not do is not installed there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.core.exceptions import ImproperlyConfigured
+
+_SITE_APPS = (
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "csp",
+    "axes",
+    "django_prometheus",
+    "audit",
+    "dap",
+    "leader",
+    "ledger",
+    "recipes",
+    "planner",
+    "reports",
+    "aggregation",
+    "releases",
+    "panapp",
+)
+_SITE_MIDDLEWARE = (
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "panapp.errors.CommonMiddleware",
+    "panapp.plain_query.PlainQueryMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "audit.actor.ActorMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "axes.middleware.AxesMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
+)
+_SITE_CONTEXT = (
+    "django.template.context_processors.request",
+    "django.contrib.auth.context_processors.auth",
+    "django.contrib.messages.context_processors.messages",
+    "csp.context_processors.nonce",
+    "audit.access.log_access",
+)
+_SITE_CHECKS = ("database", "migrations", "broker")
+_SITE_METRICS = (
+    "panapp.collection_metrics.CollectionsCollector",
+    "panapp.task_metrics.TasksCollector",
+    "panapp.leader_metrics.LeaderCollector",
+)
+
+
+@dataclass(frozen=True)
+class Role:
+    """One row of the table.
+
+    Attributes:
+        name: value of PANAPP_ROLE.
+        apps: Django apps, in the order in which they are set up.
+        urlconf: module of the addresses that it answers to.
+        errors: module that answers where no view does.
+        middleware, context_processors: as in Django's settings.
+        required: variables about the other aggregator, that this role needs and others refuse.
+        tasks: whether it has workers, and with them a broker and a cache that processes share.
+        checks: what `/health/ready` looks at.
+        metrics: collectors that `/metrics` reads, as dotted names.
+        static_folders: with static files of apps that are not installed, below the project.
+        data_folder: where its data lies unless PANAPP_DATA_DIR says otherwise, below the project.
+    """
+
+    name: str
+    apps: tuple[str, ...]
+    urlconf: str
+    errors: str
+    middleware: tuple[str, ...]
+    context_processors: tuple[str, ...]
+    required: tuple[str, ...]
+    tasks: bool
+    checks: tuple[str, ...]
+    metrics: tuple[str, ...]
+    static_folders: tuple[str, ...]
+    data_folder: str
+
+    def check_required(self, variables: Mapping[str, str]) -> None:
+        """Refuse an environment that lacks what this role needs, or that is another role's.
+
+        Raises:
+            ImproperlyConfigured: names the variable.
+        """
+        for name in self.required:
+            if not variables.get(name):
+                raise ImproperlyConfigured(
+                    f"{name} must be set when PANAPP_ROLE is {self.name} (see docs/operations.md)"
+                )
+        for role in ROLES.values():
+            for name in role.required:
+                if name not in self.required and variables.get(name):
+                    raise ImproperlyConfigured(
+                        f"{name} belongs to PANAPP_ROLE={role.name}, but PANAPP_ROLE is {self.name}"
+                    )
+
+
+ROLES = {
+    role.name: role
+    for role in (
+        Role(
+            name="all-in-one",
+            # The helper's tables too, so that tests of both sides run in one process; not its addresses.
+            apps=(*_SITE_APPS, "helper"),
+            urlconf="panapp.leader_urls",
+            errors="panapp.errors",
+            middleware=_SITE_MIDDLEWARE,
+            context_processors=_SITE_CONTEXT,
+            required=(),
+            tasks=True,
+            checks=_SITE_CHECKS,
+            metrics=_SITE_METRICS,
+            static_folders=(),
+            data_folder="var",
+        ),
+        Role(
+            name="leader",
+            apps=_SITE_APPS,
+            urlconf="panapp.leader_urls",
+            errors="panapp.errors",
+            middleware=_SITE_MIDDLEWARE,
+            context_processors=_SITE_CONTEXT,
+            required=("PANAPP_LEADER_URL", "PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"),
+            tasks=True,
+            checks=_SITE_CHECKS,
+            metrics=_SITE_METRICS,
+            static_folders=(),
+            data_folder="var",
+        ),
+        Role(
+            name="helper",
+            # No accounts, sessions or forms: nobody signs in to a helper.
+            apps=(
+                "django.contrib.staticfiles",
+                "csp",
+                "django_prometheus",
+                "audit.apps.AuditWithoutAccountsConfig",
+                "dap",
+                "helper",
+            ),
+            urlconf="panapp.helper_urls",
+            errors="panapp.helper_errors",
+            middleware=(
+                "django_prometheus.middleware.PrometheusBeforeMiddleware",
+                "django.middleware.security.SecurityMiddleware",
+                "whitenoise.middleware.WhiteNoiseMiddleware",
+                "django.middleware.common.CommonMiddleware",
+                "panapp.plain_query.PlainQueryMiddleware",
+                "django.middleware.csrf.CsrfViewMiddleware",
+                "django.middleware.clickjacking.XFrameOptionsMiddleware",
+                "csp.middleware.CSPMiddleware",
+                "django_prometheus.middleware.PrometheusAfterMiddleware",
+            ),
+            context_processors=(
+                "django.template.context_processors.request",
+                "csp.context_processors.nonce",
+            ),
+            required=("PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"),
+            tasks=False,
+            checks=("database", "migrations"),
+            metrics=("panapp.task_metrics.TasksCollector",),
+            # Its page looks like the site's.
+            static_folders=("panapp/static",),
+            data_folder="var/helper",
+        ),
+    )
+}
+
+
+def role_named(name: str) -> Role:
+    """The role of this name. Raises ImproperlyConfigured where there is none."""
+    if name not in ROLES:
+        raise ImproperlyConfigured(f"PANAPP_ROLE must be one of {', '.join(ROLES)}, not {name!r}")
+    return ROLES[name]

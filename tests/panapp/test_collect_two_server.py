@@ -1,0 +1,151 @@
+"""`collect` with two servers: real processes on both sides, and the helper killed in the middle of it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import Sum
+
+from dap.models import BatchBucket, Side, Task
+from devices_sim.workloads import events_csv
+from panapp.collection import CollectionResult, collection_run
+from panapp.services import Services, wait_until
+from recipes.models import Recipe
+from tests.factories import recipe_members
+from tests.panapp.test_collect import MEMBERS
+from tests.processes import database_url, helper_rows, kill_helper, services_on_test_database
+
+ROOT = Path(__file__).resolve().parents[2]
+DEVICES = 120
+STEPS = 4
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    """120 devices; device d has d modulo 5 events."""
+    rows = ["device,step,events"]
+    for device in range(DEVICES):
+        rows.append(f"d{device},1,{1 if device % 5 else 0}")
+        rows += [f"d{device},{step},1" for step in range(2, device % 5 + 1)]
+    path = tmp_path / "events.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def members(**changes: Any) -> dict[str, Any]:
+    return recipe_members(trust="two_server", steps=STEPS, epsilon=4.0, cohort_size=DEVICES, **changes)
+
+
+def collect(services: Services, events: Path, say: Any = lambda _: None) -> CollectionResult:
+    with events_csv(events, STEPS) as workload:
+        return collection_run(
+            members=members(statistic="histogram", k=3),
+            workload=workload,
+            services=services,
+            seed=7,
+            eager=False,
+            processes=1,
+            actor=None,
+            say=say,
+        )
+
+
+def command(
+    events: Path, recipe: dict[str, Any], data: Path, *options: str
+) -> "subprocess.CompletedProcess[str]":
+    file = data.parent / "recipe.json"
+    file.write_text(json.dumps(recipe))
+    return subprocess.run(
+        [sys.executable, "manage.py", "collect", str(file), "--events", str(events), "--json", *options],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": database_url(), "PANAPP_DATA_DIR": str(data)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("encryption", ["elgamal-secp256k1", "paillier-2048"])
+def test_collect_with_two_servers_prints_the_same_members_as_with_one(
+    tmp_path: Path, events: Path, encryption: str
+) -> None:
+    done = command(events, members(encryption=encryption), tmp_path / "data", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    result = json.loads(line)
+    assert set(result) == MEMBERS
+    assert (result["devices"], result["sampled"]) == (DEVICES, DEVICES)
+    assert result["reports"] == {"accepted": DEVICES, "rejected": {}}
+    assert (result["released"], result["reason"], result["truth"]) == (True, None, 96)
+    assert result["interval"]["low"] < result["estimate"] < result["interval"]["high"]
+    # The helper verified each of them itself, in a database of its own.
+    helper = tmp_path / "data" / "helper"
+    assert helper_rows(helper, "SELECT sum(report_count) FROM dap_batchbucket") == [(DEVICES,)]
+    # And it has heard of the end: its keys do not outlive the command.
+    rows = helper_rows(helper, "SELECT hex(task_id), state, verify_key, share_key FROM dap_task")
+    assert rows == [(result["recipe"].upper(), "ended", None, None)]
+
+
+def test_collect_below_the_cohort_size_releases_nothing_and_says_why(tmp_path: Path, events: Path) -> None:
+    few = {**members(), "cohort_size": DEVICES + 1}
+    done = command(events, few, tmp_path / "data")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["released"] is False
+    assert f"cohort size of {DEVICES + 1}" in result["reason"]
+    assert (result["estimate"], result["standard_error"], result["interval"]) == (None, None, None)
+
+
+def test_collect_with_one_server_starts_no_helper(tmp_path: Path, events: Path) -> None:
+    alone = {**members(), "trust": "single_server"}
+    done = command(events, alone, tmp_path / "data")
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "data" / "helper").exists()
+
+
+def test_collect_of_a_mean_by_two_servers_exits_with_2_and_publishes_nothing(
+    tmp_path: Path, events: Path
+) -> None:
+    done = command(events, members(statistic="mean", k=3), tmp_path / "data")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.strip().splitlines()
+    assert " trust: " in line
+    assert not Recipe.objects.exists()
+
+
+def test_helper_killed_in_the_middle_changes_nothing_in_the_result(tmp_path: Path, events: Path) -> None:
+    with services_on_test_database(helper=tmp_path / "helper") as services:
+        undisturbed = collect(services, events)
+        killed = []
+
+        def kill(line: str) -> None:
+            """At every step forward: when devices have reported, and while both sides verify and collect."""
+            before = services.pid("helper")
+            kill_helper(services)
+            killed.append(line)
+            # Not the same process again, which is dead already.
+            assert wait_until(lambda: services.pid("helper") != before, 30)
+
+        disturbed = collect(services, events, say=kill)
+    assert len(killed) >= 2
+    # The same seed, so the same coins: a report lost or counted twice would show.
+    assert disturbed.release.values == undisturbed.release.values
+    assert disturbed.release.reports == undisturbed.release.reports == DEVICES
+    assert disturbed.rejected == undisturbed.rejected == {}
+    ours = [
+        BatchBucket.objects.filter(task=task).aggregate(n=Sum("report_count"))["n"]
+        for task in Task.objects.filter(side=Side.LEADER).order_by("pk")
+    ]
+    theirs = helper_rows(
+        tmp_path / "helper",
+        "SELECT sum(report_count) FROM dap_batchbucket GROUP BY task_id ORDER BY task_id",
+    )
+    assert ours == [DEVICES, DEVICES]
+    assert theirs == [(DEVICES,), (DEVICES,)]

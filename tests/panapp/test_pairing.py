@@ -1,0 +1,121 @@
+"""A leader and a helper started together: each knows the other's address and public key, and no more."""
+
+import socket
+import stat
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from dap.client import PeerRefusedError, PeerUnavailableError
+from dap.provisioning import task_status
+from panapp.environment import local_secrets, public_half
+from panapp.pairing import pair
+from panapp.ports import HOST, free_port, lasting_port
+from panapp.roles import ROLES
+from panapp.services import ServiceError, running_services, wait_until
+from tests.processes import helper_rows, kill_helper, services_on_test_database
+
+
+def test_pairing_gives_each_role_exactly_what_it_requires(tmp_path: Path) -> None:
+    pairing = pair(leader_port=8000, helper_data=tmp_path / "helper")
+    for role, variables in (("leader", pairing.leader_variables()), ("helper", pairing.helper_variables({}))):
+        about_the_other = {name for name in variables if name.endswith(("_URL", "_KEY"))}
+        assert variables["PANAPP_ROLE"] == role
+        assert about_the_other == set(ROLES[role].required)
+
+
+def test_helper_gets_nothing_of_its_leaders_services_and_secrets(tmp_path: Path) -> None:
+    leaders = {
+        "DATABASE_URL": "postgres://leader",
+        "CELERY_BROKER_URL": "redis://leader",
+        "PANAPP_SIGNING_KEY": "secret",
+        "PANAPP_KEY_ENCRYPTION_KEY": "secret",
+        "PANAPP_DATA_DIR": "/leader",
+        "PATH": "/bin",
+    }
+    variables = pair(leader_port=8000, helper_data=tmp_path).helper_variables(leaders)
+    assert not set(variables.values()) & (set(leaders.values()) - {"/bin"})
+    assert variables["PATH"] == "/bin"
+
+
+def test_helper_has_keys_of_its_own_that_only_the_owner_can_read(tmp_path: Path) -> None:
+    pairing = pair(leader_port=8000, helper_data=tmp_path / "helper")
+    file = tmp_path / "helper" / "local-secrets.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not set(local_secrets(file).values()) & set(
+        local_secrets(settings.DATA_DIR / "local-secrets.json").values()
+    )
+    assert pairing.leader_key == public_half(settings.SIGNING_KEY)
+    assert pairing.helper_key != pairing.leader_key
+
+
+def test_pairing_again_finds_the_helper_under_the_same_address_and_key(tmp_path: Path) -> None:
+    first, second = (pair(leader_port=8000, helper_data=tmp_path) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("content", ["", "80 80", "-1"])
+def test_lasting_port_of_a_file_not_written_whole_is_a_fresh_one(tmp_path: Path, content: str) -> None:
+    (tmp_path / "port").write_text(content)
+    assert lasting_port(tmp_path / "port") == lasting_port(tmp_path / "port")
+
+
+def test_lasting_port_that_is_in_use_gives_way_for_this_time_only(tmp_path: Path) -> None:
+    port = lasting_port(tmp_path / "port")
+    with socket.create_server((HOST, port)):
+        assert lasting_port(tmp_path / "port") != port
+    assert lasting_port(tmp_path / "port") == port
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_helper_believes_its_leader_alone_and_signs_what_it_answers(tmp_path: Path) -> None:
+    with services_on_test_database(helper=tmp_path) as services:
+        assert services.pairing is not None
+        partner = services.pairing.partner()
+        with pytest.raises(PeerRefusedError) as refusal:
+            task_status(partner, task_id=bytes(32))
+        assert refusal.value.token == "unrecognizedTask"
+        stranger = replace(partner, signing_key=bytes(range(32)))
+        with pytest.raises(PeerUnavailableError, match="signature"):
+            task_status(stranger, task_id=bytes(32))
+        impostor = replace(partner, verification_key=public_half(bytes(range(32))))
+        with pytest.raises(PeerUnavailableError, match="signature"):
+            task_status(impostor, task_id=bytes(32))
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_database(tmp_path: Path) -> None:
+    with services_on_test_database(helper=tmp_path) as services:
+        assert services.pairing is not None
+        killed = services.pid("helper")
+        kill_helper(services)
+
+        def back() -> bool:
+            if services.pid("helper") == killed:
+                return False
+            try:
+                with urllib.request.urlopen(
+                    f"http://{HOST}:{services.pairing.helper_port}/health/ready", timeout=5
+                ) as answer:
+                    return answer.status == 200
+            except OSError:
+                return False
+
+        assert wait_until(back, 60)
+    # A process of its own, with tables of its own: not the test database, which has recipes too.
+    apps = {app for (app,) in helper_rows(tmp_path, "SELECT DISTINCT app FROM django_migrations")}
+    assert {"audit", "dap"} <= apps
+    assert "recipes" not in apps
+
+
+@pytest.mark.processes
+def test_helper_whose_database_cannot_be_made_ready_stops_the_start_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "panapp.sqlite3").write_bytes(b"this is no database" * 100)
+    with pytest.raises(ServiceError, match="the helper's database cannot be made ready"):
+        with running_services(port=free_port(), helper=tmp_path):
+            pass

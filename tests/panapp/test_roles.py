@@ -1,0 +1,126 @@
+"""Roles: each installs, answers to and keeps only what it is for."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from panapp.roles import ROLES, role_named
+from tests.panapp.test_settings import OTHER_KEY, PLACES, complete
+
+ROOT: Path = settings.BASE_DIR
+HELPER = {"PANAPP_HELPER_URL": "http://127.0.0.1:1/helper", "PANAPP_LEADER_KEY": OTHER_KEY}
+LEADER = {
+    "PANAPP_LEADER_URL": "http://127.0.0.1:1/leader",
+    "PANAPP_HELPER_URL": "http://127.0.0.1:2/helper",
+    "PANAPP_HELPER_KEY": OTHER_KEY,
+}
+LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER}
+
+
+def manage(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**PLACES, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def local(role: str, directory: Path) -> dict[str, str]:
+    return {"PANAPP_ROLE": role, "PANAPP_DATA_DIR": str(directory), **LOCAL[role]}
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_check_for_deployment_finds_nothing_in_any_role(role: str) -> None:
+    checked = manage(complete(role), "check", "--deploy", "--fail-level", "WARNING")
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("role", "apps"),
+    [
+        ("helper", {"audit", "dap", "helper"}),
+        (
+            "leader",
+            {
+                *("admin", "auth", "axes", "contenttypes", "sessions"),
+                *("aggregation", "audit", "dap", "leader", "ledger", "recipes", "releases", "reports"),
+            },
+        ),
+    ],
+)
+def test_migrate_makes_the_tables_of_its_role_alone_in_a_database_of_its_own(
+    tmp_path: Path, role: str, apps: set[str]
+) -> None:
+    migrated = manage(local(role, tmp_path), "migrate", "--verbosity", "0")
+    assert migrated.returncode == 0, migrated.stderr
+    database = sqlite3.connect(tmp_path / "panapp.sqlite3")
+    migrated_apps = {app for (app,) in database.execute("SELECT app FROM django_migrations")}
+    database.close()
+    assert migrated_apps == apps
+
+
+def test_helper_lies_apart_from_a_leader_on_the_same_machine_unless_told_otherwise() -> None:
+    folders = {role: ROLES[role].data_folder for role in ROLES}
+    assert folders["helper"] != folders["leader"]
+    assert folders["leader"] == folders["all-in-one"]
+
+
+@pytest.mark.parametrize("command", ["collect", "demo", "recipe", "createsuperuser"])
+def test_helper_has_no_command_that_is_not_its_own(tmp_path: Path, command: str) -> None:
+    refused = manage(local("helper", tmp_path), command)
+    assert refused.returncode != 0
+    assert f"Unknown command: '{command}'" in refused.stderr
+
+
+def test_helper_refuses_an_environment_without_its_leader_even_locally(tmp_path: Path) -> None:
+    refused = manage({"PANAPP_ROLE": "helper", "PANAPP_DATA_DIR": str(tmp_path)}, "check")
+    assert "PANAPP_HELPER_URL must be set when PANAPP_ROLE is helper" in refused.stderr
+
+
+def test_no_role_but_the_helper_answers_to_addresses_of_the_helper(client: Client) -> None:
+    assert ROLES["leader"].urlconf == ROLES["all-in-one"].urlconf == settings.ROOT_URLCONF
+    assert client.get("/helper/hpke_config").status_code == 404
+
+
+@pytest.fixture
+def helper_settings(settings: Any) -> Any:
+    """This process, answering as a helper would."""
+    role = role_named("helper")
+    settings.ROLE, settings.ROOT_URLCONF, settings.MIDDLEWARE = role, role.urlconf, list(role.middleware)
+    settings.CSRF_FAILURE_VIEW = f"{role.errors}.csrf_failure"
+    return settings
+
+
+@pytest.mark.usefixtures("helper_settings")
+@pytest.mark.parametrize(
+    "address", ["/sign-in/", "/admin/", "/api/v1/recipes/", "/audit/", "/leader/hpke_config"]
+)
+def test_helper_answers_to_no_address_of_the_leader(client: Client, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer.json() == {"title": "Not Found", "status": 404}
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("helper_settings")
+def test_helper_is_ready_without_a_broker(client: Client) -> None:
+    answer = client.get("/health/ready")
+    assert answer.json() == {"status": "ok", "checks": {"database": "ok", "migrations": "ok"}}
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("helper_settings")
+def test_helper_serves_its_metrics_and_no_others(client: Client) -> None:
+    page = client.get("/metrics").content.decode()
+    assert "panapp_tasks_running 0.0" in page
+    assert "panapp_recipes_open" not in page
