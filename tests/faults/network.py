@@ -1,0 +1,112 @@
+"""A network between two aggregators that loses, doubles, delays and garbles; and processes that die."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from typing import Any
+
+from django.db import connection
+from django.test import Client
+
+from tests.faults.machines import Machine
+
+Answer = tuple[int, Mapping[str, str], bytes]
+
+
+class Fault(StrEnum):
+    """What happens to one request to the helper."""
+
+    NONE = "none"
+    DROP_REQUEST = "drop request"
+    DROP_RESPONSE = "drop response"
+    DOUBLE = "send twice"
+    LATE = "deliver later"
+    """The sender gives up; the request arrives at some later moment."""
+
+    GARBLE = "garble the answer"
+    ERROR = "answer 502 on the way"
+    CRASH = "kill the helper at some statement"
+
+
+class Killed(BaseException):
+    """A process that ends here. Not an Exception: no handler of the product may go on after it."""
+
+
+@contextmanager
+def killed_at_statement(number: int) -> Iterator[None]:
+    """Let the process die before its `number`-th statement to the database, counted from 0."""
+    left = number
+
+    def execute(call: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        nonlocal left
+        if left == 0:
+            raise Killed
+        left -= 1
+        return call(sql, params, many, context)
+
+    with connection.execute_wrapper(execute):
+        yield
+
+
+class Network:
+    """The transport of a `PeerClient`, with one fault a request.
+
+    Attributes:
+        next_fault: what happens to the next request.
+        requests: requests that reached the helper.
+    """
+
+    def __init__(self, helper: Machine, choices: random.Random) -> None:
+        self._helper = helper
+        self._choices = choices
+        self._underway: list[Callable[[], Answer]] = []
+        self.next_fault = Fault.NONE
+        self.requests = 0
+
+    def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        fault, self.next_fault = self.next_fault, Fault.NONE
+
+        def deliver() -> Answer:
+            self.requests += 1
+            return self._helper.run(lambda: _answer(method, url, headers, body))
+
+        if fault is Fault.DROP_REQUEST:
+            raise ConnectionRefusedError
+        if fault is Fault.LATE:
+            self._underway.append(deliver)
+            raise TimeoutError
+        if fault is Fault.CRASH:
+            at = self._choices.randrange(25)
+            with suppress(Killed):
+                self._helper.run(lambda: _die_at(at, lambda: _answer(method, url, headers, body)))
+            raise ConnectionResetError
+        if fault is Fault.ERROR:
+            return 502, {"Content-Type": "text/html"}, b"<h1>Bad gateway</h1>"
+        status, answered, content = deliver()
+        if fault is Fault.DROP_RESPONSE:
+            raise TimeoutError
+        if fault is Fault.DOUBLE:
+            status, answered, content = deliver()
+        if fault is Fault.GARBLE:
+            content = content[: len(content) // 2] + b"\0"
+        return status, answered, content
+
+    def deliver_late(self) -> None:
+        """Let everything arrive that is still under way; nobody waits for the answers."""
+        underway, self._underway = self._underway, []
+        for deliver in underway:
+            deliver()
+
+
+def _die_at(number: int, work: Callable[[], Answer]) -> Answer:
+    with killed_at_statement(number):
+        return work()
+
+
+def _answer(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    headers = dict(headers)
+    content_type = headers.pop("Content-Type", "application/octet-stream")
+    path = url.removeprefix("http://testserver")
+    response = Client().generic(method, path, data=body, content_type=content_type, headers=headers)
+    return response.status_code, dict(response.headers), response.content

@@ -1,0 +1,151 @@
+"""Nothing is counted twice, nothing is lost, and nothing is stuck, whatever fails at whatever moment."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.utils import timezone
+
+from dap.models import Task
+from helper import aggregating
+from leader import exchange
+from leader.models import AggregationJob, CollectionJob, Exchange, Uploads
+from panprivacy.dap import BatchMode
+from tests.faults.machines import second_machine
+from tests.faults.network import Fault
+from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation
+
+STEPS = 120
+FIXED_SEEDS = range(6)
+FRESH_SEEDS = 3
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(timezone, "now", clock)
+    return clock
+
+
+@pytest.fixture
+def pair(tmp_path: Path, settings: Any, clock: Clock) -> Iterator[Callable[[int, BatchMode], Simulation]]:
+    """Makes a simulation. Both machines have the same signing key: who signs is tested elsewhere."""
+    public = Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY).public_key().public_bytes_raw()
+    settings.ROOT_URLCONF = "tests.faults.urls"
+    settings.LEADER_URL, settings.HELPER_URL = "http://testserver/leader", "http://testserver/helper"
+    settings.LEADER_KEY = settings.HELPER_KEY = public
+    settings.SMALLEST_COHORT = 2
+    with second_machine(tmp_path) as helper:
+        yield lambda seed, mode: Simulation(seed, helper, clock, mode)
+
+
+def run(simulation: Simulation) -> None:
+    try:
+        for _ in range(STEPS):
+            simulation.step()
+        simulation.settle()
+        check(simulation)
+    except BaseException as error:
+        error.add_note(f"seed {simulation.seed}, {simulation.batch_mode.name.lower()}")
+        error.add_note("\n".join(simulation.log[-60:]))
+        raise
+
+
+def check(simulation: Simulation) -> None:
+    verdict = simulation.verdict()
+    sums = [sum(column) for column in zip(*(result.values for result in verdict.results), strict=True)]
+    sums = sums or [0] * 48
+    assert set(sums) <= {0, 1}, f"not 0 or 1 in every bucket: {sums}"
+    for result in verdict.results:
+        assert sum(result.values) == result.report_count >= SMALLEST_BATCH
+    released = {number for number, value in enumerate(sums) if value}
+    assert released <= simulation.acknowledged | simulation.doubtful
+    # Every report that is in no result is accounted for: in a batch that stayed too small, on both sides, or
+    # rejected for a reason that is counted. Rejections also count what clients were told at once.
+    missing = len(simulation.acknowledged - released)
+    accounted = verdict.counted + verdict.stored + verdict.rejected.total()
+    least = missing + simulation.told
+    most = least + simulation.unheard + len(simulation.doubtful - released)
+    assert least <= accounted <= most, (least, accounted, most, verdict)
+    assert verdict.counted == verdict.counted_by_helper
+
+
+@pytest.mark.parametrize("mode", [BatchMode.TIME_INTERVAL, BatchMode.LEADER_SELECTED])
+@pytest.mark.parametrize("seed", FIXED_SEEDS)
+def test_faults_of_a_fixed_seed_lose_nothing_and_double_nothing(
+    pair: Callable[[int, BatchMode], Simulation], seed: int, mode: BatchMode
+) -> None:
+    run(pair(seed, mode))
+
+
+@pytest.mark.parametrize("mode", [BatchMode.TIME_INTERVAL, BatchMode.LEADER_SELECTED])
+@pytest.mark.parametrize("number", range(FRESH_SEEDS))
+def test_faults_of_a_fresh_seed_lose_nothing_and_double_nothing(
+    pair: Callable[[int, BatchMode], Simulation], number: int, mode: BatchMode
+) -> None:
+    run(pair(secrets.randbits(48), mode))
+
+
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])
+@pytest.mark.parametrize("kind", [AggregationJob, CollectionJob])
+def test_collection_whose_request_fails_once_ends_with_every_report(
+    pair: Callable[[int, BatchMode], Simulation], kind: type[Exchange], fault: Fault
+) -> None:
+    """Among them the aggregation job whose answer is lost, which has made batches uncollectable elsewhere."""
+    simulation = pair(1, BatchMode.TIME_INTERVAL)
+    simulation.upload_all(SMALLEST_BATCH + 1)
+
+    simulation.finish(fault, kind)
+
+    (result,) = simulation.verdict().results
+    assert result.report_count == sum(result.values) == SMALLEST_BATCH + 1
+
+
+def fails_within(simulations: Iterator[Simulation]) -> bool:
+    """Whether the oracle objects to one of them."""
+    for simulation in simulations:
+        try:
+            run(simulation)
+        except AssertionError:
+            return True
+    return False
+
+
+def test_oracle_with_a_helper_that_forgets_its_answers_objects(
+    pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgotten(task: Task, body: bytes) -> bytes:
+        return secrets.token_bytes(16)
+
+    monkeypatch.setattr(aggregating, "resource_id_of", forgotten)
+
+    assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
+
+
+def test_oracle_with_a_leader_that_abandons_a_job_after_a_lost_answer_objects(
+    pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def abandoned(row: Exchange, **_: Any) -> None:
+        if isinstance(row, AggregationJob):
+            Uploads.objects.filter(job=row.pk).update(job=None)
+            row.delete()
+
+    monkeypatch.setattr(exchange, "exchange_failed", abandoned)
+
+    assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
+
+
+def test_oracle_with_a_helper_that_counts_an_identifier_twice_objects(
+    pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def every(task: Task, report_ids: Any) -> set[bytes]:
+        return set(report_ids)
+
+    monkeypatch.setattr(aggregating, "resource_id_of", lambda task, body: secrets.token_bytes(16))
+    monkeypatch.setattr(aggregating, "reports_claim", every)
+
+    assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
