@@ -14,7 +14,7 @@ RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
 COPY . .
 
 # collectstatic wants complete settings. These secrets are made for this one line and kept nowhere.
-RUN env $(python -m panapp.generate_secrets) PANAPP_MODE=production PANAPP_ALLOWED_HOSTS=build.invalid \
+RUN env $(python -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production PANAPP_ALLOWED_HOSTS=build.invalid \
         DATABASE_URL=sqlite:///:memory: CELERY_BROKER_URL=redis://build.invalid \
         python manage.py collectstatic --noinput \
     && useradd --system --home-dir /var/lib/panapp --create-home panapp
