@@ -27,6 +27,8 @@ from panprivacy.dap.basics import Role
 from panprivacy.dap.hpke import seal_input_share
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
 from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
+from panprivacy.two_server import SharedKey
+from panprivacy.two_server.part import VDAF, encode_part
 from recipes.models import Recipe
 from recipes.operations import recipe_publish_file
 from tests.factories import recipe_members
@@ -116,7 +118,28 @@ def sealed_report(recipe: Recipe, bits: Sequence[int], *, other_helper_part: boo
     parts = [[key.split(sharing) for sharing in one] for one in sharings]
     leader = b"".join(part for part, _ in parts[0])
     helper = b"".join(part for _, part in parts[1 if other_helper_part else 0])
-    task_id, configuration = task_of(published)
+    return _sealed(recipe, nonce, leader, helper)
+
+
+def poisoned_report(recipe: Recipe, elements: Sequence[int]) -> Report:
+    """What a device would upload that shares these field elements, and proves of them what it can."""
+    published = recipe.published
+    source = secrets.SystemRandom()
+    nonce = secrets.token_bytes(16)
+    key = published.public_key
+    assert isinstance(key, SharedKey)
+    leader, helper = b"", b""
+    for element in elements:
+        rand = source.randbytes(VDAF.rand_size)
+        _, shares = VDAF.shard_encoded(key.context + nonce, [element], nonce, rand)
+        leader += encode_part(key.leader.encrypt_bytes(shares[0], source))
+        helper += encode_part(key.helper.encrypt_bytes(shares[1], source))
+    return _sealed(recipe, nonce, leader, helper)
+
+
+def _sealed(recipe: Recipe, nonce: bytes, leader: bytes, helper: bytes) -> Report:
+    source = secrets.SystemRandom()
+    task_id, configuration = task_of(recipe.published)
     metadata = ReportMetadata(nonce, REPORT_TIME)
     aad = InputShareAad(task_id, configuration, metadata, b"")
     config = hpke_config_list(now=timezone.now()).configs[0]

@@ -1,0 +1,55 @@
+"""A device that lies: whatever it shares instead of 0 or 1 changes nothing, and is counted."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from dap.models import Side
+from panprivacy.prio3.field import FIELD64
+from recipes.models import Recipe
+from recipes.operations import recipe_close
+from releases.models import Release
+from releases.operations import result_release
+from tests.collections.two_server.scene import (
+    poisoned_report,
+    sealed_report,
+    settle,
+    two_server_recipe,
+    upload,
+)
+
+pytestmark = pytest.mark.django_db
+
+LIES = {"two": 2, "minus one": FIELD64.modulus - 1, "huge": 2**63, "half": (FIELD64.modulus + 1) // 2}
+HONEST = ((1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0))
+
+
+def released(recipe: Recipe, lies: Sequence[Sequence[int]]) -> Release:
+    """The result of the honest reports, with those of liars among them."""
+    width = recipe.published.mechanism.report_ciphertexts
+    reports = [sealed_report(recipe, bits[:width]) for bits in HONEST]
+    reports[2:2] = [poisoned_report(recipe, elements) for elements in lies]
+    assert upload(recipe, reports) == []
+    recipe = recipe_close(recipe=recipe, actor=None)
+    settle()
+    release = result_release(recipe=recipe)
+    assert release is not None
+    return release
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_report_of_anything_but_0_or_1_changes_nothing_and_is_counted(lie: int) -> None:
+    honest = released(two_server_recipe(simulation=True), [])
+    poisoned = released(two_server_recipe(simulation=True), [[lie]])
+    assert (poisoned.values, poisoned.standard_errors) == (honest.values, honest.standard_errors)
+    assert poisoned.reports == honest.reports == len(HONEST)
+    assert poisoned.rejected == {"vdaf_verify_error": 1}
+
+
+def test_report_with_one_bad_bucket_is_rejected_as_a_whole() -> None:
+    lies = [[1, lie, 0] for lie in LIES.values()]
+    honest = released(two_server_recipe(simulation=True, statistic="histogram", k=2), [])
+    poisoned = released(two_server_recipe(simulation=True, statistic="histogram", k=2), lies)
+    assert (poisoned.values, poisoned.reports) == (honest.values, len(HONEST))
+    by_server = {server["name"]: server["rejected"] for server in poisoned.servers}
+    assert by_server == {Side.LEADER.label: {}, Side.HELPER.label: {"vdaf_verify_error": len(LIES)}}
