@@ -19,6 +19,9 @@ TIMEOUT_SECONDS = 60
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes; an answer is never larger than its request by much."""
 
+LONGEST_LOCATION = 500
+"""Characters of an address that the other aggregator may give us to remember."""
+
 NOT_FINAL = frozenset({401, 403, 408, 425, 429})
 """Client errors that say nothing of the request itself: clocks and keys can be set right."""
 
@@ -139,7 +142,7 @@ class PeerClient:
             PeerUnavailableError: try again later, with the same bytes.
             PeerRefusedError: a refusal for good.
         """
-        url = self._address(path)
+        url = self.address(path)
         headers = sign_request(
             method=method,
             url=url,
@@ -173,15 +176,27 @@ class PeerClient:
             raise PeerUnavailableError(f"status {status} from {self.url}: {refusal}") from refusal
         raise refusal
 
-    def _address(self, path: str) -> str:
+    def address(self, path: str) -> str:
+        """The whole address of a path below the base address, or of a Location that we were given.
+
+        Raises:
+            PeerUnavailableError: none of the other aggregator's. What it signed may still not send us
+                elsewhere: our signature is for this host.
+        """
         base = urlsplit(self.url)
-        if path.startswith(f"{base.path}/") or urlsplit(path).netloc:
-            whole = urljoin(self.url, path)
-            # What it signed may still not send us elsewhere: our signature is for this host.
-            if urlsplit(whole)[:2] != base[:2]:
-                raise PeerUnavailableError("the other aggregator named an address that is not its own")
-            return whole
-        return self.url + path
+        refusal = PeerUnavailableError("the other aggregator named an address that is not its own")
+        if len(path) > LONGEST_LOCATION or not path.isascii() or not path.isprintable() or " " in path:
+            raise refusal
+        try:
+            if not path.startswith(f"{base.path}/") and not urlsplit(path).netloc:
+                whole = self.url + path if path.startswith("/") else ""
+            else:
+                whole = urljoin(self.url, path)
+            if urlsplit(whole)[:2] == base[:2]:
+                return whole
+        except ValueError:
+            raise refusal from None
+        raise refusal
 
 
 def _retry_after(headers: Mapping[str, str]) -> timedelta | None:

@@ -16,6 +16,13 @@ logger = structlog.get_logger(__name__)
 LONGEST_WAIT = timedelta(minutes=5)
 """Between two attempts at a request that keeps failing, or at an answer that is not there yet."""
 
+LOCATION_ATTEMPTS = 5
+"""Failures, one after the other, where an answer was promised, until the request itself is sent again: the
+place may have been wrong, or have moved, and the helper knows the request."""
+
+PATIENCE = timedelta(minutes=10)
+"""For which a promised answer may take its time; from then on it is shown as one that does not come."""
+
 REFUSED = "refused"
 """Reason of a refusal that has no token in the draft."""
 
@@ -49,6 +56,11 @@ def exchange_ask(
         else:
             path = f"/tasks/{encode_id(bytes(row.task.task_id))}/{resource}"
             answer = peer.post(path, body, media_type(message))
+        if answer.body:
+            return answer.body
+        location = answer.location or row.location
+        # Found out now, while the request can still be sent instead of asking there.
+        peer.address(location)
     except PeerUnavailableError as error:
         exchange_failed(row, error=str(error), now=now)
         return None
@@ -56,12 +68,10 @@ def exchange_ask(
         if not row.location:
             raise
         # It no longer knows what it promised. The request may be sent again, whatever became of the first.
-        _wait(row, send_after=now, location="")
+        _wait(row, send_after=now, location="", now=now)
         return None
-    if answer.body:
-        return answer.body
     later = now + min(answer.retry_after or timedelta(seconds=1), LONGEST_WAIT)
-    _wait(row, send_after=later, location=answer.location or row.location)
+    _wait(row, send_after=later, location=location, now=now)
     return None
 
 
@@ -74,11 +84,22 @@ def exchange_failed(row: Exchange, *, error: str, now: datetime) -> None:
         failing_since=row.failing_since or now,
         last_error=error[:300],
         send_after=now + wait,
+        location="" if row.attempts + 1 >= LOCATION_ATTEMPTS else row.location,
     )
     logger.warning("helper_request_failed", request=str(row), attempts=row.attempts + 1, error=error)
 
 
-def _wait(row: Exchange, *, send_after: datetime, location: str) -> None:
+def _wait(row: Exchange, *, send_after: datetime, location: str, now: datetime) -> None:
+    """Go on after an answer that is for later. That ends no trouble: only an answer for good does."""
+    waiting_since = row.waiting_since or now
+    troubles = [] if row.failing_since is None else [row.failing_since]
+    if now - waiting_since >= PATIENCE:
+        troubles.append(waiting_since)
     type(row).objects.filter(pk=row.pk).update(
-        send_after=send_after, location=location[:500], attempts=0, failing_since=None, last_error=""
+        send_after=send_after,
+        location=location,
+        attempts=0,
+        waiting_since=waiting_since,
+        failing_since=min(troubles, default=None),
+        last_error="it promises its answer for later" if troubles else "",
     )

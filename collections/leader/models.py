@@ -61,6 +61,9 @@ class Exchange(models.Model):
 
     send_after = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0, help_text="That failed, one after the other.")
+    waiting_since = models.DateTimeField(
+        null=True, help_text="When the helper first promised its answer for later."
+    )
     failing_since = models.DateTimeField(null=True)
     last_error = models.CharField(max_length=300, blank=True)
     location = models.CharField(

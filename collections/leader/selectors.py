@@ -30,8 +30,8 @@ class LeaderProgress:
         waiting: uploaded, in no job yet.
         in_jobs: being verified with the helper.
         counted: in sums, verified by both sides.
-        failing_since: since when the helper cannot be reached, or answers nothing that makes sense; None
-            where nothing is wrong.
+        failing_since: since when the helper cannot be reached, answers nothing that makes sense, or
+            promises an answer that does not come; None where nothing is wrong.
         last_error: what happened at the last attempt, in words; empty where nothing is wrong.
     """
 

@@ -28,6 +28,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('send_after', models.DateTimeField()),
                 ('attempts', models.PositiveIntegerField(default=0, help_text='That failed, one after the other.')),
+                ('waiting_since', models.DateTimeField(help_text='When the helper first promised its answer for later.', null=True)),
                 ('failing_since', models.DateTimeField(null=True)),
                 ('last_error', models.CharField(blank=True, max_length=300)),
                 ('location', models.CharField(blank=True, help_text="Where the helper's answer will be, if it answers later.", max_length=500)),
@@ -51,6 +52,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('send_after', models.DateTimeField()),
                 ('attempts', models.PositiveIntegerField(default=0, help_text='That failed, one after the other.')),
+                ('waiting_since', models.DateTimeField(help_text='When the helper first promised its answer for later.', null=True)),
                 ('failing_since', models.DateTimeField(null=True)),
                 ('last_error', models.CharField(blank=True, max_length=300)),
                 ('location', models.CharField(blank=True, help_text="Where the helper's answer will be, if it answers later.", max_length=500)),
@@ -72,6 +74,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('send_after', models.DateTimeField()),
                 ('attempts', models.PositiveIntegerField(default=0, help_text='That failed, one after the other.')),
+                ('waiting_since', models.DateTimeField(help_text='When the helper first promised its answer for later.', null=True)),
                 ('failing_since', models.DateTimeField(null=True)),
                 ('last_error', models.CharField(blank=True, max_length=300)),
                 ('location', models.CharField(blank=True, help_text="Where the helper's answer will be, if it answers later.", max_length=500)),
