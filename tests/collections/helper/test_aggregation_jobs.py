@@ -12,10 +12,10 @@ from django.utils import timezone
 from dap.buckets import checksum_of
 from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.hpke_keys import hpke_key_rotate, hpke_keys_expire
+from dap.limits import EXTENSION_BYTES
 from dap.models import AggregatedReport, BatchBucket, HpkeKey, Side
 from dap.selectors import rejections_of, report_count
 from helper.aggregating import aggregation_job_create
-from helper.limits import EXTENSION_BYTES
 from helper.models import AggregationJob
 from panprivacy.dap.aggregation import (
     AggregationJobContinueReq,
