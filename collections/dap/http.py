@@ -36,7 +36,7 @@ STATUSES = {
 """HTTP status of those errors of DAP that are not a plain 400."""
 
 RETRY_SECONDS = 5
-"""When to try again after a fault of ours."""
+"""When to ask again: after a fault of ours, or for what is not ready yet."""
 
 View = Callable[..., HttpResponse]
 
