@@ -40,7 +40,7 @@ def times_collected(*, task: Task, times: Iterable[int]) -> set[int]:
 
 
 def hpke_config_ids(*, now: datetime) -> set[int]:
-    """Configuration identifiers of the keys that still open."""
+    """Configuration identifiers of the keys to which a report that arrives now may be sealed."""
     keys = HpkeKey.objects.filter(Q(retired_at=None) | Q(retired_at__gt=now - grace()))
     return set(keys.values_list("config_id", flat=True))
 

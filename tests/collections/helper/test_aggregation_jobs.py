@@ -214,9 +214,9 @@ class TestRejections:
 
 @pytest.mark.django_db
 class TestKeys:
-    def test_retired_key_opens_until_its_grace_period_is_over(self, settings: Any) -> None:
+    def test_retired_key_opens_until_it_is_deleted_after_its_grace_period(self, settings: Any) -> None:
         leader = registered()
-        before, during, after = leader.reports(3)
+        before, during, late, after = leader.reports(4)
         retired = HpkeKey.objects.get()
         now = timezone.now()
         hpke_key_rotate(now=now)
@@ -231,8 +231,9 @@ class TestKeys:
         HpkeKey.objects.filter(pk=retired.pk).update(
             retired_at=now - timedelta(seconds=settings.HPKE_GRACE_SECONDS)
         )
-        assert leader.aggregate([after]) == ["hpke_unknown_config_id"]
+        assert leader.aggregate([late]) == ["ok"]
         assert hpke_keys_expire(now=now) == 1
+        assert leader.aggregate([after]) == ["hpke_unknown_config_id"]
 
 
 @pytest.mark.django_db
