@@ -167,6 +167,13 @@ def json_response(content: dict[str, Any]) -> HttpResponse:
     return HttpResponse(json.dumps(content), content_type=JSON_TYPE)
 
 
+def empty_response() -> HttpResponse:
+    """A success without content, which has no media type either."""
+    response = HttpResponse(b"")
+    del response["Content-Type"]
+    return response
+
+
 def signing_key() -> Ed25519PrivateKey:
     """This installation's."""
     return Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY)

@@ -21,7 +21,7 @@ from tests.panprivacy.prio3.variants import (
     report_of,
 )
 
-some = settings(max_examples=40, deadline=None)
+some = settings(max_examples=40)
 
 
 class TestPrio3Verifier(VerifierContract):
