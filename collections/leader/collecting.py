@@ -34,6 +34,7 @@ from panprivacy.dap.collection import (
     CollectionJobResp,
 )
 from panprivacy.dap.hpke import seal_aggregate_share
+from panprivacy.prio3.interface import InexactSumError
 
 State = CollectionJob.State
 
@@ -228,11 +229,17 @@ def _counted_in(task: Task, selector: BatchSelector) -> int:
 def _take(task: Task, job: CollectionJob, now: datetime) -> None:
     """Collect the batch on our side, and store what the helper will be asked."""
     selector = _selector(job)
+    verifier = verifier_of(task)
     try:
         with transaction.atomic():
-            collected = batch_collect(task=task, selector=selector, verifier=verifier_of(task))
+            collected = batch_collect(task=task, selector=selector, verifier=verifier)
+            verifier.require_exact(collected.report_count)
     except BatchOverlapError as error:
         _refuse(task, job, "batchOverlap", str(error), now)
+        return
+    except InexactSumError as error:
+        # Nothing was collected: a collector may ask for shorter intervals.
+        _refuse(task, job, "batchInvalid", f"There are too many reports: {error}.", now)
         return
     request = CollectionJobReq.decode(bytes(job.request))
     job.share_request = AggregateShareReq(

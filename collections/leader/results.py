@@ -9,7 +9,7 @@ from leader.models import CollectionJob, Collector
 from panprivacy.dap.basics import HpkeConfig, Interval, Role
 from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp
 from panprivacy.dap.hpke import HpkeOpenError, open_aggregate_share
-from panprivacy.prio3.interface import InvalidShareError
+from panprivacy.prio3.interface import InexactSumError, InvalidShareError
 
 COLLECTOR_KEY = b"dap collector key\n"
 """Kind of secret, for the seal of a collector's HPKE private key."""
@@ -78,6 +78,6 @@ def collection_result(job: CollectionJob) -> TaskResult | Refusal | None:
             open_aggregate_share(config, private_key, role, aad, sealed) for role, sealed in shares
         )
         values = verifier_of(job.task).unshard(leader, helper, response.report_count)
-    except (HpkeOpenError, InvalidShareError) as error:
+    except (HpkeOpenError, InvalidShareError, InexactSumError) as error:
         return Refusal("undecryptable", f"The aggregate shares cannot be put together: {error}.")
     return TaskResult(response.report_count, values, response.interval)

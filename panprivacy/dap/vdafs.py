@@ -94,7 +94,8 @@ def prio3_of(configuration: TaskConfiguration) -> Prio3[Any]:
     """The VDAF of a plain Prio3 task; a client shards with it.
 
     Raises:
-        UnsupportedVdafError: another VDAF, or impossible parameters.
+        UnsupportedVdafError: another VDAF, or impossible parameters: also where the sum of the smallest
+            batch could wrap round the VDAF's field.
         InvalidMessageError: parameters that do not decode.
     """
     if configuration.vdaf_type not in PRIO3:
@@ -105,9 +106,21 @@ def prio3_of(configuration: TaskConfiguration) -> Prio3[Any]:
         if parameters.get(name, 1) > MAX_LENGTH:
             raise UnsupportedVdafError(f"{name}: must be at most {MAX_LENGTH}, not {parameters[name]}")
     try:
-        return vdaf(**parameters)
+        prio3 = vdaf(**parameters)
+        _require_exact_sums(prio3, configuration.min_batch_size)
     except FieldError as refusal:
         raise UnsupportedVdafError(str(refusal)) from refusal
+    return prio3
+
+
+def _require_exact_sums(vdaf: Prio3[Any], min_batch_size: int) -> None:
+    if min_batch_size > vdaf.largest_batch:
+        most = (vdaf.field.modulus - 1) // min_batch_size
+        raise FieldError(
+            "max_measurement",
+            f"must be at most {most} in batches of {min_batch_size} reports, not "
+            f"{vdaf.circuit.largest_output}: their sum could wrap round the field",
+        )
 
 
 def verifier_for(

@@ -7,6 +7,7 @@ measurements, shares or the verification key (section 9.10 of the draft asks for
 """
 
 from panprivacy.prio3.interface import (
+    InexactSumError,
     InvalidShareError,
     Prepared,
     Rejected,
@@ -31,6 +32,7 @@ __all__ = [
     "NONCE_SIZE",
     "VERIFY_KEY_SIZE",
     "ContextOf",
+    "InexactSumError",
     "InvalidShareError",
     "Prepared",
     "Prio3",

@@ -29,6 +29,7 @@ class Circuit(ABC, Generic[Measurement]):
         joint_randomness_length: random elements of an evaluation.
         evaluation_length: elements of an evaluation, all 0 for a valid measurement.
         output_length: elements of what is summed over measurements.
+        largest_output: the most that one valid measurement adds to any of these.
     """
 
     field: Field
@@ -38,6 +39,7 @@ class Circuit(ABC, Generic[Measurement]):
     joint_randomness_length: int
     evaluation_length: int
     output_length: int
+    largest_output: int = 1
 
     @abstractmethod
     def encode(self, measurement: Measurement) -> list[int]:
@@ -94,6 +96,7 @@ class SumCircuit(Circuit[int]):
     def __init__(self, field: Field, max_measurement: int) -> None:
         self.field = field
         self.max_measurement = _parameter("max_measurement", max_measurement, field.modulus - 1)
+        self.largest_output = max_measurement
         self.digit_weights = digit_weights(max_measurement)
         bits = len(self.digit_weights)
         self.gadget = PolynomialEvaluation(_RANGE_CHECK)
@@ -148,6 +151,7 @@ class SumVecCircuit(_ChunkedCircuit[Sequence[int]]):
     def __init__(self, field: Field, length: int, max_measurement: int, chunk_length: int) -> None:
         self.output_length = _parameter("length", length)
         self.max_measurement = _parameter("max_measurement", max_measurement, field.modulus - 1)
+        self.largest_output = max_measurement
         self.digit_weights = digit_weights(max_measurement)
         super().__init__(field, length * len(self.digit_weights), chunk_length)
 

@@ -18,6 +18,10 @@ class VerificationError(ValueError):
     """Shares that decode, and do not add up to a valid measurement: DAP's `vdaf_verify_error`."""
 
 
+class InexactSumError(ValueError):
+    """A sum of so many reports that it may have wrapped round the field, and then says nothing."""
+
+
 Rejected = InvalidShareError | VerificationError
 """Returned, not raised, in the place of the result of one report of a batch."""
 
@@ -60,6 +64,9 @@ class Verifier(ABC):
     out_share_bytes: int
     """Length of an encoded output share and of an encoded aggregate share."""
 
+    largest_batch: int
+    """The most reports whose sum cannot wrap round the field, whatever they measure."""
+
     @abstractmethod
     def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
         """The leader's first step: `ping_pong_leader_init`."""
@@ -86,4 +93,16 @@ class Verifier(ABC):
 
     @abstractmethod
     def unshard(self, leader_share: bytes, helper_share: bytes, reports: int) -> tuple[int, ...]:
-        """The aggregate result; one number where the VDAF's result is a number."""
+        """The aggregate result of `reports` reports; one number where the VDAF's result is a number.
+
+        Raises:
+            InvalidShareError: a share that does not decode.
+            InexactSumError: as `require_exact`.
+        """
+
+    def require_exact(self, reports: int) -> None:
+        """Raises InexactSumError where the sum of so many reports could have wrapped round the field."""
+        if reports > self.largest_batch:
+            raise InexactSumError(
+                f"a sum of more than {self.largest_batch:,} reports may have wrapped round the VDAF's field"
+            )

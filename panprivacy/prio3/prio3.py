@@ -48,6 +48,7 @@ class Prio3(Generic[Measurement]):
         rand_size: bytes of randomness that `shard` takes.
         public_share_bytes, verifier_share_bytes, verifier_message_bytes: lengths of the encodings.
         out_share_bytes: of output shares and of aggregate shares.
+        largest_batch: the most reports whose sum is below the field's modulus, whatever they measure.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Prio3(Generic[Measurement]):
         self.verifier_share_bytes = size * self.flp.verifier_length * proofs + self._seed_bytes
         self.verifier_message_bytes = self._seed_bytes
         self.out_share_bytes = size * circuit.output_length
+        self.largest_batch = (self.field.modulus - 1) // circuit.largest_output
 
     def input_share_bytes(self, aggregator: int) -> int:
         """Length of an encoded input share: the leader's is written out, those of the others are seeds."""
@@ -306,7 +308,8 @@ class Prio3(Generic[Measurement]):
     def unshard(self, aggregate_shares: Sequence[bytes]) -> tuple[int, ...]:
         """The aggregate result, from the aggregate shares of all aggregators; one number for Count and Sum.
 
-        A result is exact where it is below the field's modulus: some 2^64 for Count and Sum, 2^128 else.
+        A result is exact where it is below the field's modulus, some 2^64 for Count and Sum, 2^128 else:
+        that of at most `largest_batch` reports is.
 
         Raises:
             InvalidShareError: not one share from every aggregator, or one that does not decode.

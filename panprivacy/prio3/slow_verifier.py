@@ -62,6 +62,7 @@ class SlowVerifier(Verifier):
         self._verify_key = verify_key
         self._context_of = context_of or (lambda _nonce: context)
         self.out_share_bytes = vdaf.out_share_bytes
+        self.largest_batch = vdaf.largest_batch
 
     def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
         return [_outcome(self._leader_init, report) for report in reports]
@@ -85,12 +86,8 @@ class SlowVerifier(Verifier):
     def aggregate(self, shares: Iterable[bytes]) -> bytes:
         return self.vdaf.aggregate(shares)
 
-    def unshard(
-        self,
-        leader_share: bytes,
-        helper_share: bytes,
-        reports: int,  # noqa: ARG002  # no variant of Prio3 needs it
-    ) -> tuple[int, ...]:
+    def unshard(self, leader_share: bytes, helper_share: bytes, reports: int) -> tuple[int, ...]:
+        self.require_exact(reports)
         return self.vdaf.unshard([leader_share, helper_share])
 
     def _verify_init(self, aggregator: int, report: ReportInput) -> tuple[bytes, bytes]:

@@ -86,6 +86,7 @@ class Prio3Verifier(Verifier):
         self._together = max(1, min(TOGETHER, TOGETHER_ELEMENTS // elements))
         self.vdaf = vdaf
         self.out_share_bytes = vdaf.out_share_bytes
+        self.largest_batch = vdaf.largest_batch
         self._verify_key = verify_key
         self._context = context
         self._context_of = context_of

@@ -55,6 +55,7 @@ class PanPrivateVerifier(Verifier):
         self._part_bytes = part_bytes(share_key.public_key, side)
         self._count = Prio3Verifier(VDAF, verify_key, context, context_of=lambda nonce: context + nonce)
         self.out_share_bytes = length * VDAF.out_share_bytes
+        self.largest_batch = VDAF.largest_batch
 
     def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
         self._require_side(LEADER)
@@ -91,12 +92,8 @@ class PanPrivateVerifier(Verifier):
             total = FIELD64.add(total, self._elements(share))
         return FIELD64.encode(total)
 
-    def unshard(
-        self,
-        leader_share: bytes,
-        helper_share: bytes,
-        reports: int,  # noqa: ARG002  # the interface's signature
-    ) -> tuple[int, ...]:
+    def unshard(self, leader_share: bytes, helper_share: bytes, reports: int) -> tuple[int, ...]:
+        self.require_exact(reports)
         return tuple(FIELD64.add(self._elements(leader_share), self._elements(helper_share)))
 
     def _require_side(self, side: int) -> None:

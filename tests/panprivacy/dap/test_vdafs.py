@@ -20,6 +20,7 @@ from panprivacy.dap.vdafs import (
     prio3_of,
     verifier_for,
 )
+from panprivacy.prio3.field import FIELD64
 from panprivacy.prio3.interface import Prepared, ReportInput
 
 TASK_ID = bytes(range(32))
@@ -126,6 +127,23 @@ def test_verifier_for_an_unknown_vdaf_is_refused(vdaf_type):
 def test_verifier_for_parameters_that_nobody_could_run_is_refused(vdaf_type, config):
     with pytest.raises(UnsupportedVdafError, match="must be"):
         verifier_for(configuration_of(vdaf_type, config.encode()), TASK_ID, dap.Role.LEADER, VERIFY_KEY)
+
+
+@pytest.mark.parametrize("min_batch_size", [2, 3, 1000])
+def test_vdaf_whose_smallest_batch_could_wrap_round_the_field_is_refused_with_the_range(min_batch_size):
+    most = (FIELD64.modulus - 1) // min_batch_size
+    encoded = [Prio3SumConfig(largest).encode() for largest in (most, most + 1)]
+    good, bad = (
+        dataclasses.replace(configuration_of(2, each), min_batch_size=min_batch_size) for each in encoded
+    )
+    assert prio3_of(good).largest_batch == min_batch_size
+    with pytest.raises(UnsupportedVdafError, match=f"max_measurement: must be at most {most} "):
+        prio3_of(bad)
+
+
+def test_vdaf_of_the_large_field_sums_whatever_there_may_be():
+    vectors = configuration_of(3, Prio3SumVecConfig(2, 2**64 - 1, 1).encode())
+    assert prio3_of(dataclasses.replace(vectors, min_batch_size=10**12)).largest_batch > 10**19
 
 
 @pytest.mark.parametrize(("vdaf_type", "encoded"), [(1, b"\0"), (2, bytes(7)), (3, bytes(17)), (4, b"")])

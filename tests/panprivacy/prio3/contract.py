@@ -8,6 +8,7 @@ import pytest
 
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import (
+    InexactSumError,
     InvalidShareError,
     Prepared,
     Prio3Count,
@@ -43,6 +44,10 @@ CHEATS = {
 }
 
 
+LARGEST_OUTPUTS = {"sum": 1000, "sum of large": 2**63 + 5, "sumvec": 200, "several proofs": 3}
+"""The largest number that a measurement may hold, where that is not 1."""
+
+
 class VerifierContract:
     verifier_class: ClassVar[type[Any]]
 
@@ -71,8 +76,22 @@ class VerifierContract:
         _, helper, finished = self.run(verifier, reports)
         leader_share = verifier.aggregate(finished)
         helper_share = verifier.aggregate([prepared.out_share for prepared in helper])
-        result = verifier.unshard(leader_share, helper_share, count)
+        result = VARIANTS[name][0].unshard([leader_share, helper_share])
         assert result == expected_sum(VARIANTS[name][0], [report.measurement for report in reports])
+        if count <= verifier.largest_batch:
+            assert verifier.unshard(leader_share, helper_share, count) == result
+
+    @pytest.mark.parametrize("name", VARIANTS)
+    def test_sum_that_may_have_wrapped_round_the_field_is_refused(self, name):
+        """One report more than fit, each as large as it may be: their sum is no element any more."""
+        verifier, vdaf = self.verifier(name), VARIANTS[name][0]
+        largest = LARGEST_OUTPUTS.get(name, 1)
+        assert verifier.largest_batch * largest < vdaf.field.modulus
+        assert (verifier.largest_batch + 1) * largest >= vdaf.field.modulus
+        zero = verifier.aggregate([])
+        assert set(verifier.unshard(zero, zero, verifier.largest_batch)) == {0}
+        with pytest.raises(InexactSumError):
+            verifier.unshard(zero, zero, verifier.largest_batch + 1)
 
     @pytest.mark.parametrize("name", VARIANTS)
     def test_verification_of_no_reports_is_empty_and_their_sum_is_zero(self, name):

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import SlowVerifier, ping_pong
 from panprivacy.prio3.field import FIELD64
-from panprivacy.prio3.interface import InvalidShareError, Prepared, ReportInput, VerificationError
+from panprivacy.prio3.interface import (
+    InexactSumError,
+    InvalidShareError,
+    Prepared,
+    ReportInput,
+    VerificationError,
+)
 from panprivacy.prio3.slow_verifier import HELPER, LEADER
 from panprivacy.two_server import PanPrivateVerifier, SharedCiphertext
 from panprivacy.two_server.part import VDAF, open_part
@@ -306,6 +312,14 @@ def test_aggregate_of_a_share_that_does_not_decode_raises(servers):
             leader.aggregate([bytes(8 * LENGTH), wrong])
         with pytest.raises(InvalidShareError):
             leader.unshard(bytes(8 * LENGTH), wrong, 1)
+
+
+def test_unshard_of_more_reports_than_the_field_can_count_is_refused(servers):
+    leader, _ = servers.verifiers(LENGTH)
+    zero = leader.aggregate([])
+    assert leader.unshard(zero, zero, FIELD64.modulus - 1) == (0, 0, 0)
+    with pytest.raises(InexactSumError):
+        leader.unshard(zero, zero, FIELD64.modulus)
 
 
 def test_aggregate_in_parts_equals_aggregate_at_once(servers):
