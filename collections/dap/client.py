@@ -19,6 +19,9 @@ TIMEOUT_SECONDS = 60
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes; an answer is never larger than its request by much."""
 
+LONGEST_WORDS = 200
+"""Characters of what the other aggregator says that are told on."""
+
 LONGEST_LOCATION = 500
 """Characters of an address that the other aggregator may give us to remember."""
 
@@ -36,7 +39,8 @@ class PeerUnavailableError(Exception):
 
 
 class PeerRefusedError(Exception):
-    """A refusal that the other aggregator signed; sending the same again will not help.
+    """A refusal that the other aggregator signed; sending the same again will not help. The message is in its
+    words, on one line that databases, logs and pages can hold.
 
     Attributes:
         status: HTTP status.
@@ -45,8 +49,8 @@ class PeerRefusedError(Exception):
     """
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
-        words = problem.get("detail") or problem.get("title") or f"refused with status {status}"
-        super().__init__(str(words))
+        words = _words(problem.get("detail")) or _words(problem.get("title"))
+        super().__init__(words or f"refused with status {status}")
         self.status = status
         self.problem = problem
         self.token = problem_token(problem.get("type"))
@@ -203,6 +207,14 @@ class PeerClient:
 def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
     value = headers.get("retry-after", "")
     return timedelta(seconds=int(value)) if value.isascii() and value.isdigit() and len(value) < 7 else None
+
+
+def _words(text: object) -> str:
+    """Text of the other aggregator without what only some places can hold: NUL, half of a surrogate pair,
+    line breaks, marks that turn the direction of writing."""
+    if not isinstance(text, str):
+        return ""
+    return "".join(each if each.isprintable() else " " for each in text[:LONGEST_WORDS]).strip()
 
 
 def _problem(content: bytes) -> Mapping[str, Any]:

@@ -159,6 +159,10 @@ def read_json(request: HttpRequest, body: bytes, members: set[str]) -> dict[str,
     ):
         names = ", ".join(sorted(members))
         raise DapProblem.of("invalidMessage", f"The body must be a JSON object with the texts {names}.")
+    for name, value in content.items():
+        # JSON can spell both; no database takes them for text.
+        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            raise DapProblem.of("invalidMessage", f"{name}: must be text without NUL and lone surrogates.")
     return content
 
 

@@ -24,14 +24,14 @@ from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.hpke import HpkeSealError, seal
 from panprivacy.dap.recipe_task import task_of
-from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.task import MOST_BATCH_SIZE, TaskConfiguration
 from panprivacy.dap.vdafs import prio3_of
 from panprivacy.encryption import generate_private_key, require_scheme
 from panprivacy.encryption.interface import InvalidKeyError, PrivateKey
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe import Recipe
-from panprivacy.servers import TwoServers
+from panprivacy.servers import TwoServers, require_url
 
 UNUSED_KEY_LIFETIME = timedelta(days=1)
 """For which a key waits for its recipe to be published."""
@@ -139,6 +139,9 @@ def plain_task_register(
     """
     try:
         decoded = TaskConfiguration.decode(configuration)
+        require_url("leader_aggregator_endpoint", decoded.leader_aggregator_endpoint)
+        if decoded.min_batch_size > MOST_BATCH_SIZE:
+            raise FieldError("min_batch_size", f"must be at most {MOST_BATCH_SIZE}")
         prio3_of(decoded)
     except ValueError as error:
         raise _refused(f"task_configuration: {error}.") from None

@@ -16,7 +16,7 @@ from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from panprivacy.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.hpke import HpkeSealError, generate_keypair, seal
-from panprivacy.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
 from panprivacy.dap.vdafs import (
     PRIO3,
     Prio3CountConfig,
@@ -44,7 +44,6 @@ BATCH_MODES: Mapping[str, BatchMode] = {
     "leader-selected": BatchMode.LEADER_SELECTED,
 }
 
-MOST_BATCH_SIZE = 10**12
 MOST_PRECISION = 366 * 86_400
 """Seconds: a year."""
 

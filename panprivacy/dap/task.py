@@ -9,6 +9,9 @@ from panprivacy.dap.codec import UINT32, UINT64, Code, Message, Opaque, Url, Vec
 TASK_INTERVAL = 1
 """Type of the task extension that bounds the time of reports."""
 
+MOST_BATCH_SIZE = 10**12
+"""Largest `min_batch_size` of a task that we take part in: more than there are people, and exact in JSON."""
+
 
 @dataclass(frozen=True)
 class TaskConfiguration(Message):

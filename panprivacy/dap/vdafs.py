@@ -115,11 +115,11 @@ def prio3_of(configuration: TaskConfiguration) -> Prio3[Any]:
 
 def _require_exact_sums(vdaf: Prio3[Any], min_batch_size: int) -> None:
     if min_batch_size > vdaf.largest_batch:
-        most = (vdaf.field.modulus - 1) // min_batch_size
+        largest = vdaf.circuit.largest_output
         raise FieldError(
-            "max_measurement",
-            f"must be at most {most} in batches of {min_batch_size} reports, not "
-            f"{vdaf.circuit.largest_output}: their sum could wrap round the field",
+            "min_batch_size",
+            f"must be at most {vdaf.largest_batch} where measurements go up to {largest}, not "
+            f"{min_batch_size}: sums could wrap round the VDAF's field",
         )
 
 

@@ -90,6 +90,27 @@ class TestAnswers:
             Peer(400, body).client().get("/shares")
         assert refusal.value.token is None
 
+    @pytest.mark.parametrize(
+        ("said", "told"),
+        [
+            ("a\0b", "a b"),
+            ("a\ud800b", "a b"),
+            ("one\nline", "one line"),
+            ("left\u202eright", "left right"),
+            ("\0", "refused with status 409"),
+            ("x" * 10_000, "x" * 200),
+            ([["nested"]], "refused with status 409"),
+            ("Größe: 3 ≠ 4", "Größe: 3 ≠ 4"),
+        ],
+    )
+    def test_words_of_a_refusal_are_told_on_as_one_short_line_of_text(self, said: object, told: str) -> None:
+        with pytest.raises(PeerRefusedError) as refusal:
+            Peer(409, json.dumps({"detail": said}).encode()).client().get("/shares")
+        assert str(refusal.value) == told
+        with pytest.raises(PeerUnavailableError) as failure:
+            Peer(503, json.dumps({"detail": said}).encode()).client().get("/shares")
+        assert str(failure.value).isprintable()
+
     @pytest.mark.parametrize("status", [301, 401, 403, 408, 411, 413, 425, 429, 500, 503])
     def test_status_that_says_nothing_of_the_request_is_to_be_tried_again(self, status: int) -> None:
         with pytest.raises(PeerUnavailableError, match=str(status)):

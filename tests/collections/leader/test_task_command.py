@@ -73,7 +73,7 @@ def test_create_registers_at_both_sides_and_prints_the_configuration(network: Ne
         (["--vdaf", "prio3histogram", "--length", "0", "--chunk-length", "1"], "length: must be "),
         (["--vdaf", "prio3histogram", "--length", "3", "--chunk-length", "0"], "chunk_length: must be "),
         (["--vdaf", "prio3sum", "--max-measurement", str(2**70)], "max_measurement: must be "),
-        (["--vdaf", "prio3sum", "--max-measurement", str(2**63)], "max_measurement: must be at most 61489"),
+        (["--vdaf", "prio3sum", "--max-measurement", str(2**63)], "min_batch_size: must be at most 1 where"),
         (["--vdaf", "prio3count", "--min-batch-size", "1"], "min_batch_size: must be 2 to "),
         (["--vdaf", "prio3count", "--time-precision", "0"], "time_precision: must be 1 to "),
         (["--vdaf", "prio3count", "--batch-mode", "random"], "batch_mode: must be one of time-interval, "),

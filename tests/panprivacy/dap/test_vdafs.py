@@ -130,14 +130,14 @@ def test_verifier_for_parameters_that_nobody_could_run_is_refused(vdaf_type, con
 
 
 @pytest.mark.parametrize("min_batch_size", [2, 3, 1000])
-def test_vdaf_whose_smallest_batch_could_wrap_round_the_field_is_refused_with_the_range(min_batch_size):
+def test_vdaf_whose_smallest_batch_could_wrap_round_the_field_is_refused_by_name(min_batch_size):
     most = (FIELD64.modulus - 1) // min_batch_size
     encoded = [Prio3SumConfig(largest).encode() for largest in (most, most + 1)]
     good, bad = (
         dataclasses.replace(configuration_of(2, each), min_batch_size=min_batch_size) for each in encoded
     )
     assert prio3_of(good).largest_batch == min_batch_size
-    with pytest.raises(UnsupportedVdafError, match=f"max_measurement: must be at most {most} "):
+    with pytest.raises(UnsupportedVdafError, match=f"min_batch_size: must be at most {min_batch_size - 1} "):
         prio3_of(bad)
 
 
