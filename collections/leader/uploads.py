@@ -17,6 +17,7 @@ from dap.selectors import hpke_config_ids, times_collected
 from leader.models import Uploads
 from leader.sizes import JOB_BYTES
 from panprivacy.dap.basics import ReportError
+from panprivacy.dap.lengths import report_lengths
 from panprivacy.dap.upload import Report, ReportUploadStatus
 
 _OUTSIDE = {ReportError.TASK_NOT_STARTED, ReportError.TASK_EXPIRED}
@@ -71,6 +72,7 @@ def _bad_by_themselves(task: Task, reports: Sequence[Report], now: datetime) -> 
     """Index → error."""
     configuration = configuration_of(task)
     known = hpke_config_ids(now=now)
+    lengths = report_lengths(configuration)
     seen: set[bytes] = set()
     errors: dict[int, ReportError] = {}
     for index, report in enumerate(reports):
@@ -82,6 +84,8 @@ def _bad_by_themselves(task: Task, reports: Sequence[Report], now: datetime) -> 
             errors[index] = ReportError.OUTDATED_CONFIG
         elif error is not None:
             errors[index] = ReportError.REPORT_DROPPED if error in _OUTSIDE else error
+        elif not lengths.fit(report):
+            errors[index] = ReportError.INVALID_MESSAGE
         else:
             seen.add(metadata.report_id)
     return errors

@@ -113,6 +113,21 @@ def prio3_of(configuration: TaskConfiguration) -> Prio3[Any]:
     return prio3
 
 
+def pan_private_of(configuration: TaskConfiguration) -> PanPrivateCountVec:
+    """The VDAF of a task of pan-private shares.
+
+    Raises:
+        UnsupportedVdafError: impossible parameters.
+    """
+    try:
+        vdaf = PanPrivateCountVec.decode(configuration.vdaf_configuration)
+    except FieldError as refusal:
+        raise UnsupportedVdafError(str(refusal)) from refusal
+    if vdaf.length > MAX_LENGTH:
+        raise UnsupportedVdafError(f"length: must be at most {MAX_LENGTH}, not {vdaf.length}")
+    return vdaf
+
+
 def _require_exact_sums(vdaf: Prio3[Any], min_batch_size: int) -> None:
     if min_batch_size > vdaf.largest_batch:
         largest = vdaf.circuit.largest_output
@@ -144,12 +159,7 @@ def verifier_for(
     """
     if configuration.vdaf_type != IDENTIFIER:
         return Prio3Verifier(prio3_of(configuration), verify_key, context_of(task_id))
-    try:
-        vdaf = PanPrivateCountVec.decode(configuration.vdaf_configuration)
-    except FieldError as refusal:
-        raise UnsupportedVdafError(str(refusal)) from refusal
-    if vdaf.length > MAX_LENGTH:
-        raise UnsupportedVdafError(f"length: must be at most {MAX_LENGTH}, not {vdaf.length}")
+    vdaf = pan_private_of(configuration)
     if share_key is None or share_key.public_key.scheme != vdaf.scheme:
         raise ValueError(f"the task's shares need a private key of scheme {vdaf.scheme}")
     return PanPrivateVerifier(vdaf.length, share_key, SIDES[role], verify_key, context_of(task_id))

@@ -122,9 +122,10 @@ class PublicKey(ABC):
 
     # Byte strings ---------------------------------------------------------------
 
-    def byte_ciphertexts(self, length: int) -> int:
+    @classmethod
+    def byte_ciphertexts(cls, length: int) -> int:
         """How many ciphertexts a byte string of `length` ≥ 1 bytes takes."""
-        return len(piece_lengths(length, self._longest_piece()))
+        return len(piece_lengths(length, cls._longest_piece()))
 
     def encrypt_bytes(
         self, message: bytes, random_source: random.Random, *, rerandomizations: int = 0
@@ -178,10 +179,11 @@ class PublicKey(ABC):
             for value, ciphertext in zip(values, ciphertexts, strict=True)
         )
 
-    def _longest_piece(self) -> int:
-        if not self.bytes_per_ciphertext:
-            raise TypeError(f"{type(self).__name__} encrypts integers only")
-        return self.bytes_per_ciphertext
+    @classmethod
+    def _longest_piece(cls) -> int:
+        if not cls.bytes_per_ciphertext:
+            raise TypeError(f"{cls.__name__} encrypts integers only")
+        return cls.bytes_per_ciphertext
 
     # A scheme whose plaintexts are not integers of that size, to be read back whole, overrides these two.
 

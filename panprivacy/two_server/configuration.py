@@ -10,7 +10,9 @@ share is the concatenation of Prio3Count's, and an output share of its output sh
 from dataclasses import dataclass
 from typing import Self
 
+from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
+from panprivacy.two_server.part import part_bytes
 
 NAME = "PanPrivateCountVec"
 
@@ -42,6 +44,10 @@ class PanPrivateCountVec:
             raise FieldError("scheme", f"must be one of {', '.join(SCHEME_CODES)}, not {self.scheme!r}")
         if not 1 <= self.length <= MAX_LENGTH:
             raise FieldError("length", f"must be from 1 to {MAX_LENGTH}, not {self.length}")
+
+    def input_share_bytes(self, side: int) -> int:
+        """Length of an encoded input share of the leader (0) or the helper (1)."""
+        return self.length * part_bytes(SCHEMES[self.scheme].public_key_class, side)
 
     def encode(self) -> bytes:
         """`struct { uint8 scheme; uint32 length; }` in the presentation language of TLS."""

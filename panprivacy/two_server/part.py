@@ -21,8 +21,8 @@ VDAF = Prio3Count()
 """What every sharing is one of."""
 
 
-def part_bytes(public_key: PublicKey, side: int) -> int:
-    """Length of an encoded part."""
+def part_bytes(public_key: PublicKey | type[PublicKey], side: int) -> int:
+    """Length of an encoded part: the same under every key of a scheme."""
     return public_key.byte_ciphertexts(VDAF.input_share_bytes(side)) * public_key.ciphertext_bytes
 
 

@@ -248,9 +248,10 @@ class Pair:
         )
 
     def garbled(self) -> Report:
-        """A leader's share that does not decode."""
-        report = self.report(0)
-        return self.sealed(report.report_metadata, report.public_share, (b"short", b"shorter"))
+        """A leader's share that does not decode: it has the length of one, and no element of the field."""
+        report, vdaf = self.report(0), prio3_of(self.configuration)
+        leader, helper = (b"\xff" * vdaf.input_share_bytes(side) for side in (0, 1))
+        return self.sealed(report.report_metadata, report.public_share, (leader, helper))
 
     def forget_at_helper(self) -> None:
         """End the task on the helper's side alone."""

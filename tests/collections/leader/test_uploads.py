@@ -9,7 +9,7 @@ from django.test import Client
 
 from dap.hpke_keys import hpke_key_rotate
 from dap.http import encode_id
-from dap.models import AggregatedReport
+from dap.models import AggregatedReport, Side
 from dap.selectors import rejections_of
 from leader.models import Uploads
 from leader.operations import task_end
@@ -197,3 +197,21 @@ def test_hpke_config_is_what_clients_seal_to() -> None:
     assert response["Content-Type"] == media_type(HpkeConfigList)
     (config,) = HpkeConfigList.decode(response.content).configs
     assert pair.report(0).leader_encrypted_input_share.config_id == config.id
+
+
+@pytest.mark.parametrize(
+    "part", ["public_share", "leader_encrypted_input_share", "helper_encrypted_input_share"]
+)
+def test_upload_of_a_part_that_no_report_of_the_task_has_is_refused_and_not_stored(part: str) -> None:
+    pair = Pair()
+    honest, report = pair.report(0), pair.report(1)
+    before = getattr(report, part)
+    padded = bytes(15_000_000)
+    changed = padded if isinstance(before, bytes) else dataclasses.replace(before, payload=padded)
+    swollen = dataclasses.replace(report, **{part: changed})
+    response = post(pair, UploadRequest((swollen, honest)).encode())
+    assert statuses(response.content) == [(report.report_metadata.report_id, ReportError.INVALID_MESSAGE)]
+    assert Uploads.objects.get().size == len(honest.encode())
+    assert rejections_of(pair.task, Side.LEADER) == {"invalid_message": 1}
+    # Its identifier is not used up: the device may send the report as it should be.
+    assert post(pair, UploadRequest((report,)).encode()).content == b""
