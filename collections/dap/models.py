@@ -72,7 +72,10 @@ class Task(models.Model):
 
 
 class BatchBucket(models.Model):
-    """Output shares that were committed together, as their running sum (DAP 18, "Batch Buckets")."""
+    """Output shares that were committed together, as their running sum (DAP 18, "Batch Buckets").
+
+    Of an ended task there is one at most, with nothing but the number of all reports.
+    """
 
     task = models.ForeignKey(Task, models.PROTECT, related_name="buckets")
     identifier = models.BinaryField(

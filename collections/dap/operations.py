@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from django.db import connection, transaction
+from django.db.models import Sum
 
 from dap.errors import TaskConflictError, TaskEndedError
 from dap.models import AggregatedReport, ReportRejection, Side, Task
@@ -146,7 +147,7 @@ def task_close(*, task: Task) -> Task:
 
 @transaction.atomic
 def task_end(*, task: Task, outcome: str, now: datetime) -> bool:
-    """Delete the task's keys and shares; counts and the outcome stay. Idempotent.
+    """Delete the task's keys and shares; the count of reports and the outcome stay. Idempotent.
 
     Report identifiers go afterwards, by `task_remains_delete`: there may be millions.
 
@@ -160,7 +161,7 @@ def task_end(*, task: Task, outcome: str, now: datetime) -> bool:
     task.verify_key = task.share_key = None
     task.ended_at, task.outcome = now, outcome[:300]
     task.save(update_fields=["state", "verify_key", "share_key", "ended_at", "outcome"])
-    task.buckets.update(aggregate_share=b"")
+    _buckets_forget(task)
     return True
 
 
@@ -249,6 +250,21 @@ def rejections_add(*, task: Task, side: Side, reasons: Mapping[str, int]) -> Non
                 "DO UPDATE SET count = total.count + excluded.count",
                 [task.pk, side.value, reason, count],
             )
+
+
+def _buckets_forget(task: Task) -> None:
+    """Leave of all buckets one that says how many reports there were, and whether any were collected.
+
+    The checksum of a bucket of one report is the hash of its identifier, which with a copy of a device's
+    state would prove that the device reported; identifier and times would say when.
+    """
+    count = task.buckets.aggregate(total=Sum("report_count"))["total"]
+    collected = task.buckets.filter(collected=True).exists()
+    task.buckets.all().delete()
+    if count:
+        task.buckets.create(
+            identifier=b"", aggregate_share=b"", checksum=b"", report_count=count, collected=collected
+        )
 
 
 def _owner(task_id: bytes, side: str) -> bytes:

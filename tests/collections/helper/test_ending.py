@@ -1,5 +1,6 @@
 """How tasks end, and what is left of them: no key, no share, no identifier of a report."""
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,8 @@ from dap.provisioning import task_release, task_status
 from dap.selectors import rejections_of, report_count
 from helper.ending import expires_at, helper_task_end, upkeep
 from helper.models import AggregationJob, ReleasedShare
-from panprivacy.dap.basics import Interval
+from panprivacy.dap.basics import BatchMode, Interval
+from panprivacy.dap.collection import BatchSelector
 from panprivacy.dap.task import task_interval_extension
 from tests.collections.helper.scene import (
     PRECISION,
@@ -56,6 +58,30 @@ def busy_task(**changes: Any) -> Leader:
 
 @pytest.mark.django_db
 class TestEnd:
+    def test_ended_task_does_not_tell_which_reports_it_had_nor_when_they_were_made(self) -> None:
+        leader, now = registered(), current_time()
+        alone = leader.report(time=now - 5)
+        leader.aggregate([alone, *leader.reports(3, time=now)])
+        digest = hashlib.sha256(alone.report_id).digest()
+        assert digest in [bytes(bucket.checksum) for bucket in leader.task.buckets.all()]
+        task_release(partner(), task_id=leader.task_id, reason="released")
+
+        bucket = leader.task.buckets.get()
+        assert (bytes(bucket.checksum), bytes(bucket.identifier)) == (b"", b"")
+        assert (bucket.first_time, bucket.last_time) == (None, None)
+        assert (bucket.report_count, bucket.collected) == (4, False)
+
+    def test_ended_task_of_which_a_batch_was_collected_still_says_so(self) -> None:
+        leader = registered(batch_mode=BatchMode.LEADER_SELECTED)
+        batches = [bytes([number]) * 32 for number in range(2)]
+        reports = {batch_id: leader.reports(3) for batch_id in batches}
+        for batch_id, those in reports.items():
+            leader.aggregate(those, batch_id=batch_id)
+        leader.send_share(leader.share_request(reports[batches[0]], BatchSelector.of_batch(batches[0])))
+        task_release(partner(), task_id=leader.task_id, reason="released")
+        status = task_status(partner(), task_id=leader.task_id)
+        assert (status.report_count, status.collected) == (6, True)
+
     def test_ended_task_keeps_counts_and_outcome_and_nothing_else(self) -> None:
         leader = busy_task()
         task_release(partner(), task_id=leader.task_id, reason="released")

@@ -328,6 +328,10 @@ def test_end_deletes_reports_keys_and_results_on_both_sides_and_keeps_counts() -
     for model in (Uploads, AggregationJob, CollectionJob, Collector, Farewell, AggregatedReport):
         assert not model.objects.exists(), model
     assert pair.counts() == (3, 3)
+    kept = BatchBucket.objects.values_list("first_time", "last_time", "checksum", "aggregate_share")
+    assert [(*times, bytes(checksum), bytes(share)) for *times, checksum, share in kept] == [
+        (None, None, b"", b"")
+    ] * 2
     assert task_result(pair.task) is None
     with pytest.raises(TaskEndedError):
         pair.collect()
