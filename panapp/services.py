@@ -85,12 +85,16 @@ class Services:
     def check(self) -> None:
         """Raise ServiceError if processes die faster than restarting makes sense."""
         if self._restarts > MOST_RESTARTS:
-            raise ServiceError(f"processes died {self._restarts} times; see the messages above")
+            raise ServiceError(
+                f"processes died, or could not be started again, {self._restarts} times; "
+                "see the messages above"
+            )
 
     def stop(self) -> None:
-        """End every process; kill those that do not end in time."""
+        """End every process; kill those that do not end in time. Of services that did not start, too."""
         self._ending.set()
-        self._watcher.join()
+        if self._watcher.is_alive():
+            self._watcher.join()
         for process in self._processes.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
@@ -117,19 +121,27 @@ class Services:
         )
 
     def _watch(self) -> None:
-        while not self._ending.wait(WATCH_SECONDS):
-            if self._broker is not None and not self._broker.is_running():
-                # It held identifiers of chunks only; the database sends those again.
+        while not self._ending.wait(WATCH_SECONDS) and self._restarts <= MOST_RESTARTS:
+            try:
+                self._restart_dead()
+            except Exception:
+                # A busy machine may refuse a process, or be slow to start one: what is still dead is tried
+                # again next time, and each time counts.
+                logger.exception("process_not_restarted")
+
+    def _restart_dead(self) -> None:
+        if self._broker is not None and not self._broker.is_running():
+            # It held identifiers of chunks only; the database sends those again.
+            self._restarts += 1
+            logger.warning("process_restarted", process="broker")
+            self._broker.terminate()
+            self._broker.start()
+        for name, process in list(self._processes.items()):
+            if process.poll() is not None:
                 self._restarts += 1
-                logger.warning("process_restarted", process="broker")
-                self._broker.terminate()
-                self._broker.start()
-            for name, process in list(self._processes.items()):
-                if process.poll() is not None and self._restarts <= MOST_RESTARTS:
-                    self._restarts += 1
-                    logger.warning("process_restarted", process=name, exit_code=process.returncode)
-                    _kill_group(process.pid)
-                    self._spawn(name)
+                logger.warning("process_restarted", process=name, exit_code=process.returncode)
+                _kill_group(process.pid)
+                self._spawn(name)
 
 
 @contextmanager
