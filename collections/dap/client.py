@@ -169,6 +169,7 @@ class PeerClient:
                 body=content,
                 request_headers=headers,
                 verification_key=self._verification_key,
+                now=int(self._clock()),
             )
         except SignatureRefusedError as error:
             words = f"status {status} from {self.url}, without a signature of the other aggregator that holds"

@@ -25,16 +25,18 @@ def upload_check(body: bytes) -> None:
     try:
         while reader.remaining:
             reports += 1
+            if reports > UPLOAD_REPORTS:
+                raise UploadTooLargeError(f"An upload has at most {UPLOAD_REPORTS:,} reports.")
             reader.take(REPORT_ID_BYTES + UINT64.width)
             extensions += skip(reader, 2)
+            if extensions > EXTENSION_BYTES:
+                raise UploadTooLargeError(f"An upload has at most {EXTENSION_BYTES:,} bytes of extensions.")
             skip(reader, 4)  # public share
             for _ in range(2):
                 reader.take(UINT8.width)  # configuration identifier
                 skip(reader, 2)  # encapsulated key
                 skip(reader, 4)  # ciphertext
+    except UploadTooLargeError:
+        raise
     except ValueError:
-        pass
-    if reports > UPLOAD_REPORTS:
-        raise UploadTooLargeError(f"An upload has at most {UPLOAD_REPORTS:,} reports.")
-    if extensions > EXTENSION_BYTES:
-        raise UploadTooLargeError(f"An upload has at most {EXTENSION_BYTES:,} bytes of extensions.")
+        return

@@ -42,7 +42,7 @@ class SignatureInput:
     Attributes:
         label: the member's name, that of the signature in the Signature header as well.
         components: in the order in which they are signed; none twice.
-        created: seconds since 1970; None where it does not say.
+        created, expires: seconds since 1970; None where it does not say.
         algorithm, tag: empty where it does not say.
         parameters: the member's value as it stands, which is itself signed.
     """
@@ -50,6 +50,7 @@ class SignatureInput:
     label: str
     components: tuple[Component, ...]
     created: int | None
+    expires: int | None
     algorithm: str
     tag: str
     parameters: str
@@ -100,13 +101,14 @@ def read_input(header: str) -> SignatureInput:
         if parameter["name"] in parameters:
             raise SignatureRefusedError("Signature-Input has a parameter twice")
         parameters[parameter["name"]] = parameter["value"]
-    created = parameters.get("created")
-    if created is not None and created.startswith('"'):
-        raise SignatureRefusedError("Signature-Input has a creation time that is no number")
+    times = {name: parameters[name] for name in ("created", "expires") if name in parameters}
+    if any(value.startswith('"') for value in times.values()):
+        raise SignatureRefusedError("Signature-Input has a time that is no number")
     return SignatureInput(
         label=found["label"],
         components=tuple(components),
-        created=None if created is None else int(created),
+        created=int(times["created"]) if "created" in times else None,
+        expires=int(times["expires"]) if "expires" in times else None,
         algorithm=parameters.get("alg", "").strip('"'),
         tag=parameters.get("tag", "").strip('"'),
         parameters=found["parameters"],

@@ -101,7 +101,7 @@ def verify_request(
     """
     given = _lower(headers)
     values = {_METHOD: method, _TARGET: url}
-    created = _verify(values, given, {"content-type"}, body, verification_key)
+    created = _verify(values, given, {"content-type"}, body, verification_key, now)
     if created is None or not now - tolerance <= created <= now + tolerance:
         raise SignatureRefusedError("the signature was not made just now")
 
@@ -132,17 +132,19 @@ def verify_response(
     body: bytes,
     request_headers: Headers,
     verification_key: Ed25519PublicKey,
+    now: int,
 ) -> None:
     """Check that the response comes from the holder of the signing key, as it is, and answers the request.
 
     Args:
         request_headers: as `sign_request` made them.
+        now: seconds since 1970.
 
     Raises:
         SignatureRefusedError: it does not.
     """
     values = {_STATUS: str(status), _REQUEST_SIGNATURE: _request_signature(request_headers)}
-    _verify(values, _lower(headers), set(_RESPONSE_HEADERS), body, verification_key)
+    _verify(values, _lower(headers), set(_RESPONSE_HEADERS), body, verification_key, now)
 
 
 def _signed(
@@ -163,6 +165,7 @@ def _verify(
     covered_headers: Set[str],
     body: bytes,
     verification_key: Ed25519PublicKey,
+    now: int,
 ) -> int | None:
     """The signature's creation time, where it covers all `values`, the body's digest, and those of
     `covered_headers` that the message has."""
@@ -181,6 +184,8 @@ def _verify(
         verification_key.verify(read_signature(headers.get("signature", ""), LABEL), base)
     except InvalidSignature:
         raise SignatureRefusedError("the signature does not hold") from None
+    if described.expires is not None and described.expires < now:
+        raise SignatureRefusedError("the signature has expired")
     return described.created
 
 

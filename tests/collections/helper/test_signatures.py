@@ -1,7 +1,6 @@
 """Whoever is not the leader gets nothing done, and the leader knows every answer to be the helper's."""
 
 import json
-from datetime import timedelta
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -193,13 +192,14 @@ class TestAnswers:
             recorded.append(transport(*request))
             return recorded[0]
 
-        later = iter((timezone.now().timestamp(), (timezone.now() + timedelta(seconds=2)).timestamp()))
+        now = timezone.now().timestamp()
+        # Later for the second request, whose signature must be another.
         client = PeerClient(
             url=HELPER_URL,
             verification_key=own_verification_key(),
             signing_key=LEADER_SIGNING_KEY,
             transport=recording,
-            clock=lambda: next(later),
+            clock=lambda: now + 2 * len(recorded),
         )
         client.get(leader.path)
         with pytest.raises(PeerUnavailableError, match="without a signature"):

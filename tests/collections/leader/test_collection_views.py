@@ -54,6 +54,7 @@ def ask(
         body=response.content,
         request_headers=headers,
         verification_key=Ed25519PublicKey.from_public_bytes(leader.public_bytes_raw()),
+        now=int(CLOCK.now.timestamp()),
     )
     return response
 

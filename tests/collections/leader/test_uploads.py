@@ -3,16 +3,19 @@
 import dataclasses
 import secrets
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from django.test import Client
 
 from dap.hpke_keys import hpke_key_rotate
 from dap.http import encode_id
+from dap.limits import skip
 from dap.models import AggregatedReport, Side
 from dap.selectors import rejections_of
 from leader.models import Uploads
 from leader.operations import task_end
+from leader.upload_limits import UploadTooLargeError, upload_check
 from leader.uploads import reports_upload
 from panprivacy.dap.basics import Extension, Interval, ReportError
 from panprivacy.dap.media import media_type
@@ -161,6 +164,18 @@ def test_upload_of_far_too_many_reports_is_refused_before_it_is_decoded(
     pair = Pair()
     response = post(pair, UploadRequest(tuple(pair.report(0) for _ in range(3))).encode())
     assert response.status_code == 413
+
+
+def test_upload_of_far_too_many_reports_is_looked_at_no_further_than_its_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passed_over = Mock(wraps=skip)
+    monkeypatch.setattr("leader.upload_limits.skip", passed_over)
+    monkeypatch.setattr("leader.upload_limits.UPLOAD_REPORTS", 10)
+    tiny = bytes(24) + b"\0\0" + bytes(4) + 2 * b"\0\0\1x\0\0\0\1y"
+    with pytest.raises(UploadTooLargeError):
+        upload_check(tiny * 1_000)
+    assert passed_over.call_count == 10 * 6
 
 
 def test_upload_with_far_too_many_extensions_is_refused_before_it_is_decoded() -> None:

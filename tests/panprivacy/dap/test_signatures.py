@@ -52,7 +52,13 @@ def verify(headers: Mapping[str, str] | None = None, **changes: Any) -> None:
 def verify_answer(headers: Mapping[str, str] | None = None, **changes: Any) -> None:
     """The signed response, with changes, as the sender of the request checks it."""
     headers = RESPONSE_HEADERS | ANSWERED if headers is None else headers
-    arguments = {**RESPONSE, "request_headers": SIGNED, "verification_key": OTHER_KEY.public_key()} | changes
+    arguments = {
+        **RESPONSE,
+        "request_headers": SIGNED,
+        "verification_key": OTHER_KEY.public_key(),
+        "now": NOW,
+    }
+    arguments |= changes
     verify_response(headers=headers, **arguments)
 
 
@@ -248,6 +254,34 @@ def test_verify_request_with_less_covered_is_refused_even_if_the_signature_holds
 def test_verify_request_signed_for_something_else_is_refused_even_if_the_signature_holds(changes):
     with pytest.raises(SignatureRefusedError, match=r"not one of this protocol|not made just now"):
         verify(signed_otherwise(**changes))
+
+
+def test_verify_request_after_the_signer_let_its_signature_expire_is_refused():
+    headers = signed_otherwise(expires=NOW + 10)
+    verify(headers, now=NOW + 10)
+    with pytest.raises(SignatureRefusedError, match="expired"):
+        verify(headers, now=NOW + 11)
+    with pytest.raises(SignatureRefusedError, match="no number"):
+        verify(signed_otherwise(expires="later"))
+
+
+def test_verify_response_after_the_signer_let_its_signature_expire_is_refused():
+    request_signature = SIGNED["Signature"].removeprefix("dap=")
+    values = {
+        Component("@status"): "201",
+        Component("content-digest"): content_digest(b"answer"),
+        Component("signature", of_request=True, key="dap"): request_signature,
+    }
+    described = write_input("dap", tuple(values), {"expires": NOW, "alg": "ed25519", "tag": "dap-18"})
+    base = signature_base(tuple(values), values, described.removeprefix("dap="))
+    headers = {
+        "Content-Digest": content_digest(b"answer"),
+        "Signature-Input": described,
+        "Signature": write_signature("dap", OTHER_KEY.sign(base)),
+    }
+    verify_answer(headers, now=NOW)
+    with pytest.raises(SignatureRefusedError, match="expired"):
+        verify_answer(headers, now=NOW + 1)
 
 
 def test_verify_request_with_more_covered_holds_while_that_is_unchanged():
