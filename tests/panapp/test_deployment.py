@@ -83,6 +83,13 @@ def test_compose_passes_on_every_setting_that_only_a_helper_reads() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["database", "helper-database"])
+def test_compose_lets_no_database_log_statements_that_fail(name: str) -> None:
+    """They hold identifiers of reports."""
+    command = SERVICES[name]["command"]
+    assert {"log_min_error_statement=panic", "log_error_verbosity=terse"} <= set(command)
+
+
 def test_compose_keeps_the_helpers_database_apart_from_the_leaders() -> None:
     hosts = {name: OURS[name]["environment"]["DATABASE_URL"].split("@")[1] for name in ("web", "helper")}
     assert hosts == {"web": "database:5432/panapp", "helper": "helper-database:5432/panapp"}
