@@ -49,7 +49,7 @@ class Uploads(models.Model):
         indexes = (models.Index(fields=("task", "job")),)
 
     def __str__(self) -> str:
-        return f"{self.count} reports of task {self.task_id}"
+        return f"uploads {self.pk} of task {self.task_id}"
 
 
 class Exchange(models.Model):
@@ -92,7 +92,7 @@ class AggregationJob(Exchange):
         indexes = (models.Index(fields=("send_after",)),)
 
     def __str__(self) -> str:
-        return f"aggregation job of {self.count} reports"
+        return f"aggregation job {self.pk}"
 
 
 class Planning(models.Model):
