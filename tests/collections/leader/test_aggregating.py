@@ -201,15 +201,19 @@ def test_drive_of_reports_that_are_all_bad_asks_the_helper_nothing() -> None:
     assert not Uploads.objects.exists()
 
 
-def test_drive_refused_for_good_counts_every_report_as_rejected_with_that_reason() -> None:
+def test_drive_refused_for_good_counts_every_report_as_refused_and_logs_the_helpers_words() -> None:
     pair = Pair()
     pair.upload(0, 1, 2)
     job = planned(pair)
     pair.forget_at_helper()
-    pair.drive(job.pk)
+    with capture_logs() as logs:
+        pair.drive(job.pk)
     assert pair.counts()[0] == 0
-    assert pair.rejections()["helper"] == {"unrecognizedTask": 3}
+    assert pair.rejections()["helper"] == {"job_refused": 3}
     assert not AggregationJob.objects.exists()
+    (entry,) = logs
+    assert (entry["event"], entry["job"]) == ("aggregation_job_refused", str(job.pk))
+    assert "an operator's mistake" in entry["error"]
 
 
 def test_log_of_a_failed_request_names_the_job_and_no_count_of_reports() -> None:

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dap.models import ReportRejection, Side
+from leader.aggregating import JOB_REFUSED
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
 from recipes import views
@@ -179,7 +180,7 @@ def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(clien
 
 def test_every_reason_for_a_rejection_is_explained() -> None:
     named = {*ARRIVAL_REASONS, "value_out_of_range", "wrong_length", *(error.reason for error in ReportError)}
-    assert named == set(EXPLANATIONS)
+    assert {*named, JOB_REFUSED} == set(EXPLANATIONS)
 
 
 def test_every_trust_model_is_described_and_only_one_server_is_protected_from_with_two() -> None:
