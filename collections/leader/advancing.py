@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dap.hpke_keys import hpke_keys_expire
 from dap.models import Side, Task
 from dap.operations import configuration_of
 from leader.aggregating import aggregation_jobs_plan
 from leader.collecting import collection_job_advance, collection_job_create
-from leader.models import AggregationJob, CollectionJob, Exchange, Farewell
+from leader.models import AggregationJob, CollectionJob, Collector, Exchange, Farewell, Uploads
 from leader.selectors import is_collected_by_itself
 from panprivacy.dap.collection import CollectionJobReq, Query
 
@@ -55,7 +55,7 @@ def tasks_advance(*, now: datetime, only: Task | None = None) -> Due:
     tasks = Task.objects.filter(side=Side.LEADER)
     if only is not None:
         tasks = tasks.filter(pk=only.pk)
-    for task in tasks.exclude(state=Task.State.ENDED).order_by("pk"):
+    for task in tasks.exclude(state=Task.State.ENDED).filter(_has_work()).order_by("pk"):
         try:
             _advance(task, now)
         except Exception:
@@ -66,6 +66,19 @@ def tasks_advance(*, now: datetime, only: Task | None = None) -> Due:
         aggregation_jobs=_lease(AggregationJob.objects.filter(task__in=tasks), now),
         collection_jobs=_lease(asking.filter(task__in=tasks), now),
         farewells=_lease(Farewell.objects.filter(task__in=tasks), now),
+    )
+
+
+def _has_work() -> Q:
+    """Tasks with reports to plan, a collection that waits for its batch, or one that is due by itself: what
+    lies idle, as most tasks do most of the time, costs nothing."""
+    here = {"task": OuterRef("pk")}
+    collections = CollectionJob.objects.filter(**here)
+    collected_on_close = Collector.objects.filter(**here, collects_on_close=True)
+    return (
+        Q(Exists(Uploads.objects.filter(**here, job=None)))
+        | Q(Exists(collections.filter(state=CollectionJob.State.WAITING)))
+        | (Q(state=Task.State.CLOSED) & Q(Exists(collected_on_close)) & ~Q(Exists(collections)))
     )
 
 
