@@ -43,6 +43,9 @@ class Uploads(models.Model):
     first_time = models.PositiveBigIntegerField(help_text="In units of the time precision.")
     last_time = models.PositiveBigIntegerField()
     not_before = models.DateTimeField(null=True, help_text="Not planned earlier: they came too early.")
+    config_ids = models.BinaryField(
+        max_length=256, help_text="HPKE configurations to which they are sealed for us, a byte each."
+    )
     payload = models.BinaryField()
 
     class Meta:

@@ -108,6 +108,7 @@ class Migration(migrations.Migration):
                 ('first_time', models.PositiveBigIntegerField(help_text='In units of the time precision.')),
                 ('last_time', models.PositiveBigIntegerField()),
                 ('not_before', models.DateTimeField(help_text='Not planned earlier: they came too early.', null=True)),
+                ('config_ids', models.BinaryField(help_text='HPKE configurations to which they are sealed for us, a byte each.', max_length=256)),
                 ('payload', models.BinaryField()),
                 ('task', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='dap.task')),
             ],

@@ -1,6 +1,7 @@
 """Collections: a batch once; both shares, or a refusal that both sides can see."""
 
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -406,3 +407,33 @@ def test_uploads_do_not_outlive_the_key_that_opens_them() -> None:
         pair.tick()
     assert HpkeKey.objects.count() == 1
     assert pair.counts() == (1, 1)
+
+
+def test_key_is_kept_beyond_its_grace_period_while_a_report_sealed_to_it_waits(settings: Any) -> None:
+    pair = Pair(min_batch_size=3)
+    report = pair.report(0)
+    hpke_key_rotate(now=pair.now)
+    CLOCK.now += timedelta(seconds=settings.HPKE_GRACE_SECONDS - 1)
+    # Acknowledged at the last moment, and planned so much later that the key is over.
+    assert reports_upload(task=pair.task, reports=[report], now=pair.now) == []
+    CLOCK.now += timedelta(hours=2)
+    with patch("leader.advancing.aggregation_jobs_plan"):
+        pair.tick()
+    assert HpkeKey.objects.count() == 2
+    Uploads.objects.all().delete()
+    pair.tick()
+    assert HpkeKey.objects.count() == 1
+
+
+def test_key_outlives_an_upload_that_is_on_its_way_when_its_grace_period_ends(settings: Any) -> None:
+    pair = Pair(min_batch_size=3)
+    report = pair.report(0)
+    hpke_key_rotate(now=pair.now)
+    looked_at = pair.now + timedelta(seconds=settings.HPKE_GRACE_SECONDS - 1)
+    CLOCK.now = looked_at + timedelta(minutes=5)
+    pair.tick()
+    assert reports_upload(task=pair.task, reports=[report], now=looked_at) == []
+    CLOCK.now += timedelta(hours=2)
+    with patch("leader.advancing.aggregation_jobs_plan"):
+        pair.tick()
+    assert HpkeKey.objects.count() == 2

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dap.hpke_keys import NoHpkeKeyError, grace, hpke_key_rotate, hpke_keys_expire
+from dap.hpke_keys import NoHpkeKeyError, grace, hpke_key_rotate
 from dap.selectors import hpke_keys_known
 from panprivacy.recipe import format_time
 
@@ -19,13 +19,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         if action == "rotate":
-            now = timezone.now()
             try:
-                key = hpke_key_rotate(now=now)
+                key = hpke_key_rotate(now=timezone.now())
             except NoHpkeKeyError as error:
                 raise CommandError(str(error)) from None
-            expired = hpke_keys_expire(now=now)
-            self.stdout.write(f"Key {key.config_id} is handed out from now on; {expired} expired.")
+            # Old ones are deleted by who knows what waits to be opened: the leader's periodic look, the
+            # helper's upkeep.
+            self.stdout.write(f"Key {key.config_id} is handed out from now on.")
             return
         for key in hpke_keys_known():
             opens = (
