@@ -6,7 +6,7 @@ import structlog
 from django.db import transaction
 
 from dap.client import PeerRefusedError, PeerUnavailableError
-from dap.provisioning import Partner, task_release
+from dap.provisioning import Partner, task_end_at_helper
 from recipes.models import Registration
 
 logger = structlog.get_logger(__name__)
@@ -33,7 +33,7 @@ def registrations_release(*, partner: Partner, now: datetime) -> None:
         old.filter(abandoned_at=None).update(abandoned_at=now)
     for registration in old.exclude(abandoned_at=None).order_by("pk"):
         try:
-            task_release(partner, task_id=bytes.fromhex(registration.identifier), reason=REASON)
+            task_end_at_helper(partner, task_id=bytes.fromhex(registration.identifier), reason=REASON)
         except PeerUnavailableError:
             # The next is for the same helper. Later.
             return

@@ -70,7 +70,7 @@ def result_release(*, recipe: Recipe) -> Release | None:
 
 
 @transaction.atomic
-def result_abandon(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> Release:
+def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> Release:
     """Withhold the result of a closed recipe for good, e.g. because its helper is gone.
 
     All or nothing: there is no way to leave out some reports.

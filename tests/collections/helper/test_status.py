@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from dap.provisioning import task_release
+from dap.provisioning import task_end_at_helper
 from helper.status import task_status
 from tests.collections.helper.scene import current_time, interval_selector, partner, registered
 from tests.collections.helper.test_registering import Publication
@@ -40,7 +40,7 @@ class TestPage:
 
     def test_page_shows_the_outcome_of_an_ended_task(self) -> None:
         leader = registered()
-        task_release(partner(), task_id=leader.task_id, reason="too few reports")
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="too few reports")
         page = Client().get("/").content.decode()
         assert "too few reports" in page
         assert "Task ended" in page or "task ended" in page
@@ -65,7 +65,7 @@ class TestCounts:
         leader.aggregate([*cheats, *unreadable])
         assert task_status(leader.task)["rejections"] == {"hpke_unknown_config_id": 20}
 
-        task_release(partner(), task_id=leader.task_id, reason="over")
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="over")
         assert task_status(leader.task)["rejections"] == {
             "hpke_unknown_config_id": 20,
             "vdaf_verify_error": 20,
@@ -74,7 +74,7 @@ class TestCounts:
     def test_end_without_a_collection_tells_no_exact_count(self) -> None:
         leader = registered(min_batch_size=25)
         leader.aggregate(leader.reports(13))
-        task_release(partner(), task_id=leader.task_id, reason="too few")
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="too few")
         assert "13" not in Client().get("/status.json").json()["log"][0]["details"].values()
         assert task_status(leader.task)["reports"] == {"count": 10, "at_least": False}
 
