@@ -99,6 +99,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Registration',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('task_id', models.BinaryField(max_length=32, unique=True)),
+                ('helper_url', models.CharField(max_length=500)),
+                ('helper_key', models.BinaryField(help_text="The helper's Ed25519 verification key.", max_length=32)),
+                ('leader_url', models.CharField(help_text='Our own base address, as it was told.', max_length=500)),
+                ('created_at', models.DateTimeField()),
+                ('abandoned_at', models.DateTimeField(help_text='From when on it can be begun no more.', null=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name='Uploads',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
