@@ -82,6 +82,12 @@ class TwoServerCustody(Custody):
     """This installation is the leader; the partner is the helper."""
 
     trust = Trust.TWO_SERVER
+    needs_partner = True
+
+    def upload_elsewhere(self, published: PublishedRecipe) -> str:
+        return (
+            f"Its reports are uploaded to the leader at {published.servers.leader_url}, as messages of DAP."
+        )
 
     def unavailable(self, partner: Partner | None) -> str:
         return "no helper is set up for this installation" if partner is None else ""

@@ -95,6 +95,7 @@ def test_draft_of_two_servers_is_reviewed_and_published(signed_in: Client) -> No
     review = signed_in.post(new_url(), form_data(trust="two_server"), follow=True)
     page = review.content.decode()
     assert "either server by itself" in page
+    assert "Leader and helper make a key pair each" in page
     assert "unless one of the two servers helps them" in page
     draft = Recipe.objects.get()
     answer = signed_in.post(reverse("recipe-publish", args=[draft.pk]), follow=True)
