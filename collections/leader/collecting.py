@@ -22,6 +22,7 @@ from leader.errors import CollectionRefusedError
 from leader.exchange import REFUSED, exchange_ask, exchange_failed
 from leader.farewells import farewell_owe
 from leader.models import AggregationJob, CollectionJob, Planning, Uploads
+from leader.results import TOO_FEW
 from leader.selectors import is_collected_by_itself, reports_possible
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
 from panprivacy.dap.codec import InvalidMessageError
@@ -36,8 +37,6 @@ from panprivacy.dap.collection import (
 from panprivacy.dap.hpke import seal_aggregate_share
 
 State = CollectionJob.State
-
-TOO_FEW = "invalidBatchSize"
 
 
 def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetime) -> CollectionJob:

@@ -3,9 +3,6 @@
 from panprivacy.coarse import coarse, coarse_step
 from recipes.presentation import number
 
-TOO_FEW = "fewer valid reports than the cohort size"
-"""How the reason begins where too few came."""
-
 
 def progress_text(count: int, cohort_size: int) -> str:
     """Progress as a clause: "about 6,200 of 10,000"."""

@@ -4,6 +4,8 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 
 from audit.models import Action, Entry
 from dap.http import encode_id
@@ -93,6 +95,17 @@ def test_withhold_command_with_bad_input_exits_with_2_and_withholds_nothing(
         call_command("recipe", "withhold", identifier or str(recipe.identifier), "--reason", reason)
     assert refusal.value.returncode == 2
     assert not Release.objects.exists()
+
+
+def test_withhold_for_a_reason_that_reads_like_too_few_reports_is_not_shown_as_such(client: Client) -> None:
+    recipe = stuck()
+    reason = "fewer valid reports than the cohort size, we think"
+    release = result_withhold(recipe=recipe, reason=reason, actor=None)
+    assert release.cause == Release.Cause.GIVEN_UP
+    page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
+    assert reason in page
+    assert "Closed below" not in page
+    assert "not told below the cohort size" not in page
 
 
 def test_task_command_does_not_end_or_collect_the_task_of_a_recipe() -> None:
