@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import django
+import hypothesis
 import kombu
 import pytest
 from django.apps import apps
@@ -23,6 +24,10 @@ KEPT_APPS = {"contenttypes", "auth"}
 
 
 DATA_DIR = pytest.StashKey[Path]()
+
+# No test asserts time: a busy machine must not fail an example that is slow for once.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,6 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from dap.hpke_keys import cache_seconds, hpke_config_list
@@ -9,6 +10,7 @@ from panprivacy.dap.media import media_type
 from panprivacy.dap.upload import HpkeConfigList
 
 
+@csrf_exempt  # what is not GET is refused as such, not for want of a token
 @require_safe
 def hpke_config(request: HttpRequest) -> HttpResponse:
     """`{aggregator}/hpke_config`: to which keys clients seal (DAP 18, section 4.3.1)."""

@@ -10,7 +10,15 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from dap.errors import TaskEndedError
-from dap.http import DapProblem, View, encode_id, require_message_type, signed
+from dap.http import (
+    RETRY_SECONDS,
+    DapProblem,
+    View,
+    empty_response,
+    encode_id,
+    require_message_type,
+    signed,
+)
 from dap.models import Task
 from dap.operations import configuration_of
 from leader.collecting import collection_job_create, collection_job_delete
@@ -22,7 +30,6 @@ from panprivacy.dap.collection import CollectionJobReq, CollectionJobResp, Inval
 from panprivacy.dap.media import PROBLEMS, media_type
 
 LARGEST_BODY = 64 * 1024
-RETRY_SECONDS = 5
 
 
 def for_collector(*methods: str) -> Callable[[View], View]:
@@ -71,7 +78,7 @@ def collection_job(request: HttpRequest, body: bytes, task_id: bytes, job_id: by
     job = jobs.filter(pk=uuid.UUID(bytes=job_id)).first()
     if job is not None and request.method == "DELETE":
         collection_job_delete(job=job)
-        return HttpResponse(b"")
+        return empty_response()
     if job is None or job.state == CollectionJob.State.DELETED:
         detail = "There is no collection job with this identifier."
         raise DapProblem.plain("not-found", "There is nothing here", 404, detail)
@@ -86,7 +93,7 @@ def _represent(job: CollectionJob) -> HttpResponse:
     if job.state == CollectionJob.State.READY:
         response = HttpResponse(bytes(job.response), content_type=media_type(CollectionJobResp))
     else:
-        response = HttpResponse(b"", content_type="")
+        response = empty_response()
         response["Retry-After"] = str(RETRY_SECONDS)
     address = f"{_base_url(job.task)}/tasks/{encode_id(bytes(job.task.task_id))}"
     response["Location"] = f"{address}/collection_jobs/{encode_id(job.pk.bytes)}"

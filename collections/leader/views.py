@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from dap.http import DapProblem, read_body, require_message_type
+from dap.http import DapProblem, empty_response, read_body, require_message_type
 from dap.models import Side, Task
 from dap.operations import task_named
 from leader.upload_limits import UploadTooLargeError, upload_check
@@ -65,5 +65,5 @@ def _upload(request: HttpRequest, task: Task) -> HttpResponse:
         raise DapProblem.of("invalidMessage", str(error)) from None
     rejected = reports_upload(task=task, reports=uploaded, now=timezone.now())
     if not rejected:
-        return HttpResponse(b"")
+        return empty_response()
     return HttpResponse(UploadErrors(tuple(rejected)).encode(), content_type=media_type(UploadErrors))

@@ -69,12 +69,21 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
             "Leader and helper make a key pair each, the helper checks and signs it too",
             (
                 Adversary(
-                    "One server alone", "sees random shares, which reports are valid, and the result", True
+                    "One server alone that follows the protocol",
+                    "sees random shares, which reports are valid, and the result",
+                    True,
+                ),
+                Adversary(
+                    "One server that cheats",
+                    "can single out one device's answer, scrambled by the device (the local guarantee), "
+                    "and make the result wrong",
+                    False,
                 ),
                 _INTRUDER,
                 Adversary(
                     "Someone who opens the device, with one server",
-                    "learns from two looks whether it happened in between; from one look, nothing",
+                    "learns whether it happened between two looks, or between a look and the report; "
+                    "with a server that cheats, reads the true answer",
                     False,
                 ),
                 Adversary(

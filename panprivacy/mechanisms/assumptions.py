@@ -64,9 +64,9 @@ def _two_server_pan(guarantee: Guarantee) -> Guarantee:
         "keys' length.",
         assumption=(
             "the semantic security of the recipe's encryption scheme, on the intruder colluding with neither "
-            "server (with one, two looks at the device tell whether the event happened in between), on "
-            "nobody watching the device during a step, and on the intruder not also sending reports made "
-            "from what is on the device"
+            "server (with one, two looks at the device, or one and its report, tell whether the event "
+            "happened in between), on nobody watching the device during a step, and on the intruder not also "
+            "sending reports made from what is on the device"
         ),
     )
 

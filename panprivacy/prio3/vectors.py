@@ -14,6 +14,12 @@ from panprivacy.prio3.vector_vdafs import VDAFS, XOF, Vector, name_of
 
 _REFUSALS = (InvalidShareError, VerificationError, FieldError)
 
+MOST_ELEMENTS = 100_000
+"""Longest vector that is checked: a file that asks for more asks for all the memory there is."""
+
+_LENGTHS = ("length", "chunk_length", "max_weight", "shares")
+_POSITIONS = ("report_index", "aggregator_id", "round")
+
 
 class VectorError(Exception):
     """A vector that does not hold, or cannot be checked; the message says where."""
@@ -38,13 +44,14 @@ def check_file(path: Path) -> None:
         known = ", ".join([*VDAFS, XOF])
         raise VectorError(f"is neither named after one of {known}, nor are its members those of one")
     try:
+        _require_small(vector)
         if name == XOF:
             _check_xof(vector)
         else:
             _Run(VDAFS[name](vector), vector).check()
     except KeyError as error:
         raise VectorError(f"has no member {error.args[0]!r} where one is needed") from error
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise VectorError(f"has a member that is not what the schema says: {error}") from error
 
 
@@ -78,6 +85,10 @@ class _Run:
                 raise VectorError(f"operation {number}: {name!r} is unknown")
             if not isinstance(operation["success"], bool):
                 raise VectorError(f"operation {number}: success must be true or false")
+            for member in _POSITIONS:
+                # Below 0, Python would count from the end.
+                if operation.get(member, 0) < 0:
+                    raise VectorError(f"operation {number}: {member} must be at least 0")
             try:
                 self._step(name, operation)
             except VectorError as error:
@@ -154,6 +165,12 @@ class _Run:
         expected = self.vector["agg_result"]
         if operation["success"]:
             _equal("result", list(result), expected if isinstance(expected, list) else [expected])
+
+
+def _require_small(vector: Vector) -> None:
+    for member in _LENGTHS:
+        if vector.get(member, 0) > MOST_ELEMENTS:
+            raise VectorError(f"{member}: must be at most {MOST_ELEMENTS}, not {_short(vector[member])}")
 
 
 def _check_xof(vector: Vector) -> None:

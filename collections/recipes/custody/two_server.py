@@ -21,7 +21,7 @@ from dap.models import Side
 from dap.operations import task_close, task_named
 from dap.provisioning import REQUEST_BYTES, Partner, helper_key, recipe_task_register
 from leader.errors import RegistrationOverError
-from leader.operations import task_create
+from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from leader.registrations import registration_forget, registration_note
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.hpke import generate_keypair
@@ -29,6 +29,7 @@ from panprivacy.dap.recipe_task import task_of
 from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
+from panprivacy.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.servers import TwoServers
@@ -36,11 +37,6 @@ from panprivacy.trust import Trust
 from recipes.custody.interface import Custody, Holding
 from recipes.errors import HelperUnavailableError, RecipeStateError
 from recipes.models import HelperSignature, Recipe
-
-VERIFY_KEY_BYTES = 32
-"""Length of a VDAF verification key (VDAF draft 20, `VERIFY_KEY_SIZE`)."""
-
-COLLECTOR_CONFIG_ID = 0
 
 T = TypeVar("T")
 
@@ -109,7 +105,7 @@ class TwoServerCustody(Custody):
             helper_verification_key=partner.verification_key,
         )
         published = draft.publish(servers, now, simulation=simulation)
-        verify_key = source.randbytes(VERIFY_KEY_BYTES)
+        verify_key = source.randbytes(VERIFY_KEY_SIZE)
         collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
         task_id = bytes.fromhex(published.identifier)
         registration_note(task_id=task_id, partner=partner, now=timezone.now())

@@ -42,7 +42,6 @@ bounded: Callable[[Any], Any] = hypothesis_settings(
     # The same requests at every run: what fails in CI fails at the desk.
     derandomize=True,
     database=None,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
     # A function-scoped database is meant: every request of a test meets the same recipe.
     suppress_health_check=[

@@ -72,7 +72,7 @@ class EventContract:
     def test_delta_does_not_increase_with_epsilon(self, event):
         top = 2 * event.epsilon(1e-12)
 
-        @settings(max_examples=25, deadline=None, database=None)
+        @settings(max_examples=25, database=None)
         @given(st.floats(0, 1), st.floats(0, 1))
         def check(first, second):
             low, high = sorted((first * top, second * top))

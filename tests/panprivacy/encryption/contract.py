@@ -26,7 +26,6 @@ seeds = st.integers(0, 2**64)
 byte_strings = st.binary(min_size=1, max_size=100)
 few = settings(
     max_examples=8,
-    deadline=None,
     # One inherited test per scheme is the point of a contract suite.
     suppress_health_check=[HealthCheck.differing_executors],
 )

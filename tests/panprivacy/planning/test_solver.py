@@ -44,7 +44,7 @@ def _near(ladder: Ladder, value: float) -> range:
     st.floats(0.02, 0.9),
     st.floats(1.05, 20),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_margin_never_grows_with_a_parameter_that_the_search_takes_for_helpful(
     chosen: Any, unknown: str, low: float, factor: float
 ) -> None:

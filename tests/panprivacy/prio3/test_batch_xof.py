@@ -23,7 +23,7 @@ def test_turboshake128_of_any_lengths_equals_the_librarys(size, length):
         assert output.tobytes() == library
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32), size=st.integers(0, 400), domain=st.integers(1, 127))
 def test_turboshake128_of_any_message_and_domain_equals_the_librarys(seed, size, domain):
     message = np.random.default_rng(seed).integers(0, 256, (1, size), np.uint8)

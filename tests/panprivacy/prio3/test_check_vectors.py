@@ -211,6 +211,28 @@ def test_check_file_of_a_folder_or_another_vdaf_says_so(tmp_path):
         check_file(written(tmp_path, own_vector() | {"bits": 4}, "Poplar1_0.json"))
 
 
+@pytest.mark.parametrize("member", ["length", "chunk_length"])
+@pytest.mark.parametrize("size", [10**6, 2**62, 2**200])
+def test_check_file_that_asks_for_all_memory_is_refused(tmp_path, member, size):
+    vector = own_vector() | {"length": 4, "chunk_length": 2} | {member: size}
+    with pytest.raises(VectorError, match=f"{member}: must be at most"):
+        check_file(written(tmp_path, vector, "Prio3Histogram_0.json"))
+
+
+@pytest.mark.parametrize("member", ["report_index", "aggregator_id", "round"])
+def test_check_file_does_not_count_from_the_end(tmp_path, member):
+    vector = own_vector()
+    vector["operations"][4][member] = -1
+    with pytest.raises(VectorError, match=f"operation 4: {member} must be at least 0"):
+        check_file(written(tmp_path, vector))
+
+
+def test_check_file_of_another_extendable_output_function_says_so(tmp_path):
+    members = ("binder", "derived_seed", "dst", "expanded_vec_field128", "length", "seed")
+    with pytest.raises(VectorError, match="neither named after one of"):
+        check_file(written(tmp_path, dict.fromkeys(members, ""), "XofFixedKeyAes128.json"))
+
+
 def test_check_vectors_without_files_is_a_usage_error(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["check-vectors"])

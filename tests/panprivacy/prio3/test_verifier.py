@@ -17,10 +17,11 @@ from tests.panprivacy.prio3.variants import (
     VERIFY_KEY,
     Sharded,
     cheating_report_of,
+    misleading_report_of,
     report_of,
 )
 
-some = settings(max_examples=40, deadline=None)
+some = settings(max_examples=40)
 
 
 class TestPrio3Verifier(VerifierContract):
@@ -91,6 +92,8 @@ def some_reports(name: str, count: int, generator: random.Random) -> list[Sharde
         report = report_of(vdaf, draw(generator), generator)
         if cheats and generator.random() < 0.2:
             report = cheating_report_of(vdaf, generator.choice(cheats), generator)
+        if name == "sumvec of bits" and generator.random() < 0.2:
+            report = misleading_report_of(vdaf, generator)
         if generator.random() < 0.2:
             report = replace(report, leader=damaged(report.leader, generator))
         if generator.random() < 0.2:

@@ -134,7 +134,6 @@ def test_report_with_one_bad_coordinate_is_rejected_and_honest_ones_of_the_batch
 
 @settings(
     max_examples=8,
-    deadline=None,
     suppress_health_check=[HealthCheck.differing_executors, HealthCheck.function_scoped_fixture],
 )
 @given(choices=st.lists(st.sampled_from([None, *CHEATS]), max_size=6), data=st.data())

@@ -23,14 +23,13 @@ class Command(BaseCommand):
                 key = hpke_key_rotate(now=timezone.now())
             except NoHpkeKeyError as error:
                 raise CommandError(str(error)) from None
-            # Old ones are deleted by who knows what waits to be opened: the leader's periodic look, the
-            # helper's upkeep.
+            # Nothing is deleted here: only who keeps reports knows which keys they wait for.
             self.stdout.write(f"Key {key.config_id} is handed out from now on.")
             return
         for key in hpke_keys_known():
             opens = (
                 "handed out"
                 if key.retired_at is None
-                else f"opens until {format_time(key.retired_at + grace())}"
+                else f"opens until {format_time(key.retired_at + grace())}, or while reports wait for it"
             )
             self.stdout.write(f"{key.config_id:3}  made {format_time(key.created_at)}  {opens}")
