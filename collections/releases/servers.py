@@ -1,6 +1,6 @@
 """What is shown of the servers of a recipe: to the public, and to those who watch over the collection."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -34,7 +34,8 @@ class ServerShown:
 
         How many reports a server found valid would else tell whoever sent them about the plaintext.
         """
-        counted = coarse(self.counted or 0, recipe.cohort_size) if recipe.simulation else None
+        told = recipe.simulation and self.counted is not None
+        counted = coarse(self.counted, recipe.cohort_size) if told else None
         return replace(self.coarse(recipe.cohort_size), counted=counted)
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,6 +51,11 @@ def servers_of(recipe: Recipe, standing: Standing, *, everything: bool = False) 
             everything is public.
     """
     return [_shown(server, everything or recipe.simulation) for server in standing.servers]
+
+
+def counts_differ(servers: Sequence[ServerShown]) -> bool:
+    """Whether servers say of themselves that they added up different numbers of reports."""
+    return len({server.counted for server in servers if server.counted is not None}) > 1
 
 
 def stated_servers(release: Release) -> list[ServerShown]:

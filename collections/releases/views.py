@@ -39,7 +39,7 @@ from releases.presentation import (
 )
 from releases.progress import progress_text
 from releases.selectors import overview_search
-from releases.servers import ServerShown, servers_of, stated_servers
+from releases.servers import ServerShown, counts_differ, servers_of, stated_servers
 from releases.sums import source_of
 from releases.sums.interface import Trouble
 
@@ -121,6 +121,7 @@ class RecipeView(View):
             # What decrypting found is for those who watch over the collection, and only after its end.
             context["servers"] = servers_of(recipe, source_of(recipe).standing(recipe), everything=True)
             context |= {"everything": True, "coarse_counts": False}
+        context["counts_differ"] = counts_differ(context["servers"])
         context["trust"] = TRUST_MODELS[published.trust]
         context["helper_signature"] = helper_signature_of(recipe)
         return render(request, "releases/recipe.html", context)

@@ -10,6 +10,7 @@ from django.utils.html import escape
 
 from dap.models import ReportRejection, Side
 from leader.aggregating import JOB_REFUSED
+from leader.models import HelperCount
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
 from recipes import views
@@ -171,6 +172,28 @@ def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_
     client.force_login(auditor())
     page = page_of(client, recipe)
     assert "<strong>2</strong> vdaf verify error" in page
+
+
+def test_released_recipe_says_when_the_servers_counts_differ(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "do not agree" not in page_of(client, finish(recipe_with_reports(good=6)))
+    monkeypatch.setattr("helper.views.report_count", lambda task: 7)
+    recipe = finish(recipe_with_reports(good=6))
+    for user in (None, auditor()):
+        if user is not None:
+            client.force_login(user)
+        page = page_of(client, recipe)
+        assert "<td>6</td>" in page
+        assert "<td>7</td>" in page
+        assert "do not agree on how many reports" in page
+
+
+def test_released_recipe_says_where_the_helper_did_not_tell_its_count(client: Client) -> None:
+    recipe = finish(recipe_with_reports(good=6))
+    HelperCount.objects.all().delete()
+    client.force_login(auditor())
+    assert "did not answer" in page_of(client, recipe)
 
 
 def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(client: Client) -> None:
