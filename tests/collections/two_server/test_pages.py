@@ -10,7 +10,7 @@ from django.utils.html import escape
 
 from dap.models import ReportRejection, Side
 from leader.aggregating import JOB_REFUSED
-from leader.models import HelperCount
+from leader.models import AggregationJob, HelperCount
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
 from recipes import views
@@ -158,10 +158,41 @@ def test_helper_that_does_not_answer_is_visible(client: Client) -> None:
     tick(now=timezone.now() + timedelta(minutes=1), transport=scene.unreachable)
     page = page_of(client, recipe)
     assert "The helper has not answered since" in page
-    assert "1 request waits for it" in page
+    assert "Requests that wait" not in page
     assert "ConnectionRefused" not in page
     client.force_login(auditor())
-    assert "ConnectionRefused" in page_of(client, recipe)
+    page = page_of(client, recipe)
+    assert "Requests that wait: 1." in page
+    assert "ConnectionRefused" in page
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_helper_that_does_not_answer_tells_nobody_whether_a_report_opened(
+    client: Client, monkeypatch: pytest.MonkeyPatch, closed: bool
+) -> None:
+    """Who made reports from a copy of a device's state would learn from it what is in the copy."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    seen = []
+    for opens in (True, False):
+        recipe = recipe_with_reports(good=5)
+        tick(now=now)
+        report = sealed_report(recipe, [1]) if opens else scene.unopenable_report(recipe)
+        assert upload(recipe, [report]) == []
+        tick(now=now + timedelta(hours=1), transport=scene.unreachable)
+        waiting = AggregationJob.objects.filter(task=scene.task(recipe, Side.LEADER))
+        assert waiting.count() == int(opens)
+        if closed:
+            monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=2))
+            recipe_close(recipe=recipe, actor=None)
+            monkeypatch.setattr(timezone, "now", lambda: now)
+        tick(now=now + timedelta(hours=2, seconds=2), transport=scene.unreachable)
+        url = reverse("recipe-progress", args=[recipe.identifier])
+        response = client.get(url, {"shown": "summing 0" if closed else "open 0"})
+        page = response.content.decode().replace(str(recipe.identifier), "")
+        assert ("has not answered" in page) is closed
+        seen.append(page)
+    assert seen[0] == seen[1]
 
 
 def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_only(client: Client) -> None:
