@@ -21,9 +21,10 @@ from dap.models import BatchBucket, CollectedInterval, Task
 from dap.operations import configuration_of, task_lock, verifier_of
 from dap.provisioning import task_status_at_helper
 from leader.errors import CollectionRefusedError
-from leader.exchange import REFUSED, exchange_ask, exchange_failed
+from leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for_good
 from leader.farewells import farewell_owe
 from leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
+from leader.operations import UNRECOGNIZED_TASK, task_lose
 from leader.results import TOO_FEW
 from leader.selectors import is_collected_by_itself, reports_possible
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
@@ -99,7 +100,8 @@ def collection_job_advance(*, job: CollectionJob, now: datetime) -> None:
     """Take the batch of a job that waits, once all reports of it are counted and there are enough; refuse
     the job where there never will be."""
     # Looked at without a lock first: at most ticks it is too early.
-    if job.state != State.WAITING or not (_is_out_of_reach(job.task) or _is_settled(job.task, job)):
+    is_due = job.task.outcome != "" or _is_out_of_reach(job.task) or _is_settled(job.task, job)
+    if job.state != State.WAITING or not is_due:
         return
     with transaction.atomic():
         # Whoever adds to a batch holds this row: nothing is added while it is taken.
@@ -127,14 +129,22 @@ def collection_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) -> 
         if answer is not None:
             _ask_count_and_complete(row, AggregateShare.decode(answer), peer, now)
     except PeerRefusedError as refusal:
-        with transaction.atomic():
-            task = task_lock(task=row.task)
-            locked = _still_asking(row)
-            if locked is not None:
-                words = f"The helper refused its share: {refusal}"
-                _refuse(task, locked, refusal.token or REFUSED, words, now)
+        if refusal.token == UNRECOGNIZED_TASK:
+            task_lose(task=row.task, words=str(refusal))
+        _end_asking(row, refusal.token or REFUSED, f"The helper refused its share: {refusal}", now)
     except InvalidMessageError as error:
-        exchange_failed(row, error=str(error), now=now)
+        if is_wrong_for_good(row, now):
+            _end_asking(row, REFUSED, f"The helper's answer is no share: {error}", now)
+        else:
+            exchange_failed(row, error=str(error), now=now)
+
+
+@transaction.atomic
+def _end_asking(row: CollectionJob, problem: str, words: str, now: datetime) -> None:
+    task = task_lock(task=row.task)
+    locked = _still_asking(row)
+    if locked is not None:
+        _refuse(task, locked, problem, words, now)
 
 
 def _queried_interval(task: Task, request: CollectionJobReq) -> Interval | None:
@@ -190,6 +200,9 @@ def _is_settled(task: Task, job: CollectionJob) -> bool:
 
 def _advance(task: Task, job: CollectionJob, now: datetime) -> None:
     """Take or refuse the batch, or go on waiting. Both rows are locked."""
+    if task.outcome:
+        _refuse(task, job, UNRECOGNIZED_TASK, task.outcome, now)
+        return
     configuration = configuration_of(task)
     smallest = configuration.min_batch_size
     too_few = f"There are fewer reports than the {smallest:,} that a batch of this task must have."

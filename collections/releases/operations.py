@@ -172,9 +172,11 @@ def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampl
 
 
 def _advance(recipe: Recipe) -> None:
-    if recipe.status == Recipe.Status.PUBLISHED and _is_overdue(recipe, timezone.now()):
+    source = source_of(recipe)
+    is_open = recipe.status == Recipe.Status.PUBLISHED
+    if is_open and (_is_overdue(recipe, timezone.now()) or source.is_over(recipe)):
         _close_if_open(recipe)
-    source_of(recipe).advance(recipe)
+    source.advance(recipe)
     result_release(recipe=recipe)
 
 

@@ -113,6 +113,10 @@ class SumSource(ABC):
         """Bring the summing of an unfinished recipe one step on. May be called at any time, twice."""
 
     @abstractmethod
+    def is_over(self, recipe: Recipe) -> bool:
+        """Whether an open recipe can take no more reports, whatever its times say."""
+
+    @abstractmethod
     def is_settled(self, recipe: Recipe) -> bool:
         """Whether a closed recipe may have an outcome: a cheap look without locks."""
 

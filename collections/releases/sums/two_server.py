@@ -50,6 +50,10 @@ class TwoServerSums(SumSource):
     def advance(self, recipe: Recipe) -> None:
         """Nothing: tasks are moved on as tasks, whether a recipe stands behind them or not."""
 
+    def is_over(self, recipe: Recipe) -> bool:
+        """The helper may have ended the task."""
+        return _task(recipe).state != Task.State.OPEN
+
     def is_settled(self, recipe: Recipe) -> bool:
         return task_result(_task(recipe)) is not None
 

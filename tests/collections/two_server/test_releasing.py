@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from audit.models import Action, Entry
 from dap.models import AggregatedReport, ReportRejection, Side, Task
+from helper.ending import helper_task_end
 from leader.collecting import COUNT_ATTEMPTS
 from ledger.models import Spending
 from recipes.models import Recipe
@@ -237,3 +238,20 @@ def test_advance_closes_and_releases_recipes_of_two_servers_too(monkeypatch: pyt
     recipe.refresh_from_db()
     assert recipe.status == Recipe.Status.CLOSED
     assert Release.objects.get().reports == 5
+
+
+def test_recipe_whose_task_the_helper_has_ended_is_closed_and_withheld_with_its_words() -> None:
+    recipe = two_server_recipe()
+    helper_task = scene.task(recipe, Side.HELPER)
+    assert helper_task is not None
+    helper_task_end(task=helper_task, reason="the review is over", now=timezone.now())
+    upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
+    settle()
+    collections_advance()
+    recipe.refresh_from_db()
+    assert recipe.status == Recipe.Status.CLOSED
+    settle()
+    collections_advance()
+    release = Release.objects.get(recipe=recipe)
+    assert (release.outcome, release.cause) == ("withheld", Release.Cause.REFUSED)
+    assert "the review is over" in release.reason
