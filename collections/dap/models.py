@@ -62,7 +62,9 @@ class Task(models.Model):
     )
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    outcome = models.CharField(max_length=300, blank=True, help_text="Why it ended, in words.")
+    outcome = models.CharField(
+        max_length=300, blank=True, help_text="Why it ended, or cannot but end, in words."
+    )
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("task_id", "side"), name="one_task_per_side"),)

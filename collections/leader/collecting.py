@@ -9,19 +9,23 @@ import secrets
 import uuid
 from datetime import datetime
 
+import structlog
 from django.db import transaction
 from django.db.models import Max, Q, Sum
 
 from dap.buckets import Collected, batch_collect, buckets_of
-from dap.client import PeerClient, PeerRefusedError
+from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
 from dap.input_shares import TIME_LEEWAY
-from dap.models import CollectedInterval, Task
+from dap.models import BatchBucket, CollectedInterval, Task
 from dap.operations import configuration_of, task_lock, verifier_of
+from dap.provisioning import task_status_at_helper
 from leader.errors import CollectionRefusedError
-from leader.exchange import REFUSED, exchange_ask, exchange_failed
+from leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for_good
 from leader.farewells import farewell_owe
-from leader.models import AggregationJob, CollectionJob, Planning, Uploads
+from leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
+from leader.operations import UNRECOGNIZED_TASK, task_lose
+from leader.results import TOO_FEW
 from leader.selectors import is_collected_by_itself, reports_possible
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
 from panprivacy.dap.codec import InvalidMessageError
@@ -36,9 +40,12 @@ from panprivacy.dap.collection import (
 from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.prio3.interface import InexactSumError
 
+logger = structlog.get_logger(__name__)
+
 State = CollectionJob.State
 
-TOO_FEW = "invalidBatchSize"
+COUNT_ATTEMPTS = 5
+"""Failed attempts after which a result does without the helper's count."""
 
 
 def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetime) -> CollectionJob:
@@ -75,18 +82,27 @@ def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetim
         return same
 
 
+@transaction.atomic
 def collection_job_delete(*, job: CollectionJob) -> None:
-    """Forget a collection job and its result. What it collected stays collected. Idempotent."""
-    CollectionJob.objects.filter(pk=job.pk).update(
-        state=State.DELETED, share_request=None, leader_share=None, response=None
-    )
+    """Forget a collection job and its result. What it collected stays collected; a batch that it had only
+    chosen is left to the next job. Idempotent."""
+    task_lock(task=job.task)
+    locked = CollectionJob.objects.select_for_update().filter(pk=job.pk).first()
+    if locked is None:  # gone with its task
+        return
+    if locked.state == State.WAITING:
+        locked.batch_id = None
+    locked.state = State.DELETED
+    locked.share_request = locked.leader_share = locked.response = None
+    locked.save(update_fields=["state", "batch_id", "share_request", "leader_share", "response"])
 
 
 def collection_job_advance(*, job: CollectionJob, now: datetime) -> None:
     """Take the batch of a job that waits, once all reports of it are counted and there are enough; refuse
     the job where there never will be."""
     # Looked at without a lock first: at most ticks it is too early.
-    if job.state != State.WAITING or not (_is_out_of_reach(job.task) or _is_settled(job.task, job)):
+    is_due = job.task.outcome != "" or _is_out_of_reach(job.task) or _is_settled(job.task, job)
+    if job.state != State.WAITING or not is_due:
         return
     with transaction.atomic():
         # Whoever adds to a batch holds this row: nothing is added while it is taken.
@@ -112,16 +128,24 @@ def collection_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) -> 
             now=now,
         )
         if answer is not None:
-            _complete(row, AggregateShare.decode(answer))
+            _ask_count_and_complete(row, AggregateShare.decode(answer), peer, now)
     except PeerRefusedError as refusal:
-        with transaction.atomic():
-            task = task_lock(task=row.task)
-            locked = _still_asking(row)
-            if locked is not None:
-                words = f"The helper refused its share: {refusal}"
-                _refuse(task, locked, refusal.token or REFUSED, words, now)
+        if refusal.token == UNRECOGNIZED_TASK:
+            task_lose(task=row.task, words=str(refusal))
+        _end_asking(row, refusal.token or REFUSED, f"The helper refused its share: {refusal}", now)
     except InvalidMessageError as error:
-        exchange_failed(row, error=str(error), now=now)
+        if is_wrong_for_good(row, now):
+            _end_asking(row, REFUSED, f"The helper's answer is no share: {error}", now)
+        else:
+            exchange_failed(row, error=str(error), now=now)
+
+
+@transaction.atomic
+def _end_asking(row: CollectionJob, problem: str, words: str, now: datetime) -> None:
+    task = task_lock(task=row.task)
+    locked = _still_asking(row)
+    if locked is not None:
+        _refuse(task, locked, problem, words, now)
 
 
 def _queried_interval(task: Task, request: CollectionJobReq) -> Interval | None:
@@ -177,6 +201,9 @@ def _is_settled(task: Task, job: CollectionJob) -> bool:
 
 def _advance(task: Task, job: CollectionJob, now: datetime) -> None:
     """Take or refuse the batch, or go on waiting. Both rows are locked."""
+    if task.outcome:
+        _refuse(task, job, UNRECOGNIZED_TASK, task.outcome, now)
+        return
     configuration = configuration_of(task)
     smallest = configuration.min_batch_size
     too_few = f"There are fewer reports than the {smallest:,} that a batch of this task must have."
@@ -201,13 +228,19 @@ def _advance(task: Task, job: CollectionJob, now: datetime) -> None:
 
 
 def _choose_batch(task: Task, job: CollectionJob, smallest: int) -> None:
-    """Give the job the open batch, if that has enough reports; the next reports open another."""
-    planning = Planning.objects.select_for_update().filter(task=task).exclude(batch_id=None).first()
-    if planning is None or _counted_in(task, BatchSelector.of_batch(bytes(planning.batch_id))) < smallest:
+    """Give the job a batch that has enough reports; if it is the one that is open, the next reports open
+    another.
+
+    Older ones first: one that a deleted job had chosen takes no more reports, and waits for nobody else.
+    Two jobs of a task cannot want the same batch, since there is one query for the next.
+    """
+    filled = BatchBucket.objects.filter(task=task, collected=False, report_count__gte=smallest)
+    batch_id = filled.order_by("pk").values_list("identifier", flat=True).first()
+    if batch_id is None:
         return
-    job.batch_id, planning.batch_id = planning.batch_id, None
+    job.batch_id = batch_id
     job.save(update_fields=["batch_id"])
-    planning.save(update_fields=["batch_id"])
+    Planning.objects.filter(task=task, batch_id=batch_id).update(batch_id=None)
 
 
 def _selector(job: CollectionJob) -> BatchSelector | None:
@@ -262,11 +295,31 @@ def _sealed(task: Task, request: CollectionJobReq, collected: Collected) -> Hpke
     )
 
 
+def _ask_count_and_complete(
+    row: CollectionJob, share: AggregateShare, peer: PeerClient, now: datetime
+) -> None:
+    """The end of a job that went well. Of a task that is collected once, the helper says first how many
+    reports it added up: whoever shows the result shows what each side says of itself."""
+    count = None
+    if is_collected_by_itself(task=row.task):
+        try:
+            count = task_status_at_helper(peer, task_id=bytes(row.task.task_id)).report_count
+        except (PeerUnavailableError, PeerRefusedError) as error:
+            if isinstance(error, PeerUnavailableError) and row.attempts < COUNT_ATTEMPTS:
+                exchange_failed(row, error=str(error), now=now)
+                return
+            # The result does not depend on it.
+            logger.warning("helper_count_unknown", task=str(row.task), error=str(error))
+    _complete(row, share, count)
+
+
 @transaction.atomic
-def _complete(row: CollectionJob, share: AggregateShare) -> None:
+def _complete(row: CollectionJob, share: AggregateShare, helper_count: int | None) -> None:
     locked = _still_asking(row)
     if locked is None:
         return
+    if helper_count is not None:
+        HelperCount.objects.create(task=row.task, report_count=helper_count)
     locked.response = CollectionJobResp(
         locked.report_count,
         Interval(locked.first_time, locked.span),

@@ -27,6 +27,16 @@ REFUSED = "refused"
 """Reason of a refusal that has no token in the draft."""
 
 
+WRONG_FOR = timedelta(hours=1)
+"""After so long without an answer that makes sense, one that the helper signed and that makes none ends a
+request: its answers are stored, and will be the same tomorrow (DAP draft 18, section 4.4.3.1)."""
+
+
+def is_wrong_for_good(row: Exchange, now: datetime) -> bool:
+    """Whether a signed answer that makes no sense is the end of a request, or is asked for once more."""
+    return row.failing_since is not None and now - row.failing_since >= WRONG_FOR
+
+
 class UnexpectedAnswerError(ValueError):
     """An answer that is none to this request: noise, like one that does not decode."""
 

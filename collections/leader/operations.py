@@ -6,7 +6,7 @@ from django.db import transaction
 
 from dap import operations as dap_operations
 from dap.models import Side, Task
-from dap.operations import task_store
+from dap.operations import task_lock, task_store
 from dap.secrets_at_rest import secret_seal
 from leader.farewells import farewell_owe
 from leader.models import AggregationJob, CollectionJob, Collector, Planning, Uploads
@@ -17,6 +17,9 @@ from panprivacy.encryption.interface import PrivateKey
 
 COLLECTOR_CONFIG_ID = 0
 """Of the HPKE key of a collector in this process: it has one for each task."""
+
+UNRECOGNIZED_TASK = "unrecognizedTask"
+"""What a helper answers that has ended the task, or does not know it."""
 
 
 @transaction.atomic
@@ -79,6 +82,20 @@ def task_create(
         },
     )
     return task
+
+
+@transaction.atomic
+def task_lose(*, task: Task, words: str) -> None:
+    """The helper takes part in a task no more, as it says itself: no report comes in from now on, and every
+    collection is refused with its words. Idempotent; the first words stay.
+
+    Args:
+        words: the helper's, as they are shown.
+    """
+    locked = task_lock(task=task)
+    if locked.state != Task.State.ENDED and not locked.outcome:
+        locked.state, locked.outcome = Task.State.CLOSED, f"The helper says: {words}"[:300]
+        locked.save(update_fields=["state", "outcome"])
 
 
 @transaction.atomic

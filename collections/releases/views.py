@@ -17,6 +17,7 @@ from audit.access import may_read_log
 from audit.paging import cursor_of, page_of, text_of
 from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_standings
+from panprivacy.coarse import coarse
 from recipes.access import PublishersOnly, may_publish
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
@@ -36,11 +37,10 @@ from releases.presentation import (
     release_of,
     status_of,
 )
-from releases.progress import coarse, progress_text
+from releases.progress import progress_text
 from releases.selectors import overview_search
-from releases.servers import ServerShown, servers_of, stated_servers
+from releases.servers import ServerShown, TroubleShown, counts_differ, servers_of, stated_servers, troubles_of
 from releases.sums import source_of
-from releases.sums.interface import Trouble
 
 PAGE_SIZE = 20
 
@@ -114,12 +114,13 @@ class RecipeView(View):
             "server": request.build_absolute_uri("/").rstrip("/"),
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "release": release,
-            **(_progress_context(recipe) if release is None else _release_context(recipe, release)),
+            **(_progress_context(request, recipe) if release is None else _release_context(recipe, release)),
         }
         if release is not None and may_read_log(request.user):
             # What decrypting found is for those who watch over the collection, and only after its end.
             context["servers"] = servers_of(recipe, source_of(recipe).standing(recipe), everything=True)
             context |= {"everything": True, "coarse_counts": False}
+        context["counts_differ"] = counts_differ(context["servers"])
         context["trust"] = TRUST_MODELS[published.trust]
         context["helper_signature"] = helper_signature_of(recipe)
         return render(request, "releases/recipe.html", context)
@@ -130,7 +131,7 @@ class ProgressView(View):
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _recipe(identifier)
-        context = _progress_context(recipe)
+        context = _progress_context(request, recipe)
         shown = text_of(request.GET, "shown")
         if release_of(recipe) is not None or not shown.startswith(f"{context['status'].key} "):
             return HttpResponseClientRefresh()
@@ -146,7 +147,7 @@ class CloseView(PublishersOnly):
         recipe = _recipe(identifier)
         if recipe.status != Recipe.Status.PUBLISHED:
             return redirect("recipe", identifier=identifier)
-        return render(request, "releases/close.html", _progress_context(recipe))
+        return render(request, "releases/close.html", _progress_context(request, recipe))
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         try:
@@ -207,12 +208,12 @@ def _card(recipe: Recipe) -> Card:
     return Card(recipe, status, latest, is_below_cohort(release))
 
 
-def _progress_context(recipe: Recipe) -> dict[str, Any]:
+def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     standing = source_of(recipe).standing(recipe)
     status = status_of(recipe, release_of(recipe), timezone.now())
     shown = coarse(standing.received, recipe.cohort_size)
     servers = [server.live(recipe) for server in servers_of(recipe, standing)]
-    troubles = [(server.name, server.trouble) for server in standing.servers if server.trouble]
+    troubles = troubles_of(recipe, standing, everything=may_read_log(request.user))
     return {
         "recipe": recipe,
         "status": status,
@@ -225,12 +226,11 @@ def _progress_context(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def _in_short(servers: Sequence[ServerShown], troubles: Sequence[tuple[str, Trouble]]) -> str:
+def _in_short(servers: Sequence[ServerShown], troubles: Sequence[TroubleShown]) -> str:
     counts = [sum(sum(server.rejected.values()) for server in servers)]
     counts += [server.counted for server in servers if server.counted is not None]
-    counts += [
-        count for _, trouble in troubles for count in (int(trouble.since.timestamp()), trouble.waiting)
-    ]
+    for trouble in troubles:
+        counts += [int(trouble.since.timestamp()), *([] if trouble.waiting is None else [trouble.waiting])]
     return " ".join(str(count) for count in counts)
 
 

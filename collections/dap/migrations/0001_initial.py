@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                 ('share_key', models.BinaryField(help_text='Private key of pan-private shares, sealed; a plain task has none.', null=True)),
                 ('created_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),
-                ('outcome', models.CharField(blank=True, help_text='Why it ended, in words.', max_length=300)),
+                ('outcome', models.CharField(blank=True, help_text='Why it ended, or cannot but end, in words.', max_length=300)),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('task_id', 'side'), name='one_task_per_side')],

@@ -37,6 +37,13 @@ class Refused:
     reason: str
 
 
+@dataclass(frozen=True)
+class GivenUp:
+    """Somebody who may do so ended the waiting for a sum; `reason` is a clause."""
+
+    reason: str
+
+
 Outcome = Sum | TooFew | Refused
 
 
@@ -62,7 +69,7 @@ class ServerStanding:
     Attributes:
         name: as a heading.
         url: its base address; empty for this very site.
-        counted: reports in its sum, found valid.
+        counted: reports in its sum, found valid, as it says itself; None while it has not said.
         public_rejections: reports that it rejected for what is seen without decrypting, by reason.
         hidden_rejections: for what decrypting or verifying found. Whoever has a copy of a device's state can
             make reports from it that are valid or not depending on what is encrypted there: public only
@@ -72,7 +79,7 @@ class ServerStanding:
 
     name: str
     url: str = ""
-    counted: int = 0
+    counted: int | None = 0
     public_rejections: Mapping[str, int] = field(default_factory=dict)
     hidden_rejections: Mapping[str, int] = field(default_factory=dict)
     trouble: Trouble | None = None
@@ -104,6 +111,10 @@ class SumSource(ABC):
     @abstractmethod
     def advance(self, recipe: Recipe) -> None:
         """Bring the summing of an unfinished recipe one step on. May be called at any time, twice."""
+
+    @abstractmethod
+    def is_over(self, recipe: Recipe) -> bool:
+        """Whether an open recipe can take no more reports, whatever its times say."""
 
     @abstractmethod
     def is_settled(self, recipe: Recipe) -> bool:

@@ -27,6 +27,9 @@ class SingleServerSums(SumSource):
     def advance(self, recipe: Recipe) -> None:
         send_chunks(chunks_plan(recipe=recipe))
 
+    def is_over(self, recipe: Recipe) -> bool:
+        return False
+
     def is_settled(self, recipe: Recipe) -> bool:
         return not Chunk.objects.filter(recipe=recipe).exists()
 

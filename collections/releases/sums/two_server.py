@@ -7,7 +7,7 @@ from dap.operations import task_named
 from dap.selectors import rejections_of, report_count
 from leader.operations import task_end
 from leader.results import Refusal, task_result
-from leader.selectors import LeaderProgress, exchanges_waiting, progress_of
+from leader.selectors import LeaderProgress, exchanges_waiting, helper_count, progress_of
 from panprivacy.dap.basics import ReportError
 from panprivacy.servers import TwoServers
 from panprivacy.trust import Trust
@@ -40,8 +40,6 @@ What the helper rejects has passed the leader's half of verification: even how o
 replayed would tell whether what was sent with it was valid.
 """
 
-TOO_FEW = "invalidBatchSize"
-
 
 class TwoServerSums(SumSource):
     """A recipe is one task; the leader's periodic work moves it on by itself."""
@@ -52,6 +50,10 @@ class TwoServerSums(SumSource):
     def advance(self, recipe: Recipe) -> None:
         """Nothing: tasks are moved on as tasks, whether a recipe stands behind them or not."""
 
+    def is_over(self, recipe: Recipe) -> bool:
+        """The helper may have ended the task."""
+        return _task(recipe).state != Task.State.OPEN
+
     def is_settled(self, recipe: Recipe) -> bool:
         return task_result(_task(recipe)) is not None
 
@@ -61,11 +63,7 @@ class TwoServerSums(SumSource):
         if result is None:
             return None
         if isinstance(result, Refusal):
-            return (
-                TooFew(_received(task, recipe))
-                if result.problem == TOO_FEW
-                else Refused(_clause(result.detail))
-            )
+            return TooFew(_received(task, recipe)) if result.is_too_few else Refused(_clause(result.detail))
         return Sum(result.values, result.report_count)
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
@@ -88,8 +86,7 @@ class TwoServerSums(SumSource):
         helper = ServerStanding(
             name="Helper",
             url=servers.helper_url,
-            # The leader adds to its sum what the helper has added to its own, and nothing else.
-            counted=leader.counted,
+            counted=helper_count(task=task),
             hidden_rejections=theirs,
             trouble=_trouble(task, progress),
         )

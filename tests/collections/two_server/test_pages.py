@@ -6,8 +6,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from dap.models import ReportRejection, Side
+from leader.aggregating import JOB_REFUSED
+from leader.models import AggregationJob, HelperCount
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
 from recipes import views
@@ -61,7 +64,7 @@ def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(sig
     for model in TRUST_MODELS.values():
         assert model.title in page
         for adversary in model.adversaries:
-            assert f"<strong>{adversary.who}</strong> {adversary.learns}" in page
+            assert f"<strong>{escape(adversary.who)}</strong> {escape(adversary.learns)}" in page
     assert page.count("Not protected.") >= 5
     assert "disabled" not in page.split("Two servers</label>")[0].rpartition("<input")[2]
 
@@ -94,6 +97,7 @@ def test_draft_of_two_servers_is_reviewed_and_published(signed_in: Client) -> No
     review = signed_in.post(new_url(), form_data(trust="two_server"), follow=True)
     page = review.content.decode()
     assert "either server by itself" in page
+    assert "Leader and helper make a key pair each" in page
     assert "unless one of the two servers helps them" in page
     draft = Recipe.objects.get()
     answer = signed_in.post(reverse("recipe-publish", args=[draft.pk]), follow=True)
@@ -154,10 +158,41 @@ def test_helper_that_does_not_answer_is_visible(client: Client) -> None:
     tick(now=timezone.now() + timedelta(minutes=1), transport=scene.unreachable)
     page = page_of(client, recipe)
     assert "The helper has not answered since" in page
-    assert "1 request waits for it" in page
+    assert "Requests that wait" not in page
     assert "ConnectionRefused" not in page
     client.force_login(auditor())
-    assert "ConnectionRefused" in page_of(client, recipe)
+    page = page_of(client, recipe)
+    assert "Requests that wait: 1." in page
+    assert "ConnectionRefused" in page
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_helper_that_does_not_answer_tells_nobody_whether_a_report_opened(
+    client: Client, monkeypatch: pytest.MonkeyPatch, closed: bool
+) -> None:
+    """Who made reports from a copy of a device's state would learn from it what is in the copy."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    seen = []
+    for opens in (True, False):
+        recipe = recipe_with_reports(good=5)
+        tick(now=now)
+        report = sealed_report(recipe, [1]) if opens else scene.unopenable_report(recipe)
+        assert upload(recipe, [report]) == []
+        tick(now=now + timedelta(hours=1), transport=scene.unreachable)
+        waiting = AggregationJob.objects.filter(task=scene.task(recipe, Side.LEADER))
+        assert waiting.count() == int(opens)
+        if closed:
+            monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=2))
+            recipe_close(recipe=recipe, actor=None)
+            monkeypatch.setattr(timezone, "now", lambda: now)
+        tick(now=now + timedelta(hours=2, seconds=2), transport=scene.unreachable)
+        url = reverse("recipe-progress", args=[recipe.identifier])
+        response = client.get(url, {"shown": "summing 0" if closed else "open 0"})
+        page = response.content.decode().replace(str(recipe.identifier), "")
+        assert ("has not answered" in page) is closed
+        seen.append(page)
+    assert seen[0] == seen[1]
 
 
 def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_only(client: Client) -> None:
@@ -170,6 +205,28 @@ def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_
     assert "<strong>2</strong> vdaf verify error" in page
 
 
+def test_released_recipe_says_when_the_servers_counts_differ(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "do not agree" not in page_of(client, finish(recipe_with_reports(good=6)))
+    monkeypatch.setattr("helper.views.report_count", lambda task: 7)
+    recipe = finish(recipe_with_reports(good=6))
+    for user in (None, auditor()):
+        if user is not None:
+            client.force_login(user)
+        page = page_of(client, recipe)
+        assert "<td>6</td>" in page
+        assert "<td>7</td>" in page
+        assert "do not agree on how many reports" in page
+
+
+def test_released_recipe_says_where_the_helper_did_not_tell_its_count(client: Client) -> None:
+    recipe = finish(recipe_with_reports(good=6))
+    HelperCount.objects.all().delete()
+    client.force_login(auditor())
+    assert "did not answer" in page_of(client, recipe)
+
+
 def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(client: Client) -> None:
     page = page_of(client, finish(recipe_with_reports(good=2)))
     assert "Closed below 5: nothing was released." in page
@@ -179,12 +236,13 @@ def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(clien
 
 def test_every_reason_for_a_rejection_is_explained() -> None:
     named = {*ARRIVAL_REASONS, "value_out_of_range", "wrong_length", *(error.reason for error in ReportError)}
-    assert named == set(EXPLANATIONS)
+    assert {*named, JOB_REFUSED} == set(EXPLANATIONS)
 
 
 def test_every_trust_model_is_described_and_only_one_server_is_protected_from_with_two() -> None:
     assert set(TRUST_MODELS) == set(Trust)
     two = {a.who: a.protected for a in TRUST_MODELS[Trust.TWO_SERVER].adversaries}
-    assert two["One server alone"]
+    assert two["One server alone that follows the protocol"]
+    assert not two["One server that cheats"]
     assert not two["Someone who opens the device, with one server"]
     assert not two["Both servers together"]

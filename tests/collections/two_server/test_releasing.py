@@ -6,6 +6,8 @@ from django.utils import timezone
 
 from audit.models import Action, Entry
 from dap.models import AggregatedReport, ReportRejection, Side, Task
+from helper.ending import helper_task_end
+from leader.collecting import COUNT_ATTEMPTS
 from ledger.models import Spending
 from recipes.models import Recipe
 from recipes.operations import recipe_close
@@ -75,7 +77,7 @@ def test_nothing_is_released_below_the_cohort_size_and_what_was_spent_comes_back
     release = result_release(recipe=recipe)
     assert release is not None
     assert (release.outcome, release.reports, release.values) == ("withheld", None, [])
-    assert "cohort size of 5" in release.reason
+    assert (release.cause, "cohort size of 5" in release.reason) == ("too_few", True)
     assert Spending.objects.exclude(returns=None).count() == 1
     entry = Entry.objects.get(subject=recipe.identifier, action=Action.RESULT_WITHHELD)
     assert entry.details["spending_returned"] is True
@@ -93,6 +95,7 @@ def test_release_is_withheld_with_the_helpers_refusal_and_what_was_spent_stays_s
     release = result_release(recipe=recipe)
     assert release is not None
     assert release.outcome == "withheld"
+    assert release.cause == Release.Cause.REFUSED
     assert release.reason.startswith("the helper refused")
     assert not release.reason.endswith(".")
     assert not Spending.objects.exclude(returns=None).exists()
@@ -123,6 +126,42 @@ def test_release_happens_once() -> None:
     assert result_release(recipe=recipe) is None
     collections_advance()
     assert Release.objects.count() == 1
+
+
+def test_release_tells_of_the_helper_what_it_says_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("helper.views.report_count", lambda task: 7)
+    recipe = collected(1, 1, 1, 1, 1)
+    release = result_release(recipe=recipe)
+    assert release is not None
+    assert (release.outcome, release.reports) == ("released", 5)
+    assert [server["counted"] for server in release.servers] == [5, 7]
+    settle()
+    # When the task has ended on both sides, too.
+    assert [server.counted for server in source_of(recipe).standing(recipe).servers] == [5, 7]
+
+
+def test_release_does_without_the_count_of_a_helper_that_does_not_say_it() -> None:
+    recipe = two_server_recipe()
+    upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
+    recipe = recipe_close(recipe=recipe, actor=None)
+    for step in range(12):
+        assert result_release(recipe=recipe) is None or step > COUNT_ATTEMPTS
+        tick(now=timezone.now() + timedelta(minutes=6 * step), transport=scene.losing_answers("GET"))
+    release = Release.objects.get()
+    assert (release.outcome, release.reports) == ("released", 5)
+    assert [server["counted"] for server in release.servers] == [5, None]
+
+
+def test_release_waits_a_little_for_a_count_whose_answer_was_lost() -> None:
+    recipe = two_server_recipe()
+    upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
+    recipe = recipe_close(recipe=recipe, actor=None)
+    for step in range(3):
+        tick(now=timezone.now() + timedelta(minutes=6 * step), transport=scene.losing_answers("GET"))
+    settle(after=timedelta(minutes=18))
+    release = result_release(recipe=recipe)
+    assert release is not None
+    assert [server["counted"] for server in release.servers] == [5, 5]
 
 
 def test_rejections_of_both_sides_are_public_for_simulations() -> None:
@@ -199,3 +238,20 @@ def test_advance_closes_and_releases_recipes_of_two_servers_too(monkeypatch: pyt
     recipe.refresh_from_db()
     assert recipe.status == Recipe.Status.CLOSED
     assert Release.objects.get().reports == 5
+
+
+def test_recipe_whose_task_the_helper_has_ended_is_closed_and_withheld_with_its_words() -> None:
+    recipe = two_server_recipe()
+    helper_task = scene.task(recipe, Side.HELPER)
+    assert helper_task is not None
+    helper_task_end(task=helper_task, reason="the review is over", now=timezone.now())
+    upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
+    settle()
+    collections_advance()
+    recipe.refresh_from_db()
+    assert recipe.status == Recipe.Status.CLOSED
+    settle()
+    collections_advance()
+    release = Release.objects.get(recipe=recipe)
+    assert (release.outcome, release.cause) == ("withheld", Release.Cause.REFUSED)
+    assert "the review is over" in release.reason
