@@ -64,7 +64,7 @@ class TestEnd:
         leader.aggregate([alone, *leader.reports(3, time=now)])
         digest = hashlib.sha256(alone.report_id).digest()
         assert digest in [bytes(bucket.checksum) for bucket in leader.task.buckets.all()]
-        task_release(partner(), task_id=leader.task_id, reason="released")
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
 
         bucket = leader.task.buckets.get()
         assert (bytes(bucket.checksum), bytes(bucket.identifier)) == (b"", b"")
@@ -78,8 +78,8 @@ class TestEnd:
         for batch_id, those in reports.items():
             leader.aggregate(those, batch_id=batch_id)
         leader.send_share(leader.share_request(reports[batches[0]], BatchSelector.of_batch(batches[0])))
-        task_release(partner(), task_id=leader.task_id, reason="released")
-        status = task_status(partner(), task_id=leader.task_id)
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
+        status = task_status_at_helper(partner().client(), task_id=leader.task_id)
         assert (status.report_count, status.collected) == (6, True)
 
     def test_ended_task_keeps_counts_and_outcome_and_nothing_else(self) -> None:
