@@ -32,7 +32,7 @@ from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.errors import FieldError
-from recipes.partner import configured_partner
+from recipes.partner import HOW_TO_SET_UP, NO_HELPER, configured_partner, why_no_answer
 
 INPUT_ERROR = 2
 NO_RESULT = 3
@@ -76,15 +76,13 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         except PeerRefusedError as error:
             raise CommandError(f"the helper refuses: {error}", returncode=INPUT_ERROR) from None
-        except PeerUnavailableError as error:
-            raise CommandError(f"the helper did not answer, try again: {error}") from None
 
     def create(self, options: dict[str, Any]) -> None:
         """Begin a task."""
         partner = configured_partner()
         if partner is None:
             raise CommandError(
-                "no helper is set up: set PANAPP_LEADER_URL, PANAPP_HELPER_URL and PANAPP_HELPER_KEY",
+                f"{NO_HELPER}. {HOW_TO_SET_UP}",
                 returncode=INPUT_ERROR,
             )
         plain = PlainTask(
@@ -98,9 +96,12 @@ class Command(BaseCommand):
             collector_config=_collector_config(options["collector_hpke_config"]),
             collector_verification_key=_collector_key(options["collector_key"]),
         )
-        task = plain_task_create(
-            plain=plain, partner=partner, now=timezone.now(), random_source=secrets.SystemRandom()
-        )
+        try:
+            task = plain_task_create(
+                plain=plain, partner=partner, now=timezone.now(), random_source=secrets.SystemRandom()
+            )
+        except PeerUnavailableError as error:
+            raise CommandError(f"no task was begun: {why_no_answer(partner, error)}") from None
         self._print(describe_task(task))
 
     def list(self, options: dict[str, Any]) -> None:

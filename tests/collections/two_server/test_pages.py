@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from dap.models import ReportRejection, Side
 from panprivacy.dap.basics import ReportError
@@ -61,7 +62,7 @@ def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(sig
     for model in TRUST_MODELS.values():
         assert model.title in page
         for adversary in model.adversaries:
-            assert f"<strong>{adversary.who}</strong> {adversary.learns}" in page
+            assert f"<strong>{adversary.who}</strong> {escape(adversary.learns)}" in page
     assert page.count("Not protected.") >= 5
     assert "disabled" not in page.split("Two servers</label>")[0].rpartition("<input")[2]
 
@@ -185,6 +186,7 @@ def test_every_reason_for_a_rejection_is_explained() -> None:
 def test_every_trust_model_is_described_and_only_one_server_is_protected_from_with_two() -> None:
     assert set(TRUST_MODELS) == set(Trust)
     two = {a.who: a.protected for a in TRUST_MODELS[Trust.TWO_SERVER].adversaries}
-    assert two["One server alone"]
+    assert two["One server alone that follows the protocol"]
+    assert not two["One server that cheats"]
     assert not two["Someone who opens the device, with one server"]
     assert not two["Both servers together"]
