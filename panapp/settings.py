@@ -14,6 +14,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Exchange, Queue
 
+from dap import limits as dap_limits
 from panapp import environment
 from panapp.logging import LOGGING as LOGGING
 from panapp.roles import role_named
@@ -185,8 +186,8 @@ SMALLEST_COHORT = environment.whole_number("PANAPP_SMALLEST_COHORT", 2 if LOCAL 
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
 # were handed out for half as long: below an hour they would hardly do anything but ask.
 HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)
-# Reports that a helper takes in one request.
-JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=1)
+# Reports that a helper takes in one request; fewer than leaders send would keep their jobs waiting.
+JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=dap_limits.JOB_REPORTS)
 # For how long a helper keeps the keys of a task whose time is over and that nobody ended.
 TASK_RETENTION_SECONDS = environment.whole_number(
     "PANAPP_TASK_RETENTION_SECONDS", 90 * 86_400, minimum=86_400

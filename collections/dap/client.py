@@ -19,8 +19,9 @@ TIMEOUT_SECONDS = 60
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes; an answer is never larger than its request by much."""
 
-NOT_FINAL = frozenset({401, 403, 408, 425, 429})
-"""Client errors that say nothing of the request itself: clocks and keys can be set right."""
+NOT_FINAL = frozenset({401, 403, 408, 411, 413, 425, 429})
+"""Client errors that do not end a request. Those that are found before our signature is checked may be the
+network's doing, and clocks, keys and limits can be set right."""
 
 Transport = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, str], bytes]]
 """Sends method, url, headers and body; returns status, headers and body. OSError where nothing came back."""

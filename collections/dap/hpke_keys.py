@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 
 from dap.models import HpkeKey
 from dap.secrets_at_rest import HPKE_KEY, secret_seal, secret_unseal
@@ -21,7 +20,7 @@ class NoHpkeKeyError(ValueError):
 
 
 def grace() -> timedelta:
-    """For how long a retired key still opens what was sealed to it."""
+    """For how long at least a retired key is kept, and reports that are sealed to it are taken."""
     return timedelta(seconds=settings.HPKE_GRACE_SECONDS)
 
 
@@ -78,14 +77,16 @@ def hpke_config_list(*, now: datetime) -> HpkeConfigList:
     return HpkeConfigList(tuple(HpkeConfig.decode(bytes(key.config)) for key in keys))
 
 
-def hpke_private_key(*, config_id: int, now: datetime) -> tuple[HpkeConfig, bytes]:
-    """A key that still opens: configuration and private key.
+def hpke_private_key(*, config_id: int) -> tuple[HpkeConfig, bytes]:
+    """A key that is kept: configuration and private key.
+
+    Also one whose grace period is over opens until `hpke_keys_expire` deletes it: a report that was taken in
+    time must not be lost because it waited.
 
     Raises:
-        NoHpkeKeyError: unknown, or retired longer than the grace period ago.
+        NoHpkeKeyError: unknown, or deleted.
     """
-    alive = Q(retired_at=None) | Q(retired_at__gt=now - grace())
-    key = HpkeKey.objects.filter(alive, config_id=config_id).first()
+    key = HpkeKey.objects.filter(config_id=config_id).first()
     if key is None:
         raise NoHpkeKeyError(f"no key has the configuration identifier {config_id}")
     config = bytes(key.config)

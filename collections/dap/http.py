@@ -36,7 +36,7 @@ STATUSES = {
 """HTTP status of those errors of DAP that are not a plain 400."""
 
 RETRY_SECONDS = 5
-"""When to try again after a fault of ours."""
+"""When to ask again: after a fault of ours, or for what is not ready yet."""
 
 View = Callable[..., HttpResponse]
 
@@ -127,7 +127,7 @@ def read_body(request: HttpRequest, most: int) -> bytes:
         detail = f"A body here is at most {most:,} bytes."
         raise DapProblem.plain("body-too-large", "The body is too large", 413, detail) from None
     except (OSError, ValueError):
-        raise DapProblem.of("invalidMessage", "The body ended early.") from None
+        raise DapProblem.plain("body-cut-short", "The body ended early", 408, "Send it again.") from None
 
 
 def require_message_type(request: HttpRequest, message: type[Message]) -> None:
@@ -194,7 +194,8 @@ def signed(
     """A view that only the other aggregator may use, and whose every answer is signed, errors too.
 
     The view is called as `view(request, body, **arguments)`, with a body whose signature holds. An answer
-    to a request that bears no signature at all cannot be bound to it, and is the only one unsigned.
+    to a request that bears no signature at all cannot be bound to it, and is the only one unsigned. What is
+    refused before the signature holds may be the network's doing: its status is one of `client.NOT_FINAL`.
 
     Args:
         methods: HTTP methods that the view knows; others get 405.

@@ -39,7 +39,7 @@ def input_shares_open(
     """
     configuration = configuration_of(task)
     task_id = bytes(task.task_id)
-    keys = _Keys(now)
+    keys = _Keys()
     return [
         metadata_error(configuration, report.report_metadata, now)
         or _open(keys, ROLES[side], task_id, configuration, report)
@@ -99,11 +99,10 @@ def _are_known_and_ascending(extensions: Sequence[Extension]) -> bool:
 class _Keys:
     """Each key of a batch of reports, read and unsealed once."""
 
-    def __init__(self, now: datetime) -> None:
-        self._now = now
+    def __init__(self) -> None:
         self._found: dict[int, tuple[HpkeConfig, bytes]] = {}
 
     def named(self, config_id: int) -> tuple[HpkeConfig, bytes]:
         if config_id not in self._found:
-            self._found[config_id] = hpke_private_key(config_id=config_id, now=self._now)
+            self._found[config_id] = hpke_private_key(config_id=config_id)
         return self._found[config_id]

@@ -26,6 +26,7 @@ from panprivacy.encryption.interface import InvalidKeyError, PublicKey
 from panprivacy.errors import FieldError
 
 REQUEST_BYTES = 16
+"""Of the name that the leader gives to its request for a key, on both sides."""
 
 
 @dataclass(frozen=True)

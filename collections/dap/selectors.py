@@ -1,5 +1,6 @@
 """Reading what is known of a task."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -29,6 +30,29 @@ def rejections_of(task: Task, side: Side) -> dict[str, int]:
     return dict(rows.values_list("reason", "count"))
 
 
+def counts_of(tasks: Iterable[Task]) -> dict[int, int]:
+    """`report_count` of several tasks with reports, by primary key, in one query."""
+    buckets = BatchBucket.objects.filter(task__in=tasks).order_by("task_id").values("task_id")
+    return dict(buckets.annotate(total=Sum("report_count")).values_list("task_id", "total"))
+
+
+def collected_among(tasks: Iterable[Task]) -> set[int]:
+    """Primary keys of those of which a batch was collected, in two queries."""
+    chosen = list(tasks)
+    intervals = CollectedInterval.objects.filter(task__in=chosen)
+    buckets = BatchBucket.objects.filter(task__in=chosen, collected=True)
+    return {*intervals.values_list("task_id", flat=True), *buckets.values_list("task_id", flat=True)}
+
+
+def rejections_among(tasks: Iterable[Task], side: Side) -> dict[int, dict[str, int]]:
+    """`rejections_of` several tasks with rejections, by primary key, in one query."""
+    found: dict[int, dict[str, int]] = defaultdict(dict)
+    rows = ReportRejection.objects.filter(task__in=tasks, side=side).order_by("reason")
+    for task, reason, count in rows.values_list("task_id", "reason", "count"):
+        found[task][reason] = count
+    return dict(found)
+
+
 def times_collected(*, task: Task, times: Iterable[int]) -> set[int]:
     """Those of `times` that lie in an interval that was collected."""
     wanted = set(times)
@@ -40,7 +64,7 @@ def times_collected(*, task: Task, times: Iterable[int]) -> set[int]:
 
 
 def hpke_config_ids(*, now: datetime) -> set[int]:
-    """Configuration identifiers of the keys that still open."""
+    """Configuration identifiers of the keys to which a report that arrives now may be sealed."""
     keys = HpkeKey.objects.filter(Q(retired_at=None) | Q(retired_at__gt=now - grace()))
     return set(keys.values_list("config_id", flat=True))
 

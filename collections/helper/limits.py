@@ -1,5 +1,6 @@
 """How much one request may ask for, found out before memory is spent on it."""
 
+from dap.limits import EXTENSION_BYTES, skip
 from panprivacy.dap.basics import REPORT_ID_BYTES
 from panprivacy.dap.codec import UINT8, UINT64, Reader
 
@@ -7,10 +8,6 @@ AGGREGATION_JOB_BYTES = 16 * 1024 * 1024
 AGGREGATE_SHARE_BYTES = 64 * 1024
 REGISTRATION_BYTES = 1024 * 1024
 """A recipe's document with two Paillier keys takes a few thousand."""
-
-EXTENSION_BYTES = 65_536
-"""Extensions of all reports of a job together. None is known, and a leader keeps such reports back; but four
-bytes of them make an object of a hundred."""
 
 
 class TooManyReportsError(ValueError):
@@ -29,28 +26,22 @@ def require_few_reports(body: bytes, most: int) -> None:
     reports = extensions = 0
     try:
         reader.take(UINT8.width)
-        _skip(reader, 4)
-        extensions += _skip(reader, 2)
+        skip(reader, 4)
+        extensions += skip(reader, 2)
         while reader.remaining:
             reports += 1
             if reports > most:
                 raise TooManyReportsError(f"A job has at most {most:,} reports.")
             reader.take(REPORT_ID_BYTES + UINT64.width)
-            extensions += _skip(reader, 2)
+            extensions += skip(reader, 2)
             if extensions > EXTENSION_BYTES:
                 raise TooManyReportsError(f"A job has at most {EXTENSION_BYTES:,} bytes of extensions.")
-            _skip(reader, 4)  # public share
+            skip(reader, 4)  # public share
             reader.take(UINT8.width)  # configuration identifier
-            _skip(reader, 2)  # encapsulated key
-            _skip(reader, 4)  # ciphertext
-            _skip(reader, 4)  # the leader's verification message
+            skip(reader, 2)  # encapsulated key
+            skip(reader, 4)  # ciphertext
+            skip(reader, 4)  # the leader's verification message
     except TooManyReportsError:
         raise
     except ValueError:
         return
-
-
-def _skip(reader: Reader, width: int) -> int:
-    length = reader.uint(width)
-    reader.within(length)
-    return length

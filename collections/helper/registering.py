@@ -17,6 +17,7 @@ from dap.errors import TaskConflictError, TaskEndedError
 from dap.http import DapProblem, own_verification_key, signing_key
 from dap.models import Side
 from dap.operations import task_named, task_share_key, task_store
+from dap.provisioning import REQUEST_BYTES
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
 from helper.models import ShareKey
 from panprivacy.dap.basics import HpkeConfig
@@ -31,8 +32,6 @@ from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe import Recipe
 from panprivacy.servers import TwoServers
-
-REQUEST_BYTES = 16
 
 UNUSED_KEY_LIFETIME = timedelta(days=1)
 """For which a key waits for its recipe to be published."""

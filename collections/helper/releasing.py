@@ -109,10 +109,8 @@ def _require_releasable(
 ) -> None:
     """Raises DapProblem, which undoes the collection."""
     if collected.report_count < configuration.min_batch_size:
-        detail = (
-            f"The helper has {collected.report_count} reports in this batch; the task needs "
-            f"{configuration.min_batch_size}."
-        )
+        # The leader shows and logs these words: below the cohort size, no number.
+        detail = "The helper has fewer reports in this batch than the task needs."
         raise DapProblem.of("invalidBatchSize", detail)
     if (request.report_count, request.checksum) != (collected.report_count, collected.checksum):
         detail = (

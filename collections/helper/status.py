@@ -1,13 +1,15 @@
 """What a helper says of itself to everybody: its tasks, its keys and its log.
 
-Who watches this page may also hold copies of a device's state and send reports made from them. So counts
-are coarse until the sum they belong to is out, and reports that failed verification, of which the count
-could answer a question about what is encrypted in such a copy, are not told of while the task runs.
+Who watches this page may also hold copies of a device's state and send reports made from them, which verify
+or not depending on what is encrypted there. So of tasks of real devices, plain ones among them, it tells
+neither how many reports verified nor how many were rejected, for whatever reason, before or after their end:
+what is told is the exact count of a sum that was given out, in the log. Administrators see the rest with
+`manage.py helper_tasks list`. Simulated devices have nothing to hide.
 """
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -18,26 +20,23 @@ from audit.models import Entry
 from dap.http import own_verification_key
 from dap.models import Side, Task
 from dap.operations import configuration_of
-from dap.selectors import hpke_keys_known, is_any_collected, rejections_of, report_count
+from dap.selectors import collected_among, counts_of, hpke_keys_known, rejections_among
 from panprivacy.coarse import coarse, coarse_rejections
-from panprivacy.dap.basics import ReportError
 from panprivacy.recipe import Recipe, format_time
 
-FOUND_BY_VERIFICATION = frozenset({ReportError.VDAF_VERIFY_ERROR.reason, ReportError.INVALID_MESSAGE.reason})
-"""Reasons that depend on what is inside a share."""
-
 LATEST_ENTRIES = 50
-TASKS_SHOWN = 200
+
+UNTOLD: Mapping[str, Any] = {"reports": None, "rejections": None}
+"""What there is to say of the reports of real devices."""
 
 
-def status() -> dict[str, Any]:
-    """Everything that the page shows, as plain JSON values."""
-    tasks = Task.objects.filter(side=Side.HELPER).order_by("-pk")[:TASKS_SHOWN]
+def status(tasks: Sequence[Task]) -> dict[str, Any]:
+    """Everything that a page with these tasks shows, as plain JSON values."""
     return {
         "url": settings.HELPER_URL,
         "verification_key": base64.b64encode(own_verification_key()).decode(),
         "smallest_cohort": settings.SMALLEST_COHORT,
-        "tasks": [task_status(task) for task in tasks],
+        "tasks": tasks_status(tasks),
         "hpke_keys": [
             {
                 "id": key.config_id,
@@ -61,34 +60,46 @@ def status() -> dict[str, Any]:
     }
 
 
-def task_status(task: Task) -> dict[str, Any]:
-    """One task, as everybody may know it."""
+def tasks_status(tasks: Sequence[Task]) -> list[dict[str, Any]]:
+    """Tasks as everybody may know them, in as many queries for a hundred as for one."""
+    recipes = {task.pk: _recipe(task.document) for task in tasks if task.document}
+    simulated = [task for task in tasks if task.pk in recipes and recipes[task.pk]["simulation"]]
+    collected = collected_among(tasks)
+    counts, rejections = counts_of(simulated), rejections_among(simulated, Side.HELPER)
+    told = {task.pk: _told(task, counts.get(task.pk, 0), rejections.get(task.pk, {})) for task in simulated}
+    return [
+        {
+            **_public(task, collected=task.pk in collected),
+            "recipe": recipes.get(task.pk),
+            **told.get(task.pk, UNTOLD),
+        }
+        for task in tasks
+    ]
+
+
+def _told(task: Task, count: int, rejections: Mapping[str, int]) -> Mapping[str, Any]:
+    """What is told of the reports of simulated devices: live, but in coarse steps, as of the leader."""
+    smallest = configuration_of(task).min_batch_size
+    return {
+        "reports": {"count": coarse(count, smallest), "at_least": count >= smallest},
+        "rejections": coarse_rejections(rejections, smallest),
+    }
+
+
+def _public(task: Task, *, collected: bool) -> dict[str, Any]:
     configuration = configuration_of(task)
-    smallest = configuration.min_batch_size
-    count, collected = report_count(task), is_any_collected(task)
     return {
         "identifier": bytes(task.task_id).hex(),
-        "recipe": _recipe(task.document) if task.document else None,
         "vdaf_type": configuration.vdaf_type,
-        "cohort_size": smallest,
+        "cohort_size": configuration.min_batch_size,
         "leader": task.peer_url,
         "state": task.state,
         "state_said": task.get_state_display(),
-        # A batch that was collected has its exact count in the log, of the moment when it was.
-        "reports": {"count": coarse(count, smallest), "at_least": count >= smallest},
         "collected": collected,
-        "rejections": _public_rejections(task, smallest),
         "created_at": format_time(task.created_at),
         "ended_at": _time(task.ended_at),
         "outcome": task.outcome,
     }
-
-
-def _public_rejections(task: Task, cohort_size: int) -> dict[str, int]:
-    hidden = frozenset() if task.state == Task.State.ENDED else FOUND_BY_VERIFICATION
-    counts = rejections_of(task, Side.HELPER)
-    shown = {reason: count for reason, count in counts.items() if reason not in hidden}
-    return coarse_rejections(shown, cohort_size)
 
 
 @lru_cache(maxsize=256)
@@ -100,6 +111,7 @@ def _recipe(document: str) -> Mapping[str, Any]:
         "statistic": recipe.statistic,
         "epsilon": getattr(recipe.parameters, "epsilon", None),
         "closes_at": format_time(recipe.closes_at),
+        "simulation": recipe.simulation,
     }
 
 

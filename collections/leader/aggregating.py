@@ -20,13 +20,14 @@ from dap.buckets import CommittedShare, bucket_add, bucket_identifier
 from dap.client import PeerClient, PeerRefusedError
 from dap.errors import TaskEndedError
 from dap.input_shares import input_shares_open
+from dap.limits import JOB_REPORTS
 from dap.models import Side, Task
 from dap.operations import configuration_of, rejections_add, task_hold_alive, verifier_of
 from dap.selectors import times_collected
 from leader.exchange import REFUSED, UnexpectedAnswerError, exchange_ask, exchange_failed
 from leader.models import AggregationJob, CollectionJob, Planning, Uploads
 from leader.selectors import reports_possible, uploads_waiting
-from leader.sizes import JOB_BYTES, JOB_REPORTS
+from leader.sizes import JOB_BYTES
 from leader.states import states_join, states_split
 from leader.uploads import uploads_store
 from panprivacy.dap.aggregation import (

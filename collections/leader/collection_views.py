@@ -10,7 +10,15 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from dap.errors import TaskEndedError
-from dap.http import DapProblem, View, empty_response, encode_id, require_message_type, signed
+from dap.http import (
+    RETRY_SECONDS,
+    DapProblem,
+    View,
+    empty_response,
+    encode_id,
+    require_message_type,
+    signed,
+)
 from dap.models import Task
 from dap.operations import configuration_of
 from leader.collecting import collection_job_create, collection_job_delete
@@ -22,7 +30,6 @@ from panprivacy.dap.collection import CollectionJobReq, CollectionJobResp, Inval
 from panprivacy.dap.media import PROBLEMS, media_type
 
 LARGEST_BODY = 64 * 1024
-RETRY_SECONDS = 5
 
 
 def for_collector(*methods: str) -> Callable[[View], View]:

@@ -15,6 +15,9 @@ from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption.interface import PrivateKey
 
+COLLECTOR_CONFIG_ID = 0
+"""Of the HPKE key of a collector in this process: it has one for each task."""
+
 
 @transaction.atomic
 def task_create(

@@ -12,7 +12,7 @@ from dap.models import Task
 from dap.operations import configuration_of
 from dap.provisioning import Partner, plain_task_register
 from leader.models import Collector
-from leader.operations import task_create
+from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from panprivacy.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.hpke import HpkeSealError, generate_keypair, seal
@@ -47,8 +47,6 @@ BATCH_MODES: Mapping[str, BatchMode] = {
 MOST_BATCH_SIZE = 10**12
 MOST_PRECISION = 366 * 86_400
 """Seconds: a year."""
-
-COLLECTOR_CONFIG_ID = 0
 
 
 @dataclass(frozen=True, kw_only=True)

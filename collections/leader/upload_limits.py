@@ -1,13 +1,11 @@
 """How much one upload may bring, found out before memory is spent on it: anyone may upload."""
 
+from dap.limits import EXTENSION_BYTES, skip
 from panprivacy.dap.basics import REPORT_ID_BYTES
 from panprivacy.dap.codec import UINT8, UINT64, Reader
 
 UPLOAD_REPORTS = 10_000
 """Reports of one upload."""
-
-EXTENSION_BYTES = 65_536
-"""Extensions of all its reports together. None is known; but four bytes make an object of a hundred."""
 
 
 class UploadTooLargeError(ValueError):
@@ -28,21 +26,15 @@ def upload_check(body: bytes) -> None:
         while reader.remaining:
             reports += 1
             reader.take(REPORT_ID_BYTES + UINT64.width)
-            extensions += _skip(reader, 2)
-            _skip(reader, 4)  # public share
+            extensions += skip(reader, 2)
+            skip(reader, 4)  # public share
             for _ in range(2):
                 reader.take(UINT8.width)  # configuration identifier
-                _skip(reader, 2)  # encapsulated key
-                _skip(reader, 4)  # ciphertext
+                skip(reader, 2)  # encapsulated key
+                skip(reader, 4)  # ciphertext
     except ValueError:
         pass
     if reports > UPLOAD_REPORTS:
         raise UploadTooLargeError(f"An upload has at most {UPLOAD_REPORTS:,} reports.")
     if extensions > EXTENSION_BYTES:
         raise UploadTooLargeError(f"An upload has at most {EXTENSION_BYTES:,} bytes of extensions.")
-
-
-def _skip(reader: Reader, width: int) -> int:
-    length = reader.uint(width)
-    reader.within(length)
-    return length

@@ -10,11 +10,12 @@ from datetime import datetime
 from django.db import transaction
 
 from dap.input_shares import metadata_error
+from dap.limits import JOB_REPORTS
 from dap.models import Side, Task
 from dap.operations import configuration_of, rejections_add, reports_claim, task_hold
 from dap.selectors import hpke_config_ids, times_collected
 from leader.models import Uploads
-from leader.sizes import JOB_BYTES, JOB_REPORTS
+from leader.sizes import JOB_BYTES
 from panprivacy.dap.basics import ReportError
 from panprivacy.dap.upload import Report, ReportUploadStatus
 

@@ -68,7 +68,12 @@ class Verifier(ABC):
     def helper_init(
         self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
     ) -> list[Prepared | Rejected]:
-        """The helper's only step: `ping_pong_helper_init`, with the leader's `outbound` of each report."""
+        """The helper's only step: `ping_pong_helper_init`, with the leader's `outbound` of each report.
+
+        Beyond the draft, a report that the leader would refuse in `leader_finish` is refused here. The
+        helper has added it up by then, and one report that only one side counts makes the sum of all
+        others impossible to collect.
+        """
 
     @abstractmethod
     def leader_finish(self, states: Sequence[bytes], inbound: Sequence[bytes]) -> list[bytes | Rejected]:

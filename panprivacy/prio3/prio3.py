@@ -276,6 +276,22 @@ class Prio3(Generic[Measurement]):
             raise VerificationError(OTHER_RANDOMNESS)
         return out_share
 
+    def require_parts_of_all(self, public_share: bytes, verifier_shares: Sequence[bytes]) -> None:
+        """Refuse a report whose public share some aggregator would refuse in `verify_next`.
+
+        There, each aggregator compares what the public share says of the others' parts of the joint
+        randomness. Who has all verifier shares can compare all parts: then no aggregator refuses later.
+
+        Args:
+            public_share: of the length that `verify_init` takes.
+            verifier_shares: of all aggregators in their order, as `verifier_shares_to_message` took them.
+
+        Raises:
+            VerificationError: the client's public share claimed other joint randomness.
+        """
+        if public_share != b"".join(self._without_seed(share)[1] for share in verifier_shares):
+            raise VerificationError(OTHER_RANDOMNESS)
+
     # Aggregation and unsharding (sections 7.2.4, 7.2.5) -------------------------
 
     def aggregate(self, shares: Iterable[bytes]) -> bytes:

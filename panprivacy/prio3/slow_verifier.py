@@ -41,7 +41,8 @@ def require_as_many(reports: Sequence[object], inbound: Sequence[bytes]) -> None
 
 
 class SlowVerifier(Verifier):
-    """Leader and helper of a Prio3 variant of two shares, by the letter of section 5.7.1."""
+    """Leader and helper of a Prio3 variant of two shares, by the letter of section 5.7.1 but for one thing:
+    the helper also refuses what it knows that the leader will refuse (`Verifier.helper_init`)."""
 
     def __init__(
         self, vdaf: Prio3[Any], verify_key: bytes, context: bytes, *, context_of: ContextOf | None = None
@@ -109,9 +110,9 @@ class SlowVerifier(Verifier):
     def _helper_init(self, report: ReportInput, inbound: bytes) -> Prepared:
         state, verifier_share = self._verify_init(HELPER, report)
         leader_share = ping_pong.decode_initialize(inbound)
-        message = self.vdaf.verifier_shares_to_message(
-            self._context_of(report.nonce), [leader_share, verifier_share]
-        )
+        verifier_shares = [leader_share, verifier_share]
+        message = self.vdaf.verifier_shares_to_message(self._context_of(report.nonce), verifier_shares)
+        self.vdaf.require_parts_of_all(report.public_share, verifier_shares)
         out_share = self.vdaf.verify_next(state, message)
         return Prepared(outbound=ping_pong.encode_finish(message), out_share=out_share)
 

@@ -179,7 +179,9 @@ class Prio3Verifier(Verifier):
         seeds = leader_parts
         if self.vdaf.has_joint_randomness:
             seeds = xof.seeds(JOINT_RANDOMNESS_SEED, bytes(SEED_SIZE), leader_parts, views.parts)
-        agreed = (seeds == views.seeds).all(axis=1)
+        # All parts of the public share, ours too: the leader compares ours when we have added up.
+        claimed = rows_of([report.public_share for report in reports])
+        agreed = (claimed == np.hstack([leader_parts, views.parts])).all(axis=1)
         usable = views.usable & self._field.are_elements(encoded)
 
         outbound = _cut(_headed(ping_pong.finish_header(self.vdaf.verifier_message_bytes), seeds))

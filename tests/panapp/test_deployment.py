@@ -42,6 +42,8 @@ def assert_runs(command: list[str]) -> None:
             assert name in get_commands()
         case ["python", "-m", module, *_]:
             assert importlib.util.find_spec(module) is not None
+        case ["sh", "-c", script]:
+            assert_runs(re.findall(r"python [^;]*", script)[0].split())
         case ["granian", "--interface", "wsgi", *_, target]:
             assert callable(import_string(target.replace(":", ".")))
         case ["celery", "--app", module, "worker" | "beat", *_]:
@@ -52,7 +54,7 @@ def assert_runs(command: list[str]) -> None:
 
 def test_compose_has_every_process_of_an_installation() -> None:
     beside = {name for name, service in SERVICES.items() if service.get("profiles") == ["helper"]}
-    assert beside == {"helper-database", "helper-migrate", "helper"}
+    assert beside == {"helper-database", "helper-migrate", "helper-upkeep", "helper"}
     assert set(SERVICES) - beside == {"database", "broker", "migrate", "web", "worker", "beat"}
 
 
@@ -64,6 +66,21 @@ def test_compose_gives_each_role_its_own_settings_and_none_of_another_role(name:
     about_the_other = {variable for other in ROLES.values() for variable in other.required}
     assert about_the_other & set(environment) == set(role.required)
     assert ("CELERY_BROKER_URL" in environment) == role.tasks
+
+
+def test_compose_starts_the_helpers_daily_upkeep_with_the_helper() -> None:
+    assert "helper-upkeep" in SERVICES["helper"]["depends_on"]
+    command = SERVICES["helper-upkeep"]["command"]
+    assert command == ["sh", "-c", "while python manage.py helper_upkeep; do sleep 86400; done"]
+    assert SERVICES["helper-upkeep"]["restart"] == "unless-stopped"
+
+
+def test_compose_passes_on_every_setting_that_only_a_helper_reads() -> None:
+    only_a_helpers = {"PANAPP_SMALLEST_COHORT", "PANAPP_JOB_REPORTS", "PANAPP_TASK_RETENTION_SECONDS"}
+    given = SERVICES["helper"]["environment"]
+    assert {name: given.get(name) for name in only_a_helpers} == {
+        name: f"${{{name}:-}}" for name in only_a_helpers
+    }
 
 
 def test_compose_keeps_the_helpers_database_apart_from_the_leaders() -> None:

@@ -137,6 +137,7 @@ def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) ->
         ("PANAPP_SECRET_KEY", "x" * 49),
         ("PANAPP_CHUNK_REPORTS", "0"),
         ("PANAPP_ADVANCE_SECONDS", "2.5"),
+        ("PANAPP_JOB_REPORTS", "999"),
         ("PANAPP_ROLE", "Leader"),
         ("PANAPP_SMALLEST_COHORT", "1"),
         ("PANAPP_HPKE_GRACE_SECONDS", "7199"),

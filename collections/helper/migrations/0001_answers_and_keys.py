@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('dap', '0002_collected_intervals'),
+        ('dap', '0001_initial'),
     ]
 
     operations = [

@@ -19,13 +19,14 @@ from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.models import Side
 from dap.operations import task_close, task_named
 from dap.provisioning import REQUEST_BYTES, Partner, helper_key, recipe_task_register
-from leader.operations import task_create
+from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import task_of
 from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
+from panprivacy.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.servers import TwoServers
@@ -34,11 +35,6 @@ from recipes.custody.interface import Custody, Holding
 from recipes.errors import HelperUnavailableError, RecipeStateError
 from recipes.models import HelperSignature, Recipe, Registration
 from recipes.partner import HOW_TO_SET_UP, NO_HELPER, why_no_answer
-
-VERIFY_KEY_BYTES = 32
-"""Length of a VDAF verification key (VDAF draft 20, `VERIFY_KEY_SIZE`)."""
-
-COLLECTOR_CONFIG_ID = 0
 
 T = TypeVar("T")
 
@@ -100,7 +96,7 @@ class TwoServerCustody(Custody):
             helper_verification_key=partner.verification_key,
         )
         published = draft.publish(servers, now, simulation=simulation)
-        verify_key = source.randbytes(VERIFY_KEY_BYTES)
+        verify_key = source.randbytes(VERIFY_KEY_SIZE)
         collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
         # Before the helper hears of it: whatever becomes of this process, it is known what was begun.
         Registration.objects.create(identifier=published.identifier, created_at=timezone.now())

@@ -90,7 +90,7 @@ class TestAnswers:
             Peer(400, body).client().get("/shares")
         assert refusal.value.token is None
 
-    @pytest.mark.parametrize("status", [301, 401, 403, 408, 429, 500, 503])
+    @pytest.mark.parametrize("status", [301, 401, 403, 408, 411, 413, 425, 429, 500, 503])
     def test_status_that_says_nothing_of_the_request_is_to_be_tried_again(self, status: int) -> None:
         with pytest.raises(PeerUnavailableError, match=str(status)):
             Peer(status, b"").client().get("/jobs")

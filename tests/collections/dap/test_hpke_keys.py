@@ -41,27 +41,31 @@ class TestRotation:
         (new,) = hpke_config_list(now=NOW).configs
         assert new.id != old.id
 
-        config, private_key = hpke_private_key(config_id=old.id, now=NOW + timedelta(days=13))
+        config, private_key = hpke_private_key(config_id=old.id)
         assert open_(config, private_key, sealed, b"info", b"aad") == b"plaintext"
 
-    def test_old_key_opens_until_the_second_at_which_its_grace_period_ends(self, settings: Any) -> None:
+    def test_old_key_is_taken_until_the_second_at_which_its_grace_period_ends_and_then_deleted(
+        self, settings: Any
+    ) -> None:
         (old,) = hpke_config_list(now=NOW).configs
         hpke_key_rotate(now=NOW)
         end = NOW + timedelta(seconds=settings.HPKE_GRACE_SECONDS)
         before = end - timedelta(seconds=1)
-        assert hpke_private_key(config_id=old.id, now=before)[0] == old
         assert old.id in hpke_config_ids(now=before)
         assert hpke_keys_expire(now=before) == 0
-        with pytest.raises(NoHpkeKeyError):
-            hpke_private_key(config_id=old.id, now=end)
+        assert hpke_private_key(config_id=old.id)[0] == old
         assert old.id not in hpke_config_ids(now=end)
         assert hpke_keys_expire(now=end) == 1
+        with pytest.raises(NoHpkeKeyError):
+            hpke_private_key(config_id=old.id)
 
-    def test_key_that_something_waits_for_does_not_expire(self) -> None:
+    def test_key_that_something_waits_for_does_not_expire_and_opens_it(self) -> None:
         (old,) = hpke_config_list(now=NOW).configs
         hpke_key_rotate(now=NOW)
         later = NOW + timedelta(days=99)
         assert hpke_keys_expire(now=later, needed=frozenset({old.id})) == 0
+        assert old.id not in hpke_config_ids(now=later), "nothing new may be sealed to it"
+        assert hpke_private_key(config_id=old.id)[0] == old
         assert hpke_keys_expire(now=later) == 1
 
     def test_key_that_is_handed_out_never_expires(self) -> None:
@@ -89,7 +93,13 @@ class TestRotation:
         one, two = hpke_key_rotate(now=NOW), hpke_key_rotate(now=NOW)
         HpkeKey.objects.filter(pk=one.pk).update(sealed=two.sealed)
         with pytest.raises(SealBrokenError):
-            hpke_private_key(config_id=one.config_id, now=NOW)
+            hpke_private_key(config_id=one.config_id)
+
+    def test_command_rotates_and_deletes_nothing_that_reports_may_wait_for(self) -> None:
+        old = hpke_key_rotate(now=NOW - timedelta(days=99))
+        hpke_key_rotate(now=NOW - timedelta(days=98))
+        call_command("hpke_keys", "rotate")
+        assert HpkeKey.objects.filter(pk=old.pk).exists()
 
     def test_command_rotates_and_lists(self, capsys: pytest.CaptureFixture[str]) -> None:
         call_command("hpke_keys", "rotate")

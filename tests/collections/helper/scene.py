@@ -53,13 +53,13 @@ VDAF = Prio3Count()
 
 
 def transport(
-    method: str, url: str, headers: Mapping[str, str], body: bytes
+    method: str, url: str, headers: Mapping[str, str], body: bytes, **environ: Any
 ) -> tuple[int, dict[str, str], bytes]:
-    """The helper's addresses, in this process."""
+    """The helper's addresses, in this process; `environ` is what became of the request on its way."""
     path = url.removeprefix("https://helper.test")
     sent = {name: value for name, value in headers.items() if name != "Content-Type"}
     response = Client(raise_request_exception=False).generic(
-        method, path, body, headers.get("Content-Type", ""), headers=sent
+        method, path, body, headers.get("Content-Type", ""), headers=sent, **environ
     )
     return response.status_code, dict(response.headers), response.content
 

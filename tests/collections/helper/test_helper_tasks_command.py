@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from audit.models import Action, Entry
 from dap.errors import TaskEndedError
-from dap.models import Task
-from dap.operations import task_verify_key
+from dap.models import Side, Task
+from dap.operations import rejections_add, task_verify_key
 from helper.registering import plain_task_register
 from panprivacy.dap.basics import BatchMode
 from panprivacy.dap.hpke import generate_keypair
@@ -63,6 +63,19 @@ def test_list_names_the_tasks_that_run() -> None:
     assert [line.split()[0] for line in helper_tasks("list")] == [
         bytes(task.task_id).hex() for task in (first, second)
     ]
+
+
+def test_list_tells_administrators_what_was_rejected_and_on_demand_of_ended_tasks_too() -> None:
+    first, second = registered(1), registered(2)
+    rejections_add(task=first, side=Side.HELPER, reasons={"vdaf_verify_error": 1_234, "report_replayed": 1})
+    helper_tasks("end", bytes(first.task_id).hex(), "--reason", "the leader is gone")
+    (running,) = helper_tasks("list")
+    ended, still_running = helper_tasks("list", "--ended")
+    assert running == still_running
+    assert running.split()[0] == bytes(second.task_id).hex()
+    assert "rejected" not in running
+    assert "rejected: 1 report_replayed, 1,234 vdaf_verify_error" in ended
+    assert ended.endswith(": the leader is gone")
 
 
 def test_end_of_one_task_deletes_its_keys_logs_the_reason_and_leaves_the_others() -> None:

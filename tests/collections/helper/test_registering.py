@@ -39,7 +39,7 @@ SCHEME = "elgamal-secp256k1"
 class Publication:
     """A recipe on its way to be published."""
 
-    def __init__(self, **changes: Any) -> None:
+    def __init__(self, *, simulation: bool = False, **changes: Any) -> None:
         self.request = secrets.token_bytes(16)
         self.verify_key = secrets.token_bytes(32)
         self.collector_config, _ = generate_keypair(3, secrets.SystemRandom())
@@ -51,7 +51,7 @@ class Publication:
             helper_key_members=helper_key(partner(), request=self.request, scheme=SCHEME).to_json(),
             helper_verification_key=own_verification_key(),
         )
-        self.recipe = draft.publish(self.servers, timezone.now())
+        self.recipe = draft.publish(self.servers, timezone.now(), simulation=simulation)
 
     @property
     def task_id(self) -> bytes:

@@ -2,6 +2,8 @@
 
 import json
 from datetime import timedelta
+from functools import partial
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -27,6 +29,13 @@ from tests.collections.helper.scene import (
 )
 
 OTHER_SIGNING_KEY = bytes(range(1, 33))
+
+
+class BrokenInput(BytesIO):
+    """A connection that ended before the body did."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError
 
 
 def everything_signed(leader: Leader) -> list[tuple[str, str]]:
@@ -116,6 +125,32 @@ class TestAnswers:
         with pytest.raises(PeerRefusedError) as refusal:
             peer().send("PATCH", "/keys")
         assert refusal.value.status == 405
+
+    @pytest.mark.parametrize(
+        ("environ", "status"),
+        [
+            ({"HTTP_TRANSFER_ENCODING": "chunked"}, 411),
+            ({"CONTENT_LENGTH": str(2**40)}, 413),
+            ({"wsgi.input": BrokenInput()}, 408),
+        ],
+    )
+    def test_refusal_before_the_signature_holds_ends_nothing_and_the_job_can_be_sent_again(
+        self, environ: dict[str, Any], status: int
+    ) -> None:
+        """What the network did to a request says nothing of the request, whoever signs the answer."""
+        leader = registered()
+        reports = leader.reports(3)
+        body = leader.request(reports)
+        client = PeerClient(
+            url=HELPER_URL,
+            verification_key=own_verification_key(),
+            signing_key=LEADER_SIGNING_KEY,
+            transport=partial(transport, **environ),
+        )
+        with pytest.raises(PeerUnavailableError, match=f"status {status}"):
+            client.post(f"{leader.path}/aggregation_jobs", body, media_type(AggregationJobInitReq))
+        assert not BatchBucket.objects.exists()
+        assert leader.finish(reports, leader.send_job(body).body) == ["ok"] * 3
 
     def test_fault_of_ours_is_signed_and_says_that_it_may_be_asked_again(
         self, monkeypatch: pytest.MonkeyPatch

@@ -1,12 +1,49 @@
 """What a helper says of itself to everybody."""
 
-import pytest
-from django.test import Client
+from typing import Any
 
-from dap.provisioning import task_release
-from helper.status import task_status
-from tests.collections.helper.scene import current_time, interval_selector, partner, registered
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from dap.models import BatchBucket, ReportRejection, Side, Task
+from dap.operations import rejections_add
+from helper.ending import helper_task_end
+from helper.status import tasks_status
+from panprivacy.dap.basics import CHECKSUM_BYTES, Interval
+from tests.collections.helper.scene import current_time, interval_selector, registered
 from tests.collections.helper.test_registering import Publication
+
+COUNTED, REJECTED = 7_654_321, 1_234_567
+"""Numbers that stand nowhere by chance."""
+
+
+def recipe_task(**arguments: Any) -> Task:
+    """A recipe's task, of real devices or of simulated ones."""
+    publication = Publication(**arguments)
+    publication.register()
+    return Task.objects.get(task_id=publication.task_id)
+
+
+def count(task: Task, *, reports: int = COUNTED, **rejected: int) -> None:
+    """As if so many reports had been verified and rejected."""
+    BatchBucket.objects.update_or_create(
+        task=task,
+        identifier=Interval(0, 1).encode(),
+        defaults={"report_count": reports, "checksum": bytes(CHECKSUM_BYTES), "aggregate_share": b""},
+    )
+    rejections_add(task=task, side=Side.HELPER, reasons=rejected)
+
+
+def shown() -> tuple[str, str]:
+    """Page and JSON, as everybody gets them."""
+    return Client().get("/").content.decode(), Client().get("/status.json").content.decode()
+
+
+def end(task: Task) -> None:
+    helper_task_end(task=task, reason="too few reports", now=timezone.now())
 
 
 @pytest.mark.django_db
@@ -39,49 +76,116 @@ class TestPage:
         assert content["log"][0]["action"] == "task_registered"
 
     def test_page_shows_the_outcome_of_an_ended_task(self) -> None:
-        leader = registered()
-        task_release(partner(), task_id=leader.task_id, reason="too few reports")
+        end(registered().task)
         page = Client().get("/").content.decode()
         assert "too few reports" in page
         assert "Task ended" in page or "task ended" in page
 
+    def test_page_and_json_show_tasks_in_pages_newest_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("helper.pages.PAGE_SIZE", 2)
+        identifiers = [registered().task_id.hex() for _ in range(5)]
+        seen, query = [], ""
+        while True:
+            content = Client().get(f"/status.json{query}").json()
+            page = Client().get(f"/{query}").content.decode()
+            seen.append([task["identifier"] for task in content["tasks"]])
+            assert all(identifier[:20] in page for identifier in seen[-1])
+            if not (query := content["older"]):
+                break
+            assert f'href="/{query}"' in page
+        newest = identifiers[::-1]
+        assert seen == [newest[:2], newest[2:4], newest[4:]]
+
+    def test_page_that_no_link_leads_to_is_refused(self) -> None:
+        for path in ("/", "/status.json"):
+            assert Client().get(path, {"before": "x"}).status_code == 400
+
+    def test_page_of_many_tasks_asks_the_database_no_more_than_one_of_few(self) -> None:
+        def queries() -> int:
+            with CaptureQueriesContext(connection) as captured:
+                shown()
+            return len(captured)
+
+        for simulation in (False, True):
+            count(recipe_task(simulation=simulation), hpke_decrypt_error=20)
+        few = queries()
+        for number in range(3):
+            count(registered().task, hpke_decrypt_error=20)
+            count(recipe_task(simulation=True, name=f"simulation {number}"), hpke_decrypt_error=20)
+        assert queries() == few
+
+
+def plain_task() -> Task:
+    return registered().task
+
 
 @pytest.mark.django_db
-class TestCounts:
-    def test_counts_move_in_steps_and_stop_at_the_cohort_size(self) -> None:
+class TestRealDevices:
+    """Whoever has copies of a state could ask, with reports made from them, what is encrypted there: such a
+    report verifies or not. Nothing here may depend on how many did."""
+
+    @pytest.mark.parametrize("make", [plain_task, recipe_task])
+    @pytest.mark.parametrize("ended", [False, True])
+    def test_page_does_not_depend_on_how_many_reports_were_verified_or_rejected(
+        self, make: Any, ended: bool
+    ) -> None:
+        task = make()
+        if ended:
+            end(task)
+        nothing = shown()
+        for reports in (1, 30, COUNTED):
+            count(task, reports=reports, vdaf_verify_error=REJECTED, report_replayed=REJECTED)
+            assert shown() == nothing
+        assert ReportRejection.objects.count() == 2, "there was something to tell"
+
+    def test_real_reports_change_nothing_that_is_shown(self) -> None:
         leader = registered(min_batch_size=25)
-        seen = []
-        for added in (9, 1, 9, 1, 9):
-            leader.aggregate(leader.reports(added))
-            seen.append(task_status(leader.task)["reports"])
-        assert [count["count"] for count in seen] == [0, 10, 10, 20, 20]
-        assert [count["at_least"] for count in seen] == [False, False, False, False, True]
+        leader.report()  # the first one has the helper make its key, which the page shows
+        nothing = shown()
+        leader.aggregate(leader.reports(30))
+        leader.aggregate([leader.report(2, cheat=True) for _ in range(25)])
+        leader.aggregate([leader.report(config_id=255) for _ in range(25)])
+        assert shown() == nothing
 
-    def test_failed_verifications_are_not_told_of_while_the_task_runs(self) -> None:
-        """Whoever has copies of a state could ask with reports made from them what is encrypted there."""
+    @pytest.mark.parametrize("make", [plain_task, recipe_task])
+    def test_end_without_a_collection_tells_no_count_anywhere(self, make: Any) -> None:
+        task = make()
+        count(task, vdaf_verify_error=REJECTED)
+        end(task)
+        for text in shown():
+            digits = text.replace(",", "")
+            assert str(COUNTED) not in digits
+            assert str(REJECTED) not in digits
+        assert "not told" in shown()[0]
+
+    def test_collected_task_says_that_its_share_was_released_and_its_count_is_in_the_log(self) -> None:
         leader = registered()
-        cheats = [leader.report(2, cheat=True) for _ in range(25)]
-        unreadable = [leader.report(config_id=255) for _ in range(25)]
-        leader.aggregate([*cheats, *unreadable])
-        assert task_status(leader.task)["rejections"] == {"hpke_unknown_config_id": 20}
-
-        task_release(partner(), task_id=leader.task_id, reason="over")
-        assert task_status(leader.task)["rejections"] == {
-            "hpke_unknown_config_id": 20,
-            "vdaf_verify_error": 20,
-        }
-
-    def test_end_without_a_collection_tells_no_exact_count(self) -> None:
-        leader = registered(min_batch_size=25)
-        leader.aggregate(leader.reports(13))
-        task_release(partner(), task_id=leader.task_id, reason="too few")
-        assert "13" not in Client().get("/status.json").json()["log"][0]["details"].values()
-        assert task_status(leader.task)["reports"] == {"count": 10, "at_least": False}
-
-    def test_collected_task_says_that_its_share_was_released(self) -> None:
-        leader = registered()
-        reports = leader.reports(3)
+        reports = leader.reports(4)
         leader.aggregate(reports)
         leader.send_share(leader.share_request(reports, interval_selector(current_time())))
-        assert task_status(leader.task)["collected"] is True
+        content = Client().get("/status.json").json()
+        (task,) = content["tasks"]
+        assert (task["collected"], task["reports"], task["rejections"]) == (True, None, None)
+        assert content["log"][0]["details"] == {"report_count": 4, "min_batch_size": 3}
         assert "share released" in Client().get("/").content.decode()
+
+
+@pytest.mark.django_db
+class TestSimulatedDevices:
+    def test_counts_move_in_steps_and_stop_at_the_cohort_size(self) -> None:
+        task = recipe_task(simulation=True, cohort_size=25)
+        seen = []
+        for reports in (9, 10, 19, 20, 29):
+            count(task, reports=reports)
+            seen += [shown["reports"] for shown in tasks_status([task])]
+        assert [told["count"] for told in seen] == [0, 10, 10, 20, 20]
+        assert [told["at_least"] for told in seen] == [False, False, False, False, True]
+
+    def test_rejections_are_told_in_steps_for_every_reason(self) -> None:
+        task = recipe_task(simulation=True)
+        count(task, vdaf_verify_error=25, hpke_unknown_config_id=9)
+        (told,) = tasks_status([task])
+        assert told["rejections"] == {"vdaf_verify_error": 20}
+        page = Client().get("/").content.decode()
+        assert "vdaf_verify_error: about 20" in page
+        assert "Simulation" in page

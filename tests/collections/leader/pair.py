@@ -145,12 +145,13 @@ class Network:
 
 
 class Pair:
-    """One plain task that both take part in: Prio3Histogram over `length` buckets."""
+    """One plain task that both take part in: Prio3Histogram over `length` buckets, or another VDAF."""
 
     def __init__(
         self,
         *,
         length: int = HISTOGRAM_4,
+        vdaf: tuple[int, bytes] | None = None,
         min_batch_size: int = 3,
         batch_mode: BatchMode = BatchMode.TIME_INTERVAL,
         interval: Interval | None = None,
@@ -165,6 +166,7 @@ class Pair:
             signing_key=LEADER_KEY,
             transport=self.network,
         )
+        vdaf_type, vdaf_configuration = vdaf or (4, Prio3HistogramConfig(length, 2).encode())
         self.configuration = TaskConfiguration(
             task_info=b"a test",
             leader_aggregator_endpoint=LEADER_URL,
@@ -173,8 +175,8 @@ class Pair:
             min_batch_size=min_batch_size,
             batch_mode=batch_mode,
             batch_config=b"",
-            vdaf_type=4,
-            vdaf_configuration=Prio3HistogramConfig(length, 2).encode(),
+            vdaf_type=vdaf_type,
+            vdaf_configuration=vdaf_configuration,
             extensions=() if interval is None else (task_interval_extension(interval),),
         )
         # Reads like no option of a command line.
@@ -218,7 +220,7 @@ class Pair:
         assert task is not None
         return task
 
-    def report(self, bucket: int, *, time: int | None = None, report_id: bytes | None = None) -> Report:
+    def report(self, bucket: Any, *, time: int | None = None, report_id: bytes | None = None) -> Report:
         """An honest client's report."""
         vdaf = prio3_of(self.configuration)
         metadata = ReportMetadata(report_id or secrets.token_bytes(16), self.time if time is None else time)

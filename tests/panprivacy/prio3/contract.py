@@ -22,6 +22,7 @@ from tests.panprivacy.prio3.variants import (
     Sharded,
     cheating_report_of,
     expected_sum,
+    misleading_report_of,
     report_of,
     reports_of,
 )
@@ -142,6 +143,18 @@ class VerifierContract:
         )
         _, helper, _ = self.run(self.verifier("histogram"), [report])
         assert isinstance(helper[0], VerificationError)
+
+    @pytest.mark.parametrize("name", ["sumvec of bits", "sumvec of one chunk"])
+    def test_verification_that_the_leader_would_refuse_in_the_end_is_refused_by_the_helper(self, name):
+        """What the helper has added up by then, the leader would not: their batch could not be collected."""
+        vdaf, generator = VARIANTS[name][0], random.Random(3)
+        honest = reports_of(name, 2)
+        reports = [honest[0], misleading_report_of(vdaf, generator), honest[1]]
+        leader, helper, finished = self.run(self.verifier(name), reports)
+        assert all(isinstance(prepared, Prepared) for prepared in leader)
+        assert [type(prepared) for prepared in helper] == [Prepared, VerificationError, Prepared]
+        assert "joint randomness" in str(helper[1])
+        assert all(isinstance(share, bytes) for share in finished)
 
     def test_verification_under_another_key_or_context_is_refused(self):
         reports = reports_of("count", 1)

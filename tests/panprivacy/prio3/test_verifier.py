@@ -17,6 +17,7 @@ from tests.panprivacy.prio3.variants import (
     VERIFY_KEY,
     Sharded,
     cheating_report_of,
+    misleading_report_of,
     report_of,
 )
 
@@ -91,6 +92,8 @@ def some_reports(name: str, count: int, generator: random.Random) -> list[Sharde
         report = report_of(vdaf, draw(generator), generator)
         if cheats and generator.random() < 0.2:
             report = cheating_report_of(vdaf, generator.choice(cheats), generator)
+        if name == "sumvec of bits" and generator.random() < 0.2:
+            report = misleading_report_of(vdaf, generator)
         if generator.random() < 0.2:
             report = replace(report, leader=damaged(report.leader, generator))
         if generator.random() < 0.2:

@@ -1,7 +1,9 @@
 """The variants of Prio3 that tests run on, and honest reports of each."""
 
+import copy
 import random
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from panprivacy.prio3 import (
@@ -16,6 +18,7 @@ from panprivacy.prio3 import (
 )
 from panprivacy.prio3.circuits import SumVecCircuit
 from panprivacy.prio3.field import FIELD64
+from panprivacy.prio3.xof import SEED_SIZE
 
 VERIFY_KEY = bytes(range(32))
 CONTEXT = b"a task"
@@ -68,6 +71,45 @@ def cheating_report_of(vdaf: Prio3[Any], encoded: list[int], generator: random.R
     rand = generator.randbytes(vdaf.rand_size)
     public, (leader, helper) = vdaf.shard_encoded(CONTEXT, encoded, nonce, rand)
     return Sharded(None, ReportInput(nonce, public, leader), ReportInput(nonce, public, helper))
+
+
+def misleading_report_of(
+    vdaf: Prio3SumVec, generator: random.Random, context: bytes = CONTEXT, nonce: bytes = b""
+) -> Sharded:
+    """A vector of ones whose public share names another part of the joint randomness for the helper than
+    the helper's share gives.
+
+    So leader and helper draw different joint randomness. The proof is made for both at once: it is the
+    gadget's values at what their wires add up to. That it is about ones makes the outputs 0 under any.
+    """
+    field, circuit, flp = vdaf.field, vdaf.circuit, copy.copy(vdaf.flp)
+    nonce = nonce or generator.randbytes(NONCE_SIZE)
+    helper_seed, leader_blind, helper_blind, other_part = (generator.randbytes(SEED_SIZE) for _ in range(4))
+    helper_share = vdaf._helper_measurement_share(context, 1, helper_seed)
+    leader_share = field.subtract([1] * circuit.measurement_length, helper_share)
+    parts = [
+        vdaf._joint_randomness_part(context, side, blind, field.encode(share), nonce)
+        for side, blind, share in ((0, leader_blind, leader_share), (1, helper_blind, helper_share))
+    ]
+    public = parts[0] + other_part
+
+    wires: list[list[list[int]]] = []
+    for share, of in ((leader_share, [parts[0], other_part]), (helper_share, parts)):
+        randomness = vdaf._joint_randomness(context, vdaf._joint_randomness_seed(context, of))
+        calls: list[list[int]] = []
+        circuit.evaluate(share, randomness, 2, lambda inputs, calls=calls: calls.append(list(inputs)) or 0)
+        wires.append(calls)
+    total = [field.add(*inputs) for inputs in zip(*wires, strict=True)]
+    flp.circuit = SimpleNamespace(
+        gadget=circuit.gadget, evaluate=lambda *arguments: [arguments[-1](inputs) for inputs in total]
+    )
+    seeds = [generator.randrange(field.modulus) for _ in range(flp.prove_randomness_length)]
+    proof = field.subtract(flp.prove([], seeds, []), vdaf._helper_proofs_share(context, 1, helper_seed))
+    return Sharded(
+        None,
+        ReportInput(nonce, public, field.encode(leader_share + proof) + leader_blind),
+        ReportInput(nonce, public, helper_seed + helper_blind),
+    )
 
 
 def reports_of(name: str, count: int, seed: int = 0) -> list[Sharded]:

@@ -1,12 +1,13 @@
 """`manage.py helper_tasks list|end`: the tasks of this helper, and ending them without the leader."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from dap.models import Side, Task
-from dap.selectors import is_any_collected, report_count
+from dap.selectors import collected_among, counts_of, rejections_among
 from helper.ending import REASON_LENGTH, helper_task_end
 from panprivacy.recipe import format_time
 
@@ -18,7 +19,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        actions.add_parser("list", help="show the tasks that have not ended")
+        listing = actions.add_parser(
+            "list",
+            help="show the tasks that have not ended, with counts that are for administrators only: whoever "
+            "sends reports made from a copy of a device's state could read there what happened on it",
+        )
+        listing.add_argument("--ended", action="store_true", help="those that have ended, too")
         end = actions.add_parser("end", help="end tasks for good; the leader is told the reason when it asks")
         which = end.add_mutually_exclusive_group(required=True)
         which.add_argument(
@@ -28,13 +34,10 @@ class Command(BaseCommand):
         end.add_argument("--reason", required=True, help="why, in words that both sides show")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        running = Task.objects.filter(side=Side.HELPER).exclude(state=Task.State.ENDED).order_by("pk")
+        tasks = Task.objects.filter(side=Side.HELPER).order_by("pk")
+        running = tasks.exclude(state=Task.State.ENDED)
         if options["action"] == "list":
-            for task in running:
-                given = "share released" if is_any_collected(task) else f"{report_count(task):,} reports"
-                self.stdout.write(
-                    f"{bytes(task.task_id).hex()}  registered {format_time(task.created_at)}  {given}"
-                )
+            self._list(tasks if options["ended"] else running)
             return
         if not options["reason"].strip() or len(options["reason"]) > REASON_LENGTH:
             raise CommandError(f"reason: must have 1 to {REASON_LENGTH} characters", returncode=2)
@@ -46,3 +49,20 @@ class Command(BaseCommand):
         for task in chosen:
             helper_task_end(task=task, reason=options["reason"], now=timezone.now())
             self.stdout.write(f"Ended {bytes(task.task_id).hex()}.")
+
+    def _list(self, tasks: Iterable[Task]) -> None:
+        shown = list(tasks)
+        counts, collected = counts_of(shown), collected_among(shown)
+        rejections = rejections_among(shown, Side.HELPER)
+        for task in shown:
+            parts = [
+                bytes(task.task_id).hex(),
+                f"registered {format_time(task.created_at)}",
+                "share released" if task.pk in collected else f"{counts.get(task.pk, 0):,} reports",
+            ]
+            if task.pk in rejections:
+                told = (f"{count:,} {reason}" for reason, count in rejections[task.pk].items())
+                parts.append(f"rejected: {', '.join(told)}")
+            if task.ended_at is not None:
+                parts.append(f"ended {format_time(task.ended_at)}: {task.outcome}")
+            self.stdout.write("  ".join(parts))
