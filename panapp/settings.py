@@ -216,7 +216,7 @@ CELERY_TASK_ROUTES = {
     "releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
     "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
-    "recipes.tasks.release_registrations": {"queue": HELPER_QUEUE},
+    "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
 }
 CELERY_TASK_IGNORE_RESULT = True
@@ -238,7 +238,7 @@ ADVANCE_SECONDS = environment.whole_number("PANAPP_ADVANCE_SECONDS", 2, minimum=
 _PERIODIC_SECONDS = {
     "releases.tasks.advance_collections": ADVANCE_SECONDS,
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
-    "recipes.tasks.release_registrations": 600,
+    "leader.tasks.call_off_registrations": 600,
 }
 CELERY_BEAT_SCHEDULE = {
     task: {

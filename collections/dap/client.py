@@ -121,17 +121,9 @@ class PeerClient:
         """POST below the base address, e.g. to `/tasks/…/aggregation_jobs`. Raises as `send`."""
         return self.send("POST", path, body, content_type)
 
-    def put(self, path: str, body: bytes, content_type: str) -> PeerAnswer:
-        """PUT; raises as `send`."""
-        return self.send("PUT", path, body, content_type)
-
     def get(self, path: str) -> PeerAnswer:
         """GET; `path` may also be a Location that the other aggregator gave. Raises as `send`."""
         return self.send("GET", path)
-
-    def delete(self, path: str, body: bytes = b"", content_type: str = "") -> PeerAnswer:
-        """DELETE; raises as `send`."""
-        return self.send("DELETE", path, body, content_type)
 
     def send(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> PeerAnswer:
         """One request, one answer.

@@ -155,7 +155,7 @@ class HelperStatus:
     outcome: str
 
 
-def task_status(partner: Partner, *, task_id: bytes) -> HelperStatus:
+def task_status_at_helper(partner: Partner, *, task_id: bytes) -> HelperStatus:
     """How the task stands on the helper's side. Raises PeerUnavailableError or PeerRefusedError."""
     answer = _send(partner, "GET", f"/tasks/{encode_id(task_id)}")
     rejections = _member(answer, "rejections", dict)
@@ -170,7 +170,7 @@ def task_status(partner: Partner, *, task_id: bytes) -> HelperStatus:
     )
 
 
-def task_release(partner: Partner, *, task_id: bytes, reason: str) -> None:
+def task_end_at_helper(partner: Partner, *, task_id: bytes, reason: str) -> None:
     """End the task on the helper's side: its keys and shares are deleted there. Idempotent.
 
     A task that the helper does not know has no keys there either.

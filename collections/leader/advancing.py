@@ -10,18 +10,22 @@ from datetime import datetime, timedelta
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dap.hpke_keys import hpke_keys_expire
-from dap.models import Side, Task
+from dap.models import HpkeKey, Side, Task
 from dap.operations import configuration_of
 from leader.aggregating import aggregation_jobs_plan
 from leader.collecting import collection_job_advance, collection_job_create
-from leader.models import AggregationJob, CollectionJob, Exchange, Farewell
+from leader.models import AggregationJob, CollectionJob, Collector, Exchange, Farewell, Uploads
 from leader.selectors import is_collected_by_itself
 from panprivacy.dap.collection import CollectionJobReq, Query
 
 logger = structlog.get_logger(__name__)
+
+UPLOAD_TIME = timedelta(hours=1)
+"""For which a key is kept after its grace period: longer than an upload takes from looking at the keys to
+being stored, where it is seen that it needs one."""
 
 MOST_AT_ONCE = 1_000
 """Requests of one kind that one look hands out."""
@@ -51,11 +55,11 @@ def tasks_advance(*, now: datetime, only: Task | None = None) -> Due:
     Returns:
         The requests to the helper that are due. Each is leased: not handed out again for a while.
     """
-    hpke_keys_expire(now=now)
+    _keys_expire(now)
     tasks = Task.objects.filter(side=Side.LEADER)
     if only is not None:
         tasks = tasks.filter(pk=only.pk)
-    for task in tasks.exclude(state=Task.State.ENDED).order_by("pk"):
+    for task in tasks.exclude(state=Task.State.ENDED).filter(_has_work()).order_by("pk"):
         try:
             _advance(task, now)
         except Exception:
@@ -66,6 +70,28 @@ def tasks_advance(*, now: datetime, only: Task | None = None) -> Due:
         aggregation_jobs=_lease(AggregationJob.objects.filter(task__in=tasks), now),
         collection_jobs=_lease(asking.filter(task__in=tasks), now),
         farewells=_lease(Farewell.objects.filter(task__in=tasks), now),
+    )
+
+
+def _keys_expire(now: datetime) -> None:
+    """Delete retired HPKE keys, but none that opens a report which was taken in: it may wait for others, for
+    workers or for its time, and was acknowledged."""
+    if HpkeKey.objects.exclude(retired_at=None).exists():
+        sealed_to = Uploads.objects.order_by().values_list("config_ids", flat=True).distinct()
+        needed = frozenset(config_id for config_ids in sealed_to for config_id in bytes(config_ids))
+        hpke_keys_expire(now=now - UPLOAD_TIME, needed=needed)
+
+
+def _has_work() -> Q:
+    """Tasks with reports to plan, a collection that waits for its batch, or one that is due by itself: what
+    lies idle, as most tasks do most of the time, costs nothing."""
+    here = {"task": OuterRef("pk")}
+    collections = CollectionJob.objects.filter(**here)
+    collected_on_close = Collector.objects.filter(**here, collects_on_close=True)
+    return (
+        Q(Exists(Uploads.objects.filter(**here, job=None)))
+        | Q(Exists(collections.filter(state=CollectionJob.State.WAITING)))
+        | (Q(state=Task.State.CLOSED) & Q(Exists(collected_on_close)) & ~Q(Exists(collections)))
     )
 
 

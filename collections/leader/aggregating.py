@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import structlog
 from django.db import transaction
 from django.db.models import QuerySet, Sum
 
@@ -24,7 +25,7 @@ from dap.limits import JOB_REPORTS
 from dap.models import Side, Task
 from dap.operations import configuration_of, rejections_add, task_hold_alive, verifier_of
 from dap.selectors import times_collected
-from leader.exchange import REFUSED, UnexpectedAnswerError, exchange_ask, exchange_failed
+from leader.exchange import UnexpectedAnswerError, exchange_ask, exchange_failed
 from leader.models import AggregationJob, CollectionJob, Planning, Uploads
 from leader.selectors import reports_possible, uploads_waiting
 from leader.sizes import JOB_BYTES
@@ -44,6 +45,12 @@ from panprivacy.dap.basics import BATCH_ID_BYTES, BatchMode, ReportError
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.upload import Report, UploadRequest
 from panprivacy.prio3.interface import InvalidShareError, Prepared, Rejected, Verifier
+
+logger = structlog.get_logger(__name__)
+
+JOB_REFUSED = "job_refused"
+"""Why reports were rejected whose whole job the helper refused: our own reason beside DAP's, of which each
+is about a report by itself."""
 
 MINIMUM_REPORTS = 500
 """Reports of an open task that are taken in together, at least (or the smallest batch, if smaller)."""
@@ -126,7 +133,7 @@ def _send(row: AggregationJob, peer: PeerClient, now: datetime) -> None:
         if answer is not None:
             _commit(row, AggregationJobResp.decode(answer), now)
     except PeerRefusedError as error:
-        _give_up(row, error.token or REFUSED)
+        _give_up(row, error)
     except (InvalidMessageError, UnexpectedAnswerError) as error:
         exchange_failed(row, error=str(error), now=now)
 
@@ -310,15 +317,16 @@ def _finish(
     return buckets, failed
 
 
-def _give_up(row: AggregationJob, reason: str) -> None:
-    """End a job that the helper refused for good: its reports count as rejected there, with its reason."""
+def _give_up(row: AggregationJob, refusal: PeerRefusedError) -> None:
+    """End a job that the helper refused for good: its reports count as rejected there. Why, the log says."""
     with transaction.atomic():
         task_hold_alive(task=row.task)
         locked = AggregationJob.objects.select_for_update().filter(pk=row.pk).first()
         if locked is None:
             return
-        rejections_add(task=row.task, side=Side.HELPER, reasons={reason: locked.count})
+        rejections_add(task=row.task, side=Side.HELPER, reasons={JOB_REFUSED: locked.count})
         _delete(locked)
+    logger.warning("aggregation_job_refused", job=str(row.pk), task=str(row.task), error=str(refusal))
 
 
 def _delete(locked: AggregationJob) -> None:

@@ -16,12 +16,13 @@ from dap.buckets import Collected, batch_collect, buckets_of
 from dap.client import PeerClient, PeerRefusedError
 from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
 from dap.input_shares import TIME_LEEWAY
-from dap.models import CollectedInterval, Task
+from dap.models import BatchBucket, CollectedInterval, Task
 from dap.operations import configuration_of, task_lock, verifier_of
 from leader.errors import CollectionRefusedError
 from leader.exchange import REFUSED, exchange_ask, exchange_failed
 from leader.farewells import farewell_owe
 from leader.models import AggregationJob, CollectionJob, Planning, Uploads
+from leader.results import TOO_FEW
 from leader.selectors import is_collected_by_itself, reports_possible
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
 from panprivacy.dap.codec import InvalidMessageError
@@ -36,8 +37,6 @@ from panprivacy.dap.collection import (
 from panprivacy.dap.hpke import seal_aggregate_share
 
 State = CollectionJob.State
-
-TOO_FEW = "invalidBatchSize"
 
 
 def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetime) -> CollectionJob:
@@ -74,11 +73,19 @@ def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetim
         return same
 
 
+@transaction.atomic
 def collection_job_delete(*, job: CollectionJob) -> None:
-    """Forget a collection job and its result. What it collected stays collected. Idempotent."""
-    CollectionJob.objects.filter(pk=job.pk).update(
-        state=State.DELETED, share_request=None, leader_share=None, response=None
-    )
+    """Forget a collection job and its result. What it collected stays collected; a batch that it had only
+    chosen is left to the next job. Idempotent."""
+    task_lock(task=job.task)
+    locked = CollectionJob.objects.select_for_update().filter(pk=job.pk).first()
+    if locked is None:  # gone with its task
+        return
+    if locked.state == State.WAITING:
+        locked.batch_id = None
+    locked.state = State.DELETED
+    locked.share_request = locked.leader_share = locked.response = None
+    locked.save(update_fields=["state", "batch_id", "share_request", "leader_share", "response"])
 
 
 def collection_job_advance(*, job: CollectionJob, now: datetime) -> None:
@@ -200,13 +207,19 @@ def _advance(task: Task, job: CollectionJob, now: datetime) -> None:
 
 
 def _choose_batch(task: Task, job: CollectionJob, smallest: int) -> None:
-    """Give the job the open batch, if that has enough reports; the next reports open another."""
-    planning = Planning.objects.select_for_update().filter(task=task).exclude(batch_id=None).first()
-    if planning is None or _counted_in(task, BatchSelector.of_batch(bytes(planning.batch_id))) < smallest:
+    """Give the job a batch that has enough reports; if it is the one that is open, the next reports open
+    another.
+
+    Older ones first: one that a deleted job had chosen takes no more reports, and waits for nobody else.
+    Two jobs of a task cannot want the same batch, since there is one query for the next.
+    """
+    filled = BatchBucket.objects.filter(task=task, collected=False, report_count__gte=smallest)
+    batch_id = filled.order_by("pk").values_list("identifier", flat=True).first()
+    if batch_id is None:
         return
-    job.batch_id, planning.batch_id = planning.batch_id, None
+    job.batch_id = batch_id
     job.save(update_fields=["batch_id"])
-    planning.save(update_fields=["batch_id"])
+    Planning.objects.filter(task=task, batch_id=batch_id).update(batch_id=None)
 
 
 def _selector(job: CollectionJob) -> BatchSelector | None:

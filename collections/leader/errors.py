@@ -12,3 +12,7 @@ class CollectionRefusedError(ValueError):
         super().__init__(detail)
         self.problem = problem
         self.detail = detail
+
+
+class RegistrationOverError(ValueError):
+    """A task that cannot begin any more: it took too long to."""

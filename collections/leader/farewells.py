@@ -5,7 +5,7 @@ from datetime import datetime
 from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.models import Task
 from dap.operations import task_remains_delete
-from dap.provisioning import Partner, task_release
+from dap.provisioning import Partner, task_end_at_helper
 from leader.exchange import exchange_failed
 from leader.models import Farewell
 
@@ -24,7 +24,7 @@ def farewell_drive(*, task: Task, partner: Partner, now: datetime) -> None:
     if row.task.state == Task.State.ENDED:
         task_remains_delete(task=row.task)
     try:
-        task_release(partner, task_id=bytes(row.task.task_id), reason=row.reason)
+        task_end_at_helper(partner, task_id=bytes(row.task.task_id), reason=row.reason)
     except (PeerUnavailableError, PeerRefusedError) as error:
         exchange_failed(row, error=str(error), now=now)
         return

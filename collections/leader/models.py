@@ -30,6 +30,23 @@ class Collector(models.Model):
         return f"collector of task {self.task_id}"
 
 
+class Registration(models.Model):
+    """A task that the helper was asked to take part in. Deleted in the transaction that begins it here.
+
+    One that stays is of a beginning that failed or died on the way.
+    """
+
+    task_id = models.BinaryField(max_length=32, unique=True)
+    helper_url = models.CharField(max_length=500)
+    helper_key = models.BinaryField(max_length=32, help_text="The helper's Ed25519 verification key.")
+    leader_url = models.CharField(max_length=500, help_text="Our own base address, as it was told.")
+    created_at = models.DateTimeField()
+    abandoned_at = models.DateTimeField(null=True, help_text="From when on it can be begun no more.")
+
+    def __str__(self) -> str:
+        return f"registration of task {bytes(self.task_id).hex()[:12]}"
+
+
 class Uploads(models.Model):
     """Reports that arrived together, as they came: encoded, one after the other.
 
@@ -43,13 +60,16 @@ class Uploads(models.Model):
     first_time = models.PositiveBigIntegerField(help_text="In units of the time precision.")
     last_time = models.PositiveBigIntegerField()
     not_before = models.DateTimeField(null=True, help_text="Not planned earlier: they came too early.")
+    config_ids = models.BinaryField(
+        max_length=256, help_text="HPKE configurations to which they are sealed for us, a byte each."
+    )
     payload = models.BinaryField()
 
     class Meta:
         indexes = (models.Index(fields=("task", "job")),)
 
     def __str__(self) -> str:
-        return f"{self.count} reports of task {self.task_id}"
+        return f"uploads {self.pk} of task {self.task_id}"
 
 
 class Exchange(models.Model):
@@ -92,7 +112,7 @@ class AggregationJob(Exchange):
         indexes = (models.Index(fields=("send_after",)),)
 
     def __str__(self) -> str:
-        return f"aggregation job of {self.count} reports"
+        return f"aggregation job {self.pk}"
 
 
 class Planning(models.Model):

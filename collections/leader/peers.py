@@ -6,6 +6,7 @@ from dap.client import PeerClient, Transport, https_transport
 from dap.models import Task
 from dap.operations import configuration_of
 from dap.provisioning import Partner
+from leader.models import Registration
 
 
 def partner_of(task: Task, transport: Transport = https_transport) -> Partner:
@@ -14,6 +15,17 @@ def partner_of(task: Task, transport: Transport = https_transport) -> Partner:
         url=task.peer_url,
         verification_key=bytes(task.peer_key),
         leader_url=configuration_of(task).leader_aggregator_endpoint,
+        signing_key=settings.SIGNING_KEY,
+        transport=transport,
+    )
+
+
+def registered_partner(registration: Registration, transport: Transport = https_transport) -> Partner:
+    """The helper that was asked to take part in a task."""
+    return Partner(
+        url=registration.helper_url,
+        verification_key=bytes(registration.helper_key),
+        leader_url=registration.leader_url,
         signing_key=settings.SIGNING_KEY,
         transport=transport,
     )

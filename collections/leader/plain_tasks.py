@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from dap.http import encode_id
 from dap.models import Task
 from dap.operations import configuration_of
 from dap.provisioning import Partner, plain_task_register
 from leader.models import Collector
 from leader.operations import COLLECTOR_CONFIG_ID, task_create
+from leader.registrations import registration_forget, registration_note
 from panprivacy.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.hpke import HpkeSealError, generate_keypair, seal
@@ -150,7 +153,7 @@ def plain_task_create(
 ) -> Task:
     """Register a plain task at the helper and begin it here.
 
-    A crash between the two leaves a task at the helper that nobody reports to.
+    Do not call it in a transaction: what the helper is asked is noted before.
 
     Args:
         random_source: `secrets.SystemRandom()`; the task's identifier and keys come from it.
@@ -158,6 +161,7 @@ def plain_task_create(
     Raises:
         FieldError: a value that is not in its range.
         PeerUnavailableError, PeerRefusedError: the helper did not answer, or refused; nothing was begun.
+        RegistrationOverError: it took too long; nothing was begun.
     """
     task_id = _task_id(random_source)
     configuration = plain.configuration(
@@ -165,6 +169,7 @@ def plain_task_create(
     )
     verify_key = random_source.randbytes(VERIFY_KEY_SIZE)
     collector_config, collector_key = _collector(plain, random_source)
+    registration_note(task_id=task_id, partner=partner, now=now)
     plain_task_register(
         partner,
         task_id=task_id,
@@ -172,17 +177,19 @@ def plain_task_create(
         verify_key=verify_key,
         collector_config=collector_config,
     )
-    return task_create(
-        task_id=task_id,
-        configuration=configuration,
-        verify_key=verify_key,
-        collector_config=collector_config,
-        collector_key=collector_key,
-        collector_verification_key=plain.collector_verification_key,
-        helper_url=partner.url,
-        helper_key=partner.verification_key,
-        now=now,
-    )
+    with transaction.atomic():
+        registration_forget(task_id=task_id)
+        return task_create(
+            task_id=task_id,
+            configuration=configuration,
+            verify_key=verify_key,
+            collector_config=collector_config,
+            collector_key=collector_key,
+            collector_verification_key=plain.collector_verification_key,
+            helper_url=partner.url,
+            helper_key=partner.verification_key,
+            now=now,
+        )
 
 
 def describe_task(task: Task) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from panprivacy.prio3.interface import InvalidShareError
 COLLECTOR_KEY = b"dap collector key\n"
 """Kind of secret, for the seal of a collector's HPKE private key."""
 
+TOO_FEW = "invalidBatchSize"
+"""DAP's refusal of a batch below the smallest size."""
+
 State = CollectionJob.State
 
 
@@ -43,6 +46,11 @@ class Refusal:
 
     problem: str
     detail: str
+
+    @property
+    def is_too_few(self) -> bool:
+        """Whether the batch is smaller than the task's batches must be."""
+        return self.problem == TOO_FEW
 
 
 def task_result(task: Task) -> TaskResult | Refusal | None:

@@ -12,6 +12,7 @@ from leader.collecting import collection_job_drive
 from leader.farewells import farewell_drive
 from leader.models import AggregationJob, CollectionJob
 from leader.peers import partner_of, peer_of
+from leader.registrations import registrations_call_off
 
 
 @shared_task
@@ -47,3 +48,9 @@ def drive_farewell(task: int) -> None:
     """Tell the helper that a task has ended."""
     row = Task.objects.get(pk=task)
     farewell_drive(task=row, partner=partner_of(row), now=timezone.now())
+
+
+@shared_task
+def call_off_registrations() -> None:
+    """Tell helpers what was registered and not begun."""
+    registrations_call_off(now=timezone.now())

@@ -58,9 +58,10 @@ def uploads_store(*, task: Task, reports: Iterable[Report], not_before: datetime
             task=task,
             count=len(part),
             size=sum(len(encoded) for _, encoded in part),
-            first_time=min(time for time, _ in part),
-            last_time=max(time for time, _ in part),
+            first_time=min(report.report_metadata.time for report, _ in part),
+            last_time=max(report.report_metadata.time for report, _ in part),
             not_before=not_before,
+            config_ids=bytes(sorted({report.leader_encrypted_input_share.config_id for report, _ in part})),
             payload=b"".join(encoded for _, encoded in part),
         )
         for part in _parts(reports)
@@ -105,16 +106,16 @@ def _answer(error: ReportError) -> ReportError:
     return ReportError.REPORT_REPLAYED if error is ReportError.BATCH_COLLECTED else error
 
 
-def _parts(reports: Iterable[Report]) -> Iterator[list[tuple[int, bytes]]]:
-    """Times and encodings, as many together as a job takes."""
-    part: list[tuple[int, bytes]] = []
+def _parts(reports: Iterable[Report]) -> Iterator[list[tuple[Report, bytes]]]:
+    """Reports and their encodings, as many together as a job takes."""
+    part: list[tuple[Report, bytes]] = []
     size = 0
     for report in reports:
         encoded = report.encode()
         if part and (len(part) == JOB_REPORTS or size + len(encoded) > JOB_BYTES):
             yield part
             part, size = [], 0
-        part.append((report.report_metadata.time, encoded))
+        part.append((report, encoded))
         size += len(encoded)
     if part:
         yield part

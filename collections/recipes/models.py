@@ -103,17 +103,3 @@ class HelperSignature(models.Model):
 
     def __str__(self) -> str:
         return f"helper's signature of {self.recipe_id}"
-
-
-class Registration(models.Model):
-    """A document that the helper was asked to take part in. Deleted in the transaction that publishes it.
-
-    One that stays is of a publication that failed or died on the way.
-    """
-
-    identifier = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField()
-    abandoned_at = models.DateTimeField(null=True, help_text="From when on it can be published no more.")
-
-    def __str__(self) -> str:
-        return f"registration of {self.identifier[:12]}"

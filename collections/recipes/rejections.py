@@ -23,6 +23,8 @@ EXPLANATIONS: Mapping[str, str] = {
     "report_too_early": "Its time lies in the future.",
     "task_not_started": "Its time lies before the beginning of the collection.",
     "outdated_config": "It is sealed under a key that was replaced; the device can seal it anew.",
+    # Two servers: ours.
+    "job_refused": "The helper refused the whole job that it was part of; the leader's log has its words.",
 }
 
 

@@ -23,11 +23,19 @@ class Adversary:
 
 @dataclass(frozen=True)
 class TrustModel:
-    """A trust model, ready to be shown."""
+    """A trust model, ready to be shown.
+
+    Attributes:
+        title: as a heading.
+        summary: who does what with reports, in sentences.
+        publishing: how keys are made when a recipe is published, as a clause.
+        adversaries: whom it protects against and whom not.
+    """
 
     trust: Trust
     title: str
     summary: str
+    publishing: str
     adversaries: tuple[Adversary, ...]
 
 
@@ -42,6 +50,7 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
             Trust.SINGLE_SERVER,
             "One server",
             "This server takes every report in and decrypts it.",
+            "A key pair is made for it",
             (
                 Adversary(
                     "This server alone",
@@ -57,6 +66,7 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
             "Two servers",
             "Devices split every answer into two random shares. This server, the leader, adds up the "
             "ones and the helper the others; both check each report without reading it; only the sums meet.",
+            "Leader and helper make a key pair each, the helper checks and signs it too",
             (
                 Adversary(
                     "One server alone that follows the protocol",

@@ -27,7 +27,7 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
         "guarantees": release.guarantees,
     }
     if release.outcome == Release.Outcome.WITHHELD:
-        return {**document, "reason": release.reason}
+        return {**document, "cause": release.cause, "reason": release.reason}
     interval = interval_of(release)
     document |= {
         "reports": release.reports,

@@ -12,8 +12,22 @@ class Release(models.Model):
         RELEASED = "released", "Released"
         WITHHELD = "withheld", "Withheld"
 
+    class Cause(models.TextChoices):
+        """Why nothing was released, for programs; `reason` has the words."""
+
+        TOO_FEW = "too_few", "Fewer valid reports than the cohort size"
+        REFUSED = "refused", "No sum can be had"
+        GIVEN_UP = "given_up", "Given up by whoever runs the collection"
+        INCOMPUTABLE = "incomputable", "No estimate can be computed"
+
     recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="release")
     outcome = models.CharField(max_length=10, choices=Outcome)
+    cause = models.CharField(
+        max_length=12,
+        choices=Cause,
+        blank=True,
+        help_text="Kind of withholding; empty if released.",
+    )
     reason = models.CharField(max_length=300, blank=True, help_text="Why nothing was released.")
     reports = models.PositiveBigIntegerField(
         null=True, help_text="Valid reports in the sum; unknown to everyone where nothing was released."

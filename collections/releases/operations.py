@@ -17,11 +17,13 @@ from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import guarantees_of
 from releases.models import Release, SimulatedTruth
-from releases.progress import TOO_FEW, progress_text
+from releases.progress import progress_text
 from releases.servers import ServerShown, servers_of
 from releases.sums import source_of
-from releases.sums.interface import Outcome, Refused, Standing, TooFew
+from releases.sums.interface import GivenUp, Outcome, Refused, Standing, TooFew
 from releases.sums.single_server import send_chunks
+
+Cause = Release.Cause
 
 logger = structlog.get_logger(__name__)
 
@@ -70,7 +72,7 @@ def result_release(*, recipe: Recipe) -> Release | None:
 
 
 @transaction.atomic
-def result_abandon(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> Release:
+def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> Release:
     """Withhold the result of a closed recipe for good, e.g. because its helper is gone.
 
     All or nothing: there is no way to leave out some reports.
@@ -88,10 +90,10 @@ def result_abandon(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | Non
         raise RecipeStateError("only the result of a closed recipe can be withheld; close it first")
     if Release.objects.filter(recipe=recipe).exists():
         raise RecipeStateError("the result is released or withheld already")
-    return _conclude(recipe, Refused(reason), actor=actor)
+    return _conclude(recipe, GivenUp(reason), actor=actor)
 
 
-def _conclude(recipe: Recipe, outcome: Outcome, *, actor: AbstractBaseUser | None) -> Release:
+def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBaseUser | None) -> Release:
     """Store the release, delete what it was made of, and say so in the log. The recipe's row is locked."""
     source = source_of(recipe)
     release = _release(recipe, outcome, source.standing(recipe))
@@ -112,7 +114,7 @@ def _conclude(recipe: Recipe, outcome: Outcome, *, actor: AbstractBaseUser | Non
     return release
 
 
-def _release(recipe: Recipe, outcome: Outcome, standing: Standing) -> Release:
+def _release(recipe: Recipe, outcome: Outcome | GivenUp, standing: Standing) -> Release:
     """The release as it will stand, not yet stored."""
     mechanism = recipe.published.mechanism
     servers = servers_of(recipe, standing)
@@ -125,19 +127,22 @@ def _release(recipe: Recipe, outcome: Outcome, standing: Standing) -> Release:
     )
     # Below the cohort size nothing is told exactly, not even how many reports were bad.
     _tell(release, [server.coarse(recipe.cohort_size) for server in servers])
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Refused | GivenUp):
+        release.cause = Cause.REFUSED if isinstance(outcome, Refused) else Cause.GIVEN_UP
         release.reason = outcome.reason[:REASON_LENGTH]
         return release
     if isinstance(outcome, TooFew):
         cohort_size = recipe.cohort_size
         so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
-        release.reason = f"{TOO_FEW} of {cohort_size:,} ({so_far})"
+        release.cause = Cause.TOO_FEW
+        release.reason = f"fewer valid reports than the cohort size of {cohort_size:,} ({so_far})"
         return release
     try:
         estimate = mechanism.estimate(outcome.total, outcome.reports)
     except ArithmeticError:
         # Parameters at the edge of what floating point can hold. Without this end the key would stay.
         logger.exception("estimate_failed", recipe=recipe.identifier)
+        release.cause = Cause.INCOMPUTABLE
         release.reason = "the estimate cannot be computed with these parameters"
         return release
     release.outcome = Release.Outcome.RELEASED

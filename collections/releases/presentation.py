@@ -13,7 +13,6 @@ from recipes.presentation import (
     significant,
 )
 from releases.models import Release, SimulatedTruth
-from releases.progress import TOO_FEW
 from releases.selectors import Interval, interval_of
 
 
@@ -38,7 +37,7 @@ def status_of(recipe: Recipe, release: Release | None, now: datetime) -> Status:
 
 def is_below_cohort(release: Release | None) -> bool:
     """Whether nothing was released because too few valid reports came."""
-    return release is not None and release.reason.startswith(TOO_FEW)
+    return release is not None and release.cause == Release.Cause.TOO_FEW
 
 
 def release_of(recipe: Recipe) -> Release | None:

@@ -1,12 +1,7 @@
 """Progress in words, in the coarse steps of panprivacy/coarse.py."""
 
-from panprivacy.coarse import coarse as coarse
-from panprivacy.coarse import coarse_rejections as coarse_rejections
-from panprivacy.coarse import coarse_step as coarse_step
+from panprivacy.coarse import coarse, coarse_step
 from recipes.presentation import number
-
-TOO_FEW = "fewer valid reports than the cohort size"
-"""How the reason begins where too few came."""
 
 
 def progress_text(count: int, cohort_size: int) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from panprivacy.coarse import coarse, coarse_rejections
 from recipes.models import Recipe
 from releases.models import Release
-from releases.progress import coarse, coarse_rejections
 from releases.sums.interface import ServerStanding, Standing
 
 

@@ -17,6 +17,7 @@ from audit.access import may_read_log
 from audit.paging import cursor_of, page_of, text_of
 from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_standings
+from panprivacy.coarse import coarse
 from recipes.access import PublishersOnly, may_publish
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
@@ -36,7 +37,7 @@ from releases.presentation import (
     release_of,
     status_of,
 )
-from releases.progress import coarse, progress_text
+from releases.progress import progress_text
 from releases.selectors import overview_search
 from releases.servers import ServerShown, servers_of, stated_servers
 from releases.sums import source_of

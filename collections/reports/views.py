@@ -13,7 +13,7 @@ from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 
 from panprivacy.recipe import format_time
-from panprivacy.servers import TwoServers
+from recipes.custody import CUSTODIES
 from recipes.models import Recipe
 from recipes.problems import Problem, malformed_body, method_not_allowed, not_found
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
@@ -58,7 +58,9 @@ class _ReportsView(View):
         recipe = Recipe.objects.filter(identifier=identifier).first()
         if recipe is None:
             raise not_found("No recipe has this identifier.")
-        _require_single_server(recipe)
+        elsewhere = CUSTODIES[recipe.published.trust].upload_elsewhere(recipe.published)
+        if elsewhere:
+            raise Problem("recipe-of-two-servers", "The recipe is of two servers", 409, elsewhere)
         if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
             raise Problem("length-required", "The body's length is missing", 411, "Send Content-Length.")
         most = largest_body(recipe.published, self.most_reports)
@@ -83,14 +85,6 @@ class _ReportsView(View):
             ahead = recipe.status == Recipe.Status.PUBLISHED and recipe.opens_at > timezone.now()
             detail = f"It opens {format_time(recipe.opens_at)}." if ahead else "It is closed."
             raise Problem("recipe-not-open", "The recipe accepts no reports now", 409, detail) from None
-
-
-def _require_single_server(recipe: Recipe) -> None:
-    """Reports of others go to their leader, as DAP says."""
-    servers = recipe.published.servers
-    if isinstance(servers, TwoServers):
-        detail = f"Its reports are uploaded to the leader at {servers.leader_url}, as messages of DAP."
-        raise Problem("recipe-of-two-servers", "The recipe is of two servers", 409, detail)
 
 
 class ReportView(_ReportsView):

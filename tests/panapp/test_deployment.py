@@ -246,5 +246,8 @@ def test_whatever_asks_the_helper_waits_behind_what_asks_nobody(celery_tasks: se
     ]
     assert order == sorted(order)
     router = celery_application.amqp.router
-    for task in fnmatch.filter(celery_tasks, "leader.tasks.drive_*"):
+    for task in (
+        *fnmatch.filter(celery_tasks, "leader.tasks.drive_*"),
+        "leader.tasks.call_off_registrations",
+    ):
         assert router.route({}, task)["queue"].name == settings.HELPER_QUEUE

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 
 from dap.client import PeerRefusedError, PeerUnavailableError
-from dap.provisioning import task_status
+from dap.provisioning import task_status_at_helper
 from panapp.environment import local_secrets, public_half
 from panapp.pairing import pair
 from panapp.ports import HOST, free_port, lasting_port
@@ -77,14 +77,14 @@ def test_helper_believes_its_leader_alone_and_signs_what_it_answers(tmp_path: Pa
         assert services.pairing is not None
         partner = services.pairing.partner()
         with pytest.raises(PeerRefusedError) as refusal:
-            task_status(partner, task_id=bytes(32))
+            task_status_at_helper(partner, task_id=bytes(32))
         assert refusal.value.token == "unrecognizedTask"
         stranger = replace(partner, signing_key=bytes(range(32)))
         with pytest.raises(PeerUnavailableError, match="signature"):
-            task_status(stranger, task_id=bytes(32))
+            task_status_at_helper(stranger, task_id=bytes(32))
         impostor = replace(partner, verification_key=public_half(bytes(range(32))))
         with pytest.raises(PeerUnavailableError, match="signature"):
-            task_status(impostor, task_id=bytes(32))
+            task_status_at_helper(impostor, task_id=bytes(32))
 
 
 @pytest.mark.processes

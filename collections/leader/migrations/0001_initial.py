@@ -99,6 +99,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Registration',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('task_id', models.BinaryField(max_length=32, unique=True)),
+                ('helper_url', models.CharField(max_length=500)),
+                ('helper_key', models.BinaryField(help_text="The helper's Ed25519 verification key.", max_length=32)),
+                ('leader_url', models.CharField(help_text='Our own base address, as it was told.', max_length=500)),
+                ('created_at', models.DateTimeField()),
+                ('abandoned_at', models.DateTimeField(help_text='From when on it can be begun no more.', null=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name='Uploads',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -108,6 +120,7 @@ class Migration(migrations.Migration):
                 ('first_time', models.PositiveBigIntegerField(help_text='In units of the time precision.')),
                 ('last_time', models.PositiveBigIntegerField()),
                 ('not_before', models.DateTimeField(help_text='Not planned earlier: they came too early.', null=True)),
+                ('config_ids', models.BinaryField(help_text='HPKE configurations to which they are sealed for us, a byte each.', max_length=256)),
                 ('payload', models.BinaryField()),
                 ('task', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='dap.task')),
             ],

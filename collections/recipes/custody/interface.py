@@ -29,6 +29,12 @@ class Custody(ABC):
     """One trust model, on the side of the server that publishes."""
 
     trust: ClassVar[Trust]
+    needs_partner: ClassVar[bool]
+    """Whether a helper must run for its recipes."""
+
+    @abstractmethod
+    def upload_elsewhere(self, published: PublishedRecipe) -> str:
+        """Where devices send reports, as a sentence, if not to this site's own API; else empty."""
 
     @abstractmethod
     def unavailable(self, partner: Partner | None) -> str:

@@ -30,6 +30,10 @@ class SingleServerCustody(Custody):
     """The key is sealed for its recipe alone."""
 
     trust = Trust.SINGLE_SERVER
+    needs_partner = False
+
+    def upload_elsewhere(self, published: PublishedRecipe) -> str:
+        return ""
 
     def unavailable(self, partner: Partner | None) -> str:
         return ""

@@ -2,7 +2,8 @@
 
 Asked in this order, so that a crash anywhere leaves nothing that binds anybody: the helper makes a key;
 we note which task we are about to register; the helper checks and signs the document; one transaction
-publishes it and forgets the note. A note that stays behind is taken up by `registrations_release`.
+publishes it and forgets the note. What becomes of a note that stays
+behind, leader/registrations.py says.
 """
 
 import secrets
@@ -19,7 +20,9 @@ from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.models import Side
 from dap.operations import task_close, task_named
 from dap.provisioning import REQUEST_BYTES, Partner, helper_key, recipe_task_register
+from leader.errors import RegistrationOverError
 from leader.operations import COLLECTOR_CONFIG_ID, task_create
+from leader.registrations import registration_forget, registration_note
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import task_of
@@ -33,7 +36,7 @@ from panprivacy.servers import TwoServers
 from panprivacy.trust import Trust
 from recipes.custody.interface import Custody, Holding
 from recipes.errors import HelperUnavailableError, RecipeStateError
-from recipes.models import HelperSignature, Recipe, Registration
+from recipes.models import HelperSignature, Recipe
 from recipes.partner import HOW_TO_SET_UP, NO_HELPER, why_no_answer
 
 T = TypeVar("T")
@@ -52,11 +55,12 @@ class _AgreedTask(Holding):
     collector_key: bytes
 
     def store(self, recipe: Recipe) -> None:
-        registered = Registration.objects.filter(identifier=self.published.identifier, abandoned_at=None)
-        if registered.delete()[0] != 1:
-            raise RecipeStateError("publishing took so long that the helper was told it came to nothing")
-        HelperSignature.objects.create(recipe=recipe, signature=self.helper_signature)
         task_id, configuration = task_of(self.published)
+        try:
+            registration_forget(task_id=task_id)
+        except RegistrationOverError as error:
+            raise RecipeStateError(f"it cannot be published any more: {error}; try again") from error
+        HelperSignature.objects.create(recipe=recipe, signature=self.helper_signature)
         task_create(
             task_id=task_id,
             configuration=configuration,
@@ -75,6 +79,12 @@ class TwoServerCustody(Custody):
     """This installation is the leader; the partner is the helper."""
 
     trust = Trust.TWO_SERVER
+    needs_partner = True
+
+    def upload_elsewhere(self, published: PublishedRecipe) -> str:
+        return (
+            f"Its reports are uploaded to the leader at {published.servers.leader_url}, as messages of DAP."
+        )
 
     def unavailable(self, partner: Partner | None) -> str:
         return NO_HELPER if partner is None else ""
@@ -98,13 +108,13 @@ class TwoServerCustody(Custody):
         published = draft.publish(servers, now, simulation=simulation)
         verify_key = source.randbytes(VERIFY_KEY_SIZE)
         collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
-        # Before the helper hears of it: whatever becomes of this process, it is known what was begun.
-        Registration.objects.create(identifier=published.identifier, created_at=timezone.now())
+        task_id = bytes.fromhex(published.identifier)
+        registration_note(task_id=task_id, partner=partner, now=timezone.now())
         signature = _asked(
             partner,
             lambda: recipe_task_register(
                 partner,
-                task_id=bytes.fromhex(published.identifier),
+                task_id=task_id,
                 document=published.canonical,
                 request=request,
                 verify_key=verify_key,

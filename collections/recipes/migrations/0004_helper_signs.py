@@ -14,15 +14,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Registration',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('identifier', models.CharField(max_length=64, unique=True)),
-                ('created_at', models.DateTimeField()),
-                ('abandoned_at', models.DateTimeField(help_text='From when on it can be published no more.', null=True)),
-            ],
-        ),
-        migrations.CreateModel(
             name='HelperSignature',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -37,6 +37,13 @@ class Refused:
     reason: str
 
 
+@dataclass(frozen=True)
+class GivenUp:
+    """Somebody who may do so ended the waiting for a sum; `reason` is a clause."""
+
+    reason: str
+
+
 Outcome = Sum | TooFew | Refused
 
 

@@ -40,8 +40,6 @@ What the helper rejects has passed the leader's half of verification: even how o
 replayed would tell whether what was sent with it was valid.
 """
 
-TOO_FEW = "invalidBatchSize"
-
 
 class TwoServerSums(SumSource):
     """A recipe is one task; the leader's periodic work moves it on by itself."""
@@ -61,11 +59,7 @@ class TwoServerSums(SumSource):
         if result is None:
             return None
         if isinstance(result, Refusal):
-            return (
-                TooFew(_received(task, recipe))
-                if result.problem == TOO_FEW
-                else Refused(_clause(result.detail))
-            )
+            return TooFew(_received(task, recipe)) if result.is_too_few else Refused(_clause(result.detail))
         return Sum(result.values, result.report_count)
 
     def forget(self, recipe: Recipe, outcome: str) -> None:

@@ -19,7 +19,7 @@ from panapp.services import ServiceError, running_services
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
-from panprivacy.trust import Trust
+from recipes.custody import CUSTODIES
 from recipes.errors import HelperUnavailableError
 
 INPUT_ERROR = 2
@@ -78,7 +78,7 @@ class Command(BaseCommand):
         PROCESSES.check("processes", int, options["processes"])
         with events_csv(options["events"], draft.parameters.steps) as workload:
             require_migrated_database()
-            helper = settings.DATA_DIR / "helper" if draft.trust is Trust.TWO_SERVER else None
+            helper = settings.DATA_DIR / "helper" if CUSTODIES[draft.trust].needs_partner else None
             with running_services(workers=options["workers"], helper=helper) as services:
                 result = collection_run(
                     members=members,

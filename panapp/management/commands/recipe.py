@@ -15,7 +15,7 @@ from recipes.models import Recipe
 from recipes.operations import recipe_close, recipe_publish_file
 from recipes.partner import configured_partner
 from recipes.selectors import helper_signature_of
-from releases.operations import result_abandon
+from releases.operations import result_withhold
 
 INPUT_ERROR = 2
 LONGEST_REASON = 200
@@ -76,7 +76,7 @@ class Command(BaseCommand):
         if not 1 <= len(reason) <= LONGEST_REASON:
             raise FieldError("reason", f"must have 1 to {LONGEST_REASON} characters")
         recipe = _recipe(identifier)
-        result_abandon(recipe=recipe, reason=reason, actor=None)
+        result_withhold(recipe=recipe, reason=reason, actor=None)
         self.stdout.write(f"Withheld the result of {recipe.name!r}: {recipe.identifier}")
 
 

@@ -20,7 +20,7 @@ from dap.selectors import rejections_of
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive
 from leader.collecting import collection_job_create, collection_job_delete, collection_job_drive
-from leader.errors import CollectionRefusedError
+from leader.errors import CollectionRefusedError, RegistrationOverError
 from leader.models import CollectionJob, Collector
 from leader.operations import task_end
 from leader.peers import peer_of
@@ -74,6 +74,8 @@ class Command(BaseCommand):
             action(options)
         except (FieldError, CollectionRefusedError, TaskEndedError) as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
+        except RegistrationOverError as error:
+            raise CommandError(f"nothing was begun, try again: {error}") from None
         except PeerRefusedError as error:
             raise CommandError(f"the helper refuses: {error}", returncode=INPUT_ERROR) from None
 

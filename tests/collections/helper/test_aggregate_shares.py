@@ -73,7 +73,7 @@ class TestRelease:
             again = leader.send_share(request)
             assert (again.body, again.location) == (first.body, first.location)
         assert peer().get(first.location).body == first.body
-        assert peer().delete(first.location).status == 200
+        assert peer().send("DELETE", first.location).status == 200
         assert leader.send_share(request).body == first.body
         assert Entry.objects.filter(action=Action.SHARE_RELEASED).count() == 1
 

@@ -90,7 +90,7 @@ class TestAnswers:
         body = leader.request(leader.reports(3))
         created = leader.send_job(body)
 
-        assert peer().delete(created.location).status == 200
+        assert peer().send("DELETE", created.location).status == 200
 
         assert leader.send_job(body).body == created.body
         assert commitments(leader) == (3, 3)

@@ -13,7 +13,7 @@ from dap.client import PeerRefusedError
 from dap.errors import TaskEndedError
 from dap.models import AggregatedReport, BatchBucket, Side, Task
 from dap.operations import reports_claim, task_remains_delete, task_verify_key
-from dap.provisioning import task_release, task_status
+from dap.provisioning import task_end_at_helper, task_status_at_helper
 from dap.selectors import rejections_of, report_count
 from helper.ending import expires_at, helper_task_end, upkeep
 from helper.models import AggregationJob, ReleasedShare
@@ -58,7 +58,7 @@ def busy_task(**changes: Any) -> Leader:
 class TestEnd:
     def test_ended_task_keeps_counts_and_outcome_and_nothing_else(self) -> None:
         leader = busy_task()
-        task_release(partner(), task_id=leader.task_id, reason="released")
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
 
         assert remains(leader) == NOTHING
         assert (report_count(leader.task), leader.task.outcome) == (3, "released")
@@ -68,19 +68,19 @@ class TestEnd:
 
     def test_end_may_be_asked_for_again_and_keeps_its_first_reason(self) -> None:
         leader = busy_task()
-        task_release(partner(), task_id=leader.task_id, reason="first")
-        task_release(partner(), task_id=leader.task_id, reason="second")
-        assert task_status(partner(), task_id=leader.task_id).outcome == "first"
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="first")
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="second")
+        assert task_status_at_helper(partner(), task_id=leader.task_id).outcome == "first"
         assert Entry.objects.filter(action=Action.TASK_ENDED).count() == 1
 
     def test_end_of_a_task_that_the_helper_does_not_know_is_no_error(self) -> None:
-        task_release(partner(), task_id=bytes(32), reason="never published")
+        task_end_at_helper(partner(), task_id=bytes(32), reason="never published")
 
     def test_ended_task_takes_nothing_and_says_why(self) -> None:
         leader = busy_task()
         body = leader.request(leader.reports(3))
         share = leader.share_request([], interval_selector(current_time()))
-        task_release(partner(), task_id=leader.task_id, reason="withdrawn")
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="withdrawn")
         for ask in (lambda: leader.send_job(body), lambda: leader.send_share(share)):
             with pytest.raises(PeerRefusedError, match="The task has ended: withdrawn") as refusal:
                 ask()
@@ -95,7 +95,7 @@ class TestEnd:
 
     def test_long_reason_is_cut(self) -> None:
         leader = registered()
-        task_release(partner(), task_id=leader.task_id, reason="x" * 1_000)
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="x" * 1_000)
         assert leader.task.outcome == "x" * 200
 
     @pytest.mark.django_db(transaction=True)  # several transactions: a death is between two of them, too
@@ -111,7 +111,7 @@ class TestEnd:
                 ended = leader.task.state == Task.State.ENDED
                 assert ended == (leader.task.verify_key is None)
                 if again == "leader" or not ended:
-                    task_release(partner(), task_id=leader.task_id, reason="released")
+                    task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
                 else:
                     upkeep(now=timezone.now())
                 assert remains(leader) == NOTHING

@@ -15,7 +15,13 @@ from dap.client import PeerRefusedError
 from dap.http import encode_id, own_verification_key
 from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_verify_key, verifier_of
-from dap.provisioning import helper_key, plain_task_register, recipe_task_register, task_release, task_status
+from dap.provisioning import (
+    helper_key,
+    plain_task_register,
+    recipe_task_register,
+    task_end_at_helper,
+    task_status_at_helper,
+)
 from helper.ending import upkeep
 from helper.models import ShareKey
 from panprivacy.dap.hpke import generate_keypair
@@ -246,7 +252,7 @@ class TestPlainTasks:
     def test_malformed_registration_is_refused(self) -> None:
         body = json.dumps({"task_configuration": "?", "verify_key": "", "collector_hpke_config": ""}).encode()
         with pytest.raises(PeerRefusedError) as refusal:
-            peer().put(f"/tasks/{encode_id(bytes(32))}", body, "application/json")
+            peer().send("PUT", f"/tasks/{encode_id(bytes(32))}", body, "application/json")
         assert refusal.value.token == "invalidMessage"
 
     def test_collector_key_to_which_nothing_can_be_sealed_is_refused(self) -> None:
@@ -261,14 +267,14 @@ class TestStatusForTheLeader:
     def test_leader_sees_counts_and_reasons(self) -> None:
         leader = registered()
         leader.aggregate([*leader.reports(3), leader.report(2, cheat=True)])
-        seen = task_status(partner(), task_id=leader.task_id)
+        seen = task_status_at_helper(partner(), task_id=leader.task_id)
         assert (seen.state, seen.report_count, seen.collected, seen.outcome) == ("open", 3, False, "")
         assert seen.rejections == {"vdaf_verify_error": 1}
 
     def test_leader_sees_why_a_task_ended(self) -> None:
         leader = registered()
-        task_release(partner(), task_id=leader.task_id, reason="too few reports")
-        seen = task_status(partner(), task_id=leader.task_id)
+        task_end_at_helper(partner(), task_id=leader.task_id, reason="too few reports")
+        seen = task_status_at_helper(partner(), task_id=leader.task_id)
         assert (seen.state, seen.outcome) == ("ended", "too few reports")
 
 

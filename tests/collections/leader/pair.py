@@ -18,7 +18,7 @@ from django.urls import resolve
 from dap.hpke_keys import hpke_config_list
 from dap.models import Side, Task
 from dap.operations import task_close, task_named
-from dap.provisioning import Partner, plain_task_register, task_release
+from dap.provisioning import Partner, plain_task_register, task_end_at_helper
 from dap.selectors import rejections_of, report_count
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive
@@ -254,7 +254,7 @@ class Pair:
 
     def forget_at_helper(self) -> None:
         """End the task on the helper's side alone."""
-        task_release(self.partner, task_id=self.task_id, reason="an operator's mistake")
+        task_end_at_helper(self.partner, task_id=self.task_id, reason="an operator's mistake")
         self.network.requests.clear()
 
     def upload(self, *buckets: int) -> list[Report]:

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
+from structlog.testing import capture_logs
 
 from dap.models import AggregatedReport
 from leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
@@ -200,15 +201,32 @@ def test_drive_of_reports_that_are_all_bad_asks_the_helper_nothing() -> None:
     assert not Uploads.objects.exists()
 
 
-def test_drive_refused_for_good_counts_every_report_as_rejected_with_that_reason() -> None:
+def test_drive_refused_for_good_counts_every_report_as_refused_and_logs_the_helpers_words() -> None:
     pair = Pair()
     pair.upload(0, 1, 2)
     job = planned(pair)
     pair.forget_at_helper()
-    pair.drive(job.pk)
+    with capture_logs() as logs:
+        pair.drive(job.pk)
     assert pair.counts()[0] == 0
-    assert pair.rejections()["helper"] == {"unrecognizedTask": 3}
+    assert pair.rejections()["helper"] == {"job_refused": 3}
     assert not AggregationJob.objects.exists()
+    (entry,) = logs
+    assert (entry["event"], entry["job"]) == ("aggregation_job_refused", str(job.pk))
+    assert "an operator's mistake" in entry["error"]
+
+
+def test_log_of_a_failed_request_names_the_job_and_no_count_of_reports() -> None:
+    # One report more or less is one device.
+    pair = Pair()
+    pair.upload(0, 1, 2)
+    job = planned(pair)
+    pair.network.faults.append(lost_request)
+    with capture_logs() as logs:
+        pair.drive(job.pk)
+    (entry,) = logs
+    assert (entry["event"], entry["request"]) == ("helper_request_failed", f"aggregation job {job.pk}")
+    assert str(Uploads(pk=7, task=pair.task, count=3)) == str(Uploads(pk=7, task=pair.task, count=4))
 
 
 @pytest.mark.parametrize("change", ["order", "ids", "fewer", "finish", "nothing but noise"])

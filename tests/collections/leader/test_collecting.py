@@ -1,6 +1,7 @@
 """Collections: a batch once; both shares, or a refusal that both sides can see."""
 
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -10,7 +11,7 @@ from dap.hpke_keys import hpke_key_rotate
 from dap.models import AggregatedReport, BatchBucket, HpkeKey, Task
 from leader.collecting import collection_job_create, collection_job_delete
 from leader.errors import CollectionRefusedError
-from leader.models import AggregationJob, CollectionJob, Collector, Farewell, Uploads
+from leader.models import AggregationJob, CollectionJob, Collector, Farewell, Planning, Uploads
 from leader.operations import task_end
 from leader.results import Refusal, TaskResult, task_result
 from leader.uploads import reports_upload
@@ -241,6 +242,54 @@ def test_leader_selected_batches_are_collected_one_after_the_other() -> None:
     assert len({bytes(bucket.identifier) for bucket in BatchBucket.objects.filter(task=pair.task)}) == 2
 
 
+def chosen_and_deleted(pair: Pair) -> bytes:
+    """The batch of a job that was deleted when it had chosen one and waited for the rest of its reports."""
+    pair.upload(0, 1)
+    pair.settle(1)
+    pair.upload(0)
+    CLOCK.now += timedelta(hours=1)
+    pair.network.faults.extend([lost_request] * 2)
+    job = pair.collect()
+    pair.tick()
+    pair.tick()
+    job.refresh_from_db()
+    assert job.state == CollectionJob.State.WAITING
+    assert job.batch_id is not None
+    batch_id = bytes(job.batch_id)
+    collection_job_delete(job=job)
+    return batch_id
+
+
+def test_delete_of_a_job_that_has_chosen_its_batch_leaves_the_batch_to_the_next() -> None:
+    pair = Pair(batch_mode=BatchMode.LEADER_SELECTED, min_batch_size=2)
+    chosen_and_deleted(pair)
+    job = pair.collect()
+    pair.settle(4)
+    result = pair.result(job)
+    assert isinstance(result, TaskResult)
+    assert result.values == (2, 1, 0, 0)
+
+
+def test_delete_of_a_job_that_has_chosen_its_batch_when_another_is_open_loses_neither() -> None:
+    pair = Pair(batch_mode=BatchMode.LEADER_SELECTED, min_batch_size=2)
+    batch_id = chosen_and_deleted(pair)
+    Planning.objects.filter(task=pair.task).update(batch_id=None)  # as a job left it that chose in between
+    pair.upload(2, 3)
+    pair.settle(2)
+    other = Planning.objects.get(task=pair.task).batch_id
+    assert bytes(other) != batch_id
+    values = []
+    for _ in range(2):
+        job = pair.collect()
+        pair.settle(3)
+        result = pair.result(job)
+        assert isinstance(result, TaskResult)
+        values.append(result.values)
+        collection_job_delete(job=job)
+    assert values == [(2, 1, 0, 0), (0, 0, 1, 1)]
+    assert not BatchBucket.objects.filter(task=pair.task, collected=False).exists()
+
+
 def test_leader_selected_batch_below_the_smallest_waits_while_open_and_is_refused_once_closed() -> None:
     pair = Pair(batch_mode=BatchMode.LEADER_SELECTED, min_batch_size=3)
     pair.upload(0, 1)
@@ -358,3 +407,33 @@ def test_uploads_do_not_outlive_the_key_that_opens_them() -> None:
         pair.tick()
     assert HpkeKey.objects.count() == 1
     assert pair.counts() == (1, 1)
+
+
+def test_key_is_kept_beyond_its_grace_period_while_a_report_sealed_to_it_waits(settings: Any) -> None:
+    pair = Pair(min_batch_size=3)
+    report = pair.report(0)
+    hpke_key_rotate(now=pair.now)
+    CLOCK.now += timedelta(seconds=settings.HPKE_GRACE_SECONDS - 1)
+    # Acknowledged at the last moment, and planned so much later that the key is over.
+    assert reports_upload(task=pair.task, reports=[report], now=pair.now) == []
+    CLOCK.now += timedelta(hours=2)
+    with patch("leader.advancing.aggregation_jobs_plan"):
+        pair.tick()
+    assert HpkeKey.objects.count() == 2
+    Uploads.objects.all().delete()
+    pair.tick()
+    assert HpkeKey.objects.count() == 1
+
+
+def test_key_outlives_an_upload_that_is_on_its_way_when_its_grace_period_ends(settings: Any) -> None:
+    pair = Pair(min_batch_size=3)
+    report = pair.report(0)
+    hpke_key_rotate(now=pair.now)
+    looked_at = pair.now + timedelta(seconds=settings.HPKE_GRACE_SECONDS - 1)
+    CLOCK.now = looked_at + timedelta(minutes=5)
+    pair.tick()
+    assert reports_upload(task=pair.task, reports=[report], now=looked_at) == []
+    CLOCK.now += timedelta(hours=2)
+    with patch("leader.advancing.aggregation_jobs_plan"):
+        pair.tick()
+    assert HpkeKey.objects.count() == 2

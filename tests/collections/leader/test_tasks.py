@@ -5,16 +5,27 @@ import uuid
 
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from dap.models import Task
 from leader import tasks
+from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_jobs_plan
 from leader.models import AggregationJob, CollectionJob
 from leader.operations import task_end
 from leader.peers import partner_of
 from leader.results import TaskResult
 from panapp.celery import celery_application
-from tests.collections.leader.pair import HELPER_URL, LEADER_KEY, LEADER_URL, Pair, helper_verification_key
+from panprivacy.dap.basics import Interval
+from tests.collections.leader.pair import (
+    HELPER_URL,
+    HOUR,
+    LEADER_KEY,
+    LEADER_URL,
+    Pair,
+    helper_verification_key,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -62,6 +73,23 @@ def test_task_that_fails_does_not_hold_up_the_others(pair: Pair, monkeypatch: py
     assert not AggregationJob.objects.exists()
     assert not CollectionJob.objects.exists()
     assert other.counts() == (3, 3)
+
+
+def test_periodic_look_costs_the_same_however_many_tasks_lie_idle() -> None:
+    asked = []
+    for _ in range(2):
+        waiting, collected = Pair(), Pair(interval=Interval(HOUR, 1), document="{}")
+        for pair in (waiting, collected):
+            pair.upload(0, 1, 2)
+        collected.close()
+        job = waiting.collect()
+        waiting.settle(4)
+        collected.settle(4)
+        assert isinstance(waiting.result(job), TaskResult)
+        with CaptureQueriesContext(connection) as queries:
+            tasks_advance(now=waiting.now)
+        asked.append(len(queries))
+    assert asked[0] == asked[1]
 
 
 def test_beat_and_routes_name_tasks_that_exist() -> None:

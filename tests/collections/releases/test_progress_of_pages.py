@@ -2,7 +2,8 @@ from itertools import pairwise
 
 import pytest
 
-from releases.progress import coarse, coarse_rejections, coarse_step, progress_text
+from panprivacy.coarse import coarse, coarse_rejections, coarse_step
+from releases.progress import progress_text
 
 
 @pytest.mark.parametrize(

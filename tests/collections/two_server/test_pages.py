@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from dap.models import ReportRejection, Side
+from leader.aggregating import JOB_REFUSED
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
 from recipes import views
@@ -95,6 +96,7 @@ def test_draft_of_two_servers_is_reviewed_and_published(signed_in: Client) -> No
     review = signed_in.post(new_url(), form_data(trust="two_server"), follow=True)
     page = review.content.decode()
     assert "either server by itself" in page
+    assert "Leader and helper make a key pair each" in page
     assert "unless one of the two servers helps them" in page
     draft = Recipe.objects.get()
     answer = signed_in.post(reverse("recipe-publish", args=[draft.pk]), follow=True)
@@ -180,7 +182,7 @@ def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(clien
 
 def test_every_reason_for_a_rejection_is_explained() -> None:
     named = {*ARRIVAL_REASONS, "value_out_of_range", "wrong_length", *(error.reason for error in ReportError)}
-    assert named == set(EXPLANATIONS)
+    assert {*named, JOB_REFUSED} == set(EXPLANATIONS)
 
 
 def test_every_trust_model_is_described_and_only_one_server_is_protected_from_with_two() -> None:

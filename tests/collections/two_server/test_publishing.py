@@ -1,7 +1,7 @@
 import base64
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,14 +13,14 @@ from django.utils import timezone
 
 from audit.models import Action, Entry
 from dap.models import Side, Task
+from leader.models import Registration
+from leader.registrations import LONGEST_BEGINNING, registrations_call_off
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
-from recipes import registrations
 from recipes.custody import two_server
 from recipes.errors import HelperUnavailableError, RecipeStateError
-from recipes.models import HelperSignature, Recipe, RecipeKey, Registration
+from recipes.models import HelperSignature, Recipe, RecipeKey
 from recipes.operations import recipe_close, recipe_draft_save, recipe_publish, verification_key
-from recipes.registrations import registrations_left, registrations_release
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import partner, two_server_members, two_server_recipe
 
@@ -29,6 +29,10 @@ pytestmark = pytest.mark.django_db
 
 def two_server_draft(**changes: Any) -> Recipe:
     return recipe_draft_save(members=two_server_members(**changes), actor=None)
+
+
+def call_off(transport: Any = scene.reached, *, now: datetime) -> None:
+    registrations_call_off(now=now, transport=transport)
 
 
 def tasks() -> set[tuple[str, str]]:
@@ -112,8 +116,8 @@ def test_publish_again_after_a_lost_answer_publishes_once_and_what_was_begun_is_
         recipe_publish(recipe=draft, actor=None, partner=partner(scene.losing_answers(lost)))
     published = recipe_publish(recipe=draft, actor=None, partner=partner())
     later = timezone.now() + timedelta(hours=1)
-    registrations_release(partner=partner(), now=later)
-    assert not registrations_left(now=later)
+    call_off(now=later)
+    assert not Registration.objects.exists()
     ended = Task.objects.filter(side=Side.HELPER, state=Task.State.ENDED)
     # A key that was made is no task yet; the helper drops it by itself.
     assert ended.count() == (1 if lost == "PUT" else 0)
@@ -138,7 +142,7 @@ def test_publish_that_dies_before_it_is_stored_leaves_a_draft_and_a_note_of_what
     assert not HelperSignature.objects.exists()
     assert not Entry.objects.filter(action=Action.RECIPE_PUBLISHED).exists()
     assert tasks() == {("helper", "open")}
-    registrations_release(partner=partner(), now=timezone.now() + timedelta(hours=1))
+    call_off(now=timezone.now() + timedelta(hours=1))
     assert tasks() == {("helper", "ended")}
 
 
@@ -147,7 +151,7 @@ def test_registration_that_was_given_up_cannot_be_published_any_more(monkeypatch
     create = two_server._AgreedTask.store
 
     def slow(self: Any, recipe: Recipe) -> None:
-        registrations_release(partner=partner(), now=timezone.now() + timedelta(hours=1))
+        call_off(now=timezone.now() + timedelta(hours=1))
         create(self, recipe)
 
     monkeypatch.setattr(two_server._AgreedTask, "store", slow)
@@ -161,12 +165,12 @@ def test_registration_that_was_given_up_cannot_be_published_any_more(monkeypatch
 def test_registration_is_kept_until_the_helper_has_acknowledged_its_end() -> None:
     with pytest.raises(HelperUnavailableError):
         two_server_draft_publish_losing("PUT")
-    later = timezone.now() + registrations.LONGEST_PUBLISHING + timedelta(seconds=1)
-    registrations_release(partner=partner(scene.unreachable), now=later)
+    later = timezone.now() + LONGEST_BEGINNING + timedelta(seconds=1)
+    call_off(scene.unreachable, now=later)
     assert Registration.objects.exists()
-    registrations_release(partner=partner(scene.losing_answers("DELETE")), now=later)
+    call_off(scene.losing_answers("DELETE"), now=later)
     assert Registration.objects.exists()
-    registrations_release(partner=partner(), now=later)
+    call_off(now=later)
     assert not Registration.objects.exists()
 
 

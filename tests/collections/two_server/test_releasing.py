@@ -75,7 +75,7 @@ def test_nothing_is_released_below_the_cohort_size_and_what_was_spent_comes_back
     release = result_release(recipe=recipe)
     assert release is not None
     assert (release.outcome, release.reports, release.values) == ("withheld", None, [])
-    assert "cohort size of 5" in release.reason
+    assert (release.cause, "cohort size of 5" in release.reason) == ("too_few", True)
     assert Spending.objects.exclude(returns=None).count() == 1
     entry = Entry.objects.get(subject=recipe.identifier, action=Action.RESULT_WITHHELD)
     assert entry.details["spending_returned"] is True
@@ -93,6 +93,7 @@ def test_release_is_withheld_with_the_helpers_refusal_and_what_was_spent_stays_s
     release = result_release(recipe=recipe)
     assert release is not None
     assert release.outcome == "withheld"
+    assert release.cause == Release.Cause.REFUSED
     assert release.reason.startswith("the helper refused")
     assert not release.reason.endswith(".")
     assert not Spending.objects.exclude(returns=None).exists()

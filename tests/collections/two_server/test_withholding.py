@@ -4,6 +4,8 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 
 from audit.models import Action, Entry
 from dap.http import encode_id
@@ -13,7 +15,7 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_close
 from releases.models import Release
-from releases.operations import collections_advance, result_abandon, result_release
+from releases.operations import collections_advance, result_release, result_withhold
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, task, tick, two_server_recipe, upload
 from tests.factories import published_recipe
@@ -33,9 +35,9 @@ def stuck() -> Recipe:
     return recipe
 
 
-def test_abandon_withholds_the_result_with_its_reason_and_deletes_reports_and_keys() -> None:
+def test_withhold_withholds_the_result_with_its_reason_and_deletes_reports_and_keys() -> None:
     recipe = stuck()
-    release = result_abandon(recipe=recipe, reason=REASON, actor=None)
+    release = result_withhold(recipe=recipe, reason=REASON, actor=None)
     assert (release.outcome, release.reason, release.values) == ("withheld", REASON, [])
     ours = task(recipe, Side.LEADER)
     assert ours is not None
@@ -46,9 +48,9 @@ def test_abandon_withholds_the_result_with_its_reason_and_deletes_reports_and_ke
     assert (entry.subject, entry.details["reason"]) == (recipe.identifier, REASON)
 
 
-def test_abandon_is_told_to_a_helper_that_comes_back_after_all() -> None:
+def test_withhold_is_told_to_a_helper_that_comes_back_after_all() -> None:
     recipe = stuck()
-    result_abandon(recipe=recipe, reason=REASON, actor=None)
+    result_withhold(recipe=recipe, reason=REASON, actor=None)
     settle()
     theirs = task(recipe, Side.HELPER)
     assert theirs is not None
@@ -57,23 +59,23 @@ def test_abandon_is_told_to_a_helper_that_comes_back_after_all() -> None:
     assert Release.objects.get().outcome == "withheld"
 
 
-def test_abandon_of_an_open_recipe_or_a_released_result_is_refused() -> None:
+def test_withhold_of_an_open_recipe_or_a_released_result_is_refused() -> None:
     recipe = two_server_recipe()
     with pytest.raises(RecipeStateError, match="close it first"):
-        result_abandon(recipe=recipe, reason=REASON, actor=None)
+        result_withhold(recipe=recipe, reason=REASON, actor=None)
     upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
     recipe = recipe_close(recipe=recipe, actor=None)
     settle()
     assert result_release(recipe=recipe) is not None
     with pytest.raises(RecipeStateError, match="already"):
-        result_abandon(recipe=recipe, reason=REASON, actor=None)
+        result_withhold(recipe=recipe, reason=REASON, actor=None)
     assert Release.objects.get().outcome == "released"
 
 
-def test_abandon_of_a_recipe_of_one_server_is_refused() -> None:
+def test_withhold_of_a_recipe_of_one_server_is_refused() -> None:
     recipe = recipe_close(recipe=published_recipe(), actor=None)
     with pytest.raises(RecipeStateError, match="this server alone"):
-        result_abandon(recipe=recipe, reason=REASON, actor=None)
+        result_withhold(recipe=recipe, reason=REASON, actor=None)
 
 
 def test_withhold_command_ends_the_waiting_and_says_so() -> None:
@@ -93,6 +95,17 @@ def test_withhold_command_with_bad_input_exits_with_2_and_withholds_nothing(
         call_command("recipe", "withhold", identifier or str(recipe.identifier), "--reason", reason)
     assert refusal.value.returncode == 2
     assert not Release.objects.exists()
+
+
+def test_withhold_for_a_reason_that_reads_like_too_few_reports_is_not_shown_as_such(client: Client) -> None:
+    recipe = stuck()
+    reason = "fewer valid reports than the cohort size, we think"
+    release = result_withhold(recipe=recipe, reason=reason, actor=None)
+    assert release.cause == Release.Cause.GIVEN_UP
+    page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
+    assert reason in page
+    assert "Closed below" not in page
+    assert "not told below the cohort size" not in page
 
 
 def test_task_command_does_not_end_or_collect_the_task_of_a_recipe() -> None:
