@@ -57,7 +57,11 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
-        "OPTIONS": {"context_processors": list(ROLE.context_processors)},
+        "OPTIONS": {
+            "context_processors": list(ROLE.context_processors),
+            # How numbers and names are shown, in every role: it needs no app, and no database.
+            "libraries": {"presentation": "recipes.templatetags.presentation"},
+        },
     }
 ]
 
