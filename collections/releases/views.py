@@ -39,7 +39,7 @@ from releases.presentation import (
 )
 from releases.progress import progress_text
 from releases.selectors import overview_search
-from releases.servers import ServerShown, servers_of, stated_servers
+from releases.servers import ServerShown, helper_page, servers_of, stated_servers
 from releases.sums import source_of
 from releases.sums.interface import Trouble
 
@@ -123,6 +123,7 @@ class RecipeView(View):
             context |= {"everything": True, "coarse_counts": False}
         context["trust"] = TRUST_MODELS[published.trust]
         context["helper_signature"] = helper_signature_of(recipe)
+        context["helper_page"] = helper_page(published.servers)
         return render(request, "releases/recipe.html", context)
 
 
@@ -217,6 +218,7 @@ def _progress_context(recipe: Recipe) -> dict[str, Any]:
     return {
         "recipe": recipe,
         "status": status,
+        "trust": TRUST_MODELS[recipe.published.trust],
         "progress": progress_text(standing.received, recipe.cohort_size),
         "progress_value": shown,
         "servers": servers,
@@ -229,9 +231,8 @@ def _progress_context(recipe: Recipe) -> dict[str, Any]:
 def _in_short(servers: Sequence[ServerShown], troubles: Sequence[tuple[str, Trouble]]) -> str:
     counts = [sum(sum(server.rejected.values()) for server in servers)]
     counts += [server.counted for server in servers if server.counted is not None]
-    counts += [
-        count for _, trouble in troubles for count in (int(trouble.since.timestamp()), trouble.waiting)
-    ]
+    for _, trouble in troubles:
+        counts += [int(trouble.since.timestamp()), trouble.waiting, int(trouble.next_attempt.timestamp())]
     return " ".join(str(count) for count in counts)
 
 
