@@ -47,6 +47,7 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
 	$(RUN) manage.py makemigrations --check --dry-run
+	$(HELPER) $(RUN) manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(LEADER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(HELPER) $(RUN) manage.py check --deploy --fail-level WARNING

@@ -121,8 +121,7 @@ ROLES = {
     for role in (
         Role(
             name="all-in-one",
-            # The helper's tables too, so that tests of both sides run in one process; not its addresses.
-            apps=(*_SITE_APPS, "helper"),
+            apps=_SITE_APPS,
             urlconf="panapp.leader_urls",
             errors="panapp.errors",
             middleware=_SITE_MIDDLEWARE,

@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ[name]
     config.stash[DATA_DIR] = Path(tempfile.mkdtemp(prefix="panapp-tests-"))
     os.environ["PANAPP_DATA_DIR"] = str(config.stash[DATA_DIR])
-    os.environ["DJANGO_SETTINGS_MODULE"] = "panapp.settings"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     django.setup()
 
 
@@ -80,6 +80,12 @@ def _ask_broker() -> None:
     options = {"socket_connect_timeout": 5}
     with kombu.Connection(os.environ["CELERY_BROKER_URL"], transport_options=options) as broker:
         broker.ensure_connection(max_retries=1, timeout=5)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _processes_of_the_product() -> None:
+    """What tests start runs with the product's own settings. Not set before: workers of xdist need ours."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "panapp.settings"
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ def helper_key(partner: Partner, *, request: bytes, scheme: str) -> PublicKey:
     Raises:
         PeerUnavailableError, PeerRefusedError.
     """
-    answer = _send(partner, "POST", "/keys", {"request": request.hex(), "encryption": scheme})
+    answer = _send(partner.client(), "POST", "/keys", {"request": request.hex(), "encryption": scheme})
     try:
         key = load_public_key(_member(answer, "public_key", dict))
     except (FieldError, InvalidKeyError) as error:
@@ -99,7 +99,7 @@ def recipe_task_register(
         PeerUnavailableError, PeerRefusedError.
     """
     answer = _send(
-        partner,
+        partner.client(),
         "PUT",
         f"/tasks/{encode_id(task_id)}",
         {
@@ -125,7 +125,7 @@ def plain_task_register(
 ) -> None:
     """Have the helper take part in a plain task. Raises PeerUnavailableError or PeerRefusedError."""
     _send(
-        partner,
+        partner.client(),
         "PUT",
         f"/tasks/{encode_id(task_id)}",
         {
@@ -155,9 +155,9 @@ class HelperStatus:
     outcome: str
 
 
-def task_status_at_helper(partner: Partner, *, task_id: bytes) -> HelperStatus:
+def task_status_at_helper(helper: PeerClient, *, task_id: bytes) -> HelperStatus:
     """How the task stands on the helper's side. Raises PeerUnavailableError or PeerRefusedError."""
-    answer = _send(partner, "GET", f"/tasks/{encode_id(task_id)}")
+    answer = _send(helper, "GET", f"/tasks/{encode_id(task_id)}")
     rejections = _member(answer, "rejections", dict)
     if not all(type(count) is int for count in rejections.values()):
         raise PeerUnavailableError("the helper's counts of rejections are not numbers")
@@ -179,17 +179,17 @@ def task_end_at_helper(partner: Partner, *, task_id: bytes, reason: str) -> None
         PeerUnavailableError, PeerRefusedError.
     """
     try:
-        _send(partner, "DELETE", f"/tasks/{encode_id(task_id)}", {"reason": reason})
+        _send(partner.client(), "DELETE", f"/tasks/{encode_id(task_id)}", {"reason": reason})
     except PeerRefusedError as refusal:
         if refusal.token != "unrecognizedTask":  # noqa: S105  # a kind of error
             raise
 
 
 def _send(
-    partner: Partner, method: str, path: str, content: Mapping[str, str] | None = None
+    helper: PeerClient, method: str, path: str, content: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     body = b"" if content is None else json.dumps(content).encode()
-    answer: PeerAnswer = partner.client().send(method, path, body, JSON_TYPE if body else "")
+    answer: PeerAnswer = helper.send(method, path, body, JSON_TYPE if body else "")
     try:
         decoded = json.loads(answer.body)
     except (ValueError, RecursionError) as error:

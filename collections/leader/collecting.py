@@ -9,19 +9,21 @@ import secrets
 import uuid
 from datetime import datetime
 
+import structlog
 from django.db import transaction
 from django.db.models import Max, Q, Sum
 
 from dap.buckets import Collected, batch_collect, buckets_of
-from dap.client import PeerClient, PeerRefusedError
+from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
 from dap.input_shares import TIME_LEEWAY
 from dap.models import BatchBucket, CollectedInterval, Task
 from dap.operations import configuration_of, task_lock, verifier_of
+from dap.provisioning import task_status_at_helper
 from leader.errors import CollectionRefusedError
 from leader.exchange import REFUSED, exchange_ask, exchange_failed
 from leader.farewells import farewell_owe
-from leader.models import AggregationJob, CollectionJob, Planning, Uploads
+from leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
 from leader.results import TOO_FEW
 from leader.selectors import is_collected_by_itself, reports_possible
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
@@ -36,7 +38,12 @@ from panprivacy.dap.collection import (
 )
 from panprivacy.dap.hpke import seal_aggregate_share
 
+logger = structlog.get_logger(__name__)
+
 State = CollectionJob.State
+
+COUNT_ATTEMPTS = 5
+"""Failed attempts after which a result does without the helper's count."""
 
 
 def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetime) -> CollectionJob:
@@ -118,7 +125,7 @@ def collection_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) -> 
             now=now,
         )
         if answer is not None:
-            _complete(row, AggregateShare.decode(answer))
+            _ask_count_and_complete(row, AggregateShare.decode(answer), peer, now)
     except PeerRefusedError as refusal:
         with transaction.atomic():
             task = task_lock(task=row.task)
@@ -268,11 +275,31 @@ def _sealed(task: Task, request: CollectionJobReq, collected: Collected) -> Hpke
     )
 
 
+def _ask_count_and_complete(
+    row: CollectionJob, share: AggregateShare, peer: PeerClient, now: datetime
+) -> None:
+    """The end of a job that went well. Of a task that is collected once, the helper says first how many
+    reports it added up: whoever shows the result shows what each side says of itself."""
+    count = None
+    if is_collected_by_itself(task=row.task):
+        try:
+            count = task_status_at_helper(peer, task_id=bytes(row.task.task_id)).report_count
+        except (PeerUnavailableError, PeerRefusedError) as error:
+            if isinstance(error, PeerUnavailableError) and row.attempts < COUNT_ATTEMPTS:
+                exchange_failed(row, error=str(error), now=now)
+                return
+            # The result does not depend on it.
+            logger.warning("helper_count_unknown", task=str(row.task), error=str(error))
+    _complete(row, share, count)
+
+
 @transaction.atomic
-def _complete(row: CollectionJob, share: AggregateShare) -> None:
+def _complete(row: CollectionJob, share: AggregateShare, helper_count: int | None) -> None:
     locked = _still_asking(row)
     if locked is None:
         return
+    if helper_count is not None:
+        HelperCount.objects.create(task=row.task, report_count=helper_count)
     locked.response = CollectionJobResp(
         locked.report_count,
         Interval(locked.first_time, locked.span),

@@ -183,3 +183,17 @@ class Farewell(Exchange):
 
     def __str__(self) -> str:
         return f"farewell of task {self.task_id}"
+
+
+class HelperCount(models.Model):
+    """How many reports the helper says it added up, asked when its share of the one batch was there.
+
+    Stays when the task has ended, as all counts do. There is none where the helper was not asked, or did
+    not answer.
+    """
+
+    task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
+    report_count = models.PositiveBigIntegerField()
+
+    def __str__(self) -> str:
+        return f"helper's count of task {self.task_id}"

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Max, Min, Q, QuerySet, Sum
 
 from dap.models import BatchBucket, Task
-from leader.models import AggregationJob, CollectionJob, Collector, Exchange, Farewell, Uploads
+from leader.models import AggregationJob, CollectionJob, Collector, Exchange, Farewell, HelperCount, Uploads
 from panprivacy.dap.basics import Interval
 
 
@@ -59,6 +59,11 @@ def progress_of(*, task: Task) -> LeaderProgress:
         next_attempt=failing.send_after if failing else None,
         last_error=failing.last_error if failing else "",
     )
+
+
+def helper_count(*, task: Task) -> int | None:
+    """How many reports the helper says it added up; None where it has not said."""
+    return HelperCount.objects.filter(task=task).values_list("report_count", flat=True).first()
 
 
 def exchanges_waiting(*, task: Task) -> int:

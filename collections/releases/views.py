@@ -39,9 +39,16 @@ from releases.presentation import (
 )
 from releases.progress import progress_text
 from releases.selectors import overview_search
-from releases.servers import ServerShown, helper_page, servers_of, stated_servers
+from releases.servers import (
+    ServerShown,
+    TroubleShown,
+    counts_differ,
+    helper_page,
+    servers_of,
+    stated_servers,
+    troubles_of,
+)
 from releases.sums import source_of
-from releases.sums.interface import Trouble
 
 PAGE_SIZE = 20
 
@@ -115,12 +122,13 @@ class RecipeView(View):
             "server": request.build_absolute_uri("/").rstrip("/"),
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "release": release,
-            **(_progress_context(recipe) if release is None else _release_context(recipe, release)),
+            **(_progress_context(request, recipe) if release is None else _release_context(recipe, release)),
         }
         if release is not None and may_read_log(request.user):
             # What decrypting found is for those who watch over the collection, and only after its end.
             context["servers"] = servers_of(recipe, source_of(recipe).standing(recipe), everything=True)
             context |= {"everything": True, "coarse_counts": False}
+        context["counts_differ"] = counts_differ(context["servers"])
         context["trust"] = TRUST_MODELS[published.trust]
         context["helper_signature"] = helper_signature_of(recipe)
         context["helper_page"] = helper_page(published.servers)
@@ -132,7 +140,7 @@ class ProgressView(View):
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _recipe(identifier)
-        context = _progress_context(recipe)
+        context = _progress_context(request, recipe)
         shown = text_of(request.GET, "shown")
         if release_of(recipe) is not None or not shown.startswith(f"{context['status'].key} "):
             return HttpResponseClientRefresh()
@@ -148,7 +156,7 @@ class CloseView(PublishersOnly):
         recipe = _recipe(identifier)
         if recipe.status != Recipe.Status.PUBLISHED:
             return redirect("recipe", identifier=identifier)
-        return render(request, "releases/close.html", _progress_context(recipe))
+        return render(request, "releases/close.html", _progress_context(request, recipe))
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         try:
@@ -209,12 +217,12 @@ def _card(recipe: Recipe) -> Card:
     return Card(recipe, status, latest, is_below_cohort(release))
 
 
-def _progress_context(recipe: Recipe) -> dict[str, Any]:
+def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     standing = source_of(recipe).standing(recipe)
     status = status_of(recipe, release_of(recipe), timezone.now())
     shown = coarse(standing.received, recipe.cohort_size)
     servers = [server.live(recipe) for server in servers_of(recipe, standing)]
-    troubles = [(server.name, server.trouble) for server in standing.servers if server.trouble]
+    troubles = troubles_of(recipe, standing, everything=may_read_log(request.user))
     return {
         "recipe": recipe,
         "status": status,
@@ -228,11 +236,12 @@ def _progress_context(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def _in_short(servers: Sequence[ServerShown], troubles: Sequence[tuple[str, Trouble]]) -> str:
+def _in_short(servers: Sequence[ServerShown], troubles: Sequence[TroubleShown]) -> str:
     counts = [sum(sum(server.rejected.values()) for server in servers)]
     counts += [server.counted for server in servers if server.counted is not None]
-    for _, trouble in troubles:
-        counts += [int(trouble.since.timestamp()), trouble.waiting, int(trouble.next_attempt.timestamp())]
+    for trouble in troubles:
+        counts += [int(trouble.since.timestamp()), *([] if trouble.waiting is None else [trouble.waiting])]
+        counts += [] if trouble.next_attempt is None else [int(trouble.next_attempt.timestamp())]
     return " ".join(str(count) for count in counts)
 
 

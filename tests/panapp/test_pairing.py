@@ -77,14 +77,14 @@ def test_helper_believes_its_leader_alone_and_signs_what_it_answers(tmp_path: Pa
         assert services.pairing is not None
         partner = services.pairing.partner()
         with pytest.raises(PeerRefusedError) as refusal:
-            task_status_at_helper(partner, task_id=bytes(32))
+            task_status_at_helper(partner.client(), task_id=bytes(32))
         assert refusal.value.token == "unrecognizedTask"
         stranger = replace(partner, signing_key=bytes(range(32)))
         with pytest.raises(PeerUnavailableError, match="signature"):
-            task_status_at_helper(stranger, task_id=bytes(32))
+            task_status_at_helper(stranger.client(), task_id=bytes(32))
         impostor = replace(partner, verification_key=public_half(bytes(range(32))))
         with pytest.raises(PeerUnavailableError, match="signature"):
-            task_status_at_helper(impostor, task_id=bytes(32))
+            task_status_at_helper(impostor.client(), task_id=bytes(32))
 
 
 @pytest.mark.processes

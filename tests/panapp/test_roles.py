@@ -20,6 +20,10 @@ LEADER = {
     "PANAPP_HELPER_URL": "http://127.0.0.1:2/helper",
     "PANAPP_HELPER_KEY": OTHER_KEY,
 }
+SITE = {
+    *("admin", "auth", "axes", "contenttypes", "sessions"),
+    *("aggregation", "audit", "dap", "leader", "ledger", "recipes", "releases", "reports"),
+}
 LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER}
 
 
@@ -46,16 +50,7 @@ def test_check_for_deployment_finds_nothing_in_any_role(role: str) -> None:
 
 @pytest.mark.parametrize(
     ("role", "apps"),
-    [
-        ("helper", {"audit", "dap", "helper"}),
-        (
-            "leader",
-            {
-                *("admin", "auth", "axes", "contenttypes", "sessions"),
-                *("aggregation", "audit", "dap", "leader", "ledger", "recipes", "releases", "reports"),
-            },
-        ),
-    ],
+    [("helper", {"audit", "dap", "helper"}), ("leader", SITE), ("all-in-one", SITE)],
 )
 def test_migrate_makes_the_tables_of_its_role_alone_in_a_database_of_its_own(
     tmp_path: Path, role: str, apps: set[str]

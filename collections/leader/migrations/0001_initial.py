@@ -99,6 +99,13 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='HelperCount',
+            fields=[
+                ('task', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='+', serialize=False, to='dap.task')),
+                ('report_count', models.PositiveBigIntegerField()),
+            ],
+        ),
+        migrations.CreateModel(
             name='Registration',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

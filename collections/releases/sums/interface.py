@@ -71,7 +71,7 @@ class ServerStanding:
     Attributes:
         name: as a heading.
         url: its base address; empty for this very site.
-        counted: reports in its sum, found valid.
+        counted: reports in its sum, found valid, as it says itself; None while it has not said.
         public_rejections: reports that it rejected for what is seen without decrypting, by reason.
         hidden_rejections: for what decrypting or verifying found. Whoever has a copy of a device's state can
             make reports from it that are valid or not depending on what is encrypted there: public only
@@ -81,7 +81,7 @@ class ServerStanding:
 
     name: str
     url: str = ""
-    counted: int = 0
+    counted: int | None = 0
     public_rejections: Mapping[str, int] = field(default_factory=dict)
     hidden_rejections: Mapping[str, int] = field(default_factory=dict)
     trouble: Trouble | None = None

@@ -7,7 +7,7 @@ from dap.operations import task_named
 from dap.selectors import rejections_of, report_count
 from leader.operations import task_end
 from leader.results import Refusal, task_result
-from leader.selectors import LeaderProgress, exchanges_waiting, progress_of
+from leader.selectors import LeaderProgress, exchanges_waiting, helper_count, progress_of
 from panprivacy.dap.basics import ReportError
 from panprivacy.servers import TwoServers
 from panprivacy.trust import Trust
@@ -82,8 +82,7 @@ class TwoServerSums(SumSource):
         helper = ServerStanding(
             name="Helper",
             url=servers.helper_url,
-            # The leader adds to its sum what the helper has added to its own, and nothing else.
-            counted=leader.counted,
+            counted=helper_count(task=task),
             hidden_rejections=theirs,
             trouble=_trouble(task, progress),
         )

@@ -70,7 +70,7 @@ class TestEnd:
         leader = busy_task()
         task_end_at_helper(partner(), task_id=leader.task_id, reason="first")
         task_end_at_helper(partner(), task_id=leader.task_id, reason="second")
-        assert task_status_at_helper(partner(), task_id=leader.task_id).outcome == "first"
+        assert task_status_at_helper(partner().client(), task_id=leader.task_id).outcome == "first"
         assert Entry.objects.filter(action=Action.TASK_ENDED).count() == 1
 
     def test_end_of_a_task_that_the_helper_does_not_know_is_no_error(self) -> None:

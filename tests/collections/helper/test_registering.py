@@ -267,14 +267,14 @@ class TestStatusForTheLeader:
     def test_leader_sees_counts_and_reasons(self) -> None:
         leader = registered()
         leader.aggregate([*leader.reports(3), leader.report(2, cheat=True)])
-        seen = task_status_at_helper(partner(), task_id=leader.task_id)
+        seen = task_status_at_helper(partner().client(), task_id=leader.task_id)
         assert (seen.state, seen.report_count, seen.collected, seen.outcome) == ("open", 3, False, "")
         assert seen.rejections == {"vdaf_verify_error": 1}
 
     def test_leader_sees_why_a_task_ended(self) -> None:
         leader = registered()
         task_end_at_helper(partner(), task_id=leader.task_id, reason="too few reports")
-        seen = task_status_at_helper(partner(), task_id=leader.task_id)
+        seen = task_status_at_helper(partner().client(), task_id=leader.task_id)
         assert (seen.state, seen.outcome) == ("ended", "too few reports")
 
 

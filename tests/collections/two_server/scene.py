@@ -121,6 +121,11 @@ def sealed_report(recipe: Recipe, bits: Sequence[int], *, other_helper_part: boo
     return _sealed(recipe, nonce, leader, helper)
 
 
+def unopenable_report(recipe: Recipe) -> Report:
+    """A report of which the leader's half holds no share, as one has that was mixed from unlike states."""
+    return _sealed(recipe, secrets.token_bytes(16), bytes(1), bytes(1))
+
+
 def poisoned_report(recipe: Recipe, elements: Sequence[int]) -> Report:
     """What a device would upload that shares these field elements, and proves of them what it can."""
     published = recipe.published

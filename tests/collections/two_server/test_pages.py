@@ -12,7 +12,7 @@ from django.utils.html import escape
 from dap.models import ReportRejection, Side
 from helper.ending import helper_task_end
 from leader.aggregating import JOB_REFUSED
-from leader.models import AggregationJob
+from leader.models import AggregationJob, HelperCount
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
 from recipes import views
@@ -67,7 +67,7 @@ def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(sig
     for model in TRUST_MODELS.values():
         assert model.title in page
         for adversary in model.adversaries:
-            assert f"<strong>{adversary.who}</strong> {escape(adversary.learns)}" in page
+            assert f"<strong>{escape(adversary.who)}</strong> {escape(adversary.learns)}" in page
     assert page.count("Not protected.") >= 5
     assert "disabled" not in page.split("Two servers</label>")[0].rpartition("<input")[2]
 
@@ -161,15 +161,47 @@ def test_helper_that_does_not_answer_is_visible(client: Client) -> None:
     tick(now=timezone.now() + timedelta(minutes=1), transport=scene.unreachable)
     page = page_of(client, recipe)
     assert "The helper has not answered since" in page
-    assert "1 request waits for it" in page
+    assert "Requests that wait" not in page
+    assert "Next attempt" not in page
     assert "Both servers verify the reports without reading them" in page
     assert "This waits for the helper." in page
-    due = AggregationJob.objects.get().send_after
-    assert f'Next attempt: <time datetime="{due.isoformat()}"' in page
     assert "decrypted" not in page.split("Timeline")[0].split("Progress")[1].split("<table")[0]
     assert "ConnectionRefused" not in page
     client.force_login(auditor())
-    assert "ConnectionRefused" in page_of(client, recipe)
+    page = page_of(client, recipe)
+    assert "Requests that wait: 1." in page
+    due = AggregationJob.objects.get().send_after
+    assert f'Next attempt: <time datetime="{due.isoformat()}"' in page
+    assert "ConnectionRefused" in page
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_helper_that_does_not_answer_tells_nobody_whether_a_report_opened(
+    client: Client, monkeypatch: pytest.MonkeyPatch, closed: bool
+) -> None:
+    """Who made reports from a copy of a device's state would learn from it what is in the copy."""
+    now = timezone.now().replace(second=0, microsecond=0)
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    seen = []
+    for opens in (True, False):
+        recipe = recipe_with_reports(good=5)
+        tick(now=now)
+        report = sealed_report(recipe, [1]) if opens else scene.unopenable_report(recipe)
+        assert upload(recipe, [report]) == []
+        tick(now=now + timedelta(hours=1), transport=scene.unreachable)
+        waiting = AggregationJob.objects.filter(task=scene.task(recipe, Side.LEADER))
+        assert waiting.count() == int(opens)
+        if closed:
+            monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=2))
+            recipe_close(recipe=recipe, actor=None)
+            monkeypatch.setattr(timezone, "now", lambda: now)
+        tick(now=now + timedelta(hours=2, seconds=2), transport=scene.unreachable)
+        url = reverse("recipe-progress", args=[recipe.identifier])
+        response = client.get(url, {"shown": "summing 0" if closed else "open 0"})
+        page = response.content.decode().replace(str(recipe.identifier), "")
+        assert ("has not answered" in page) is closed
+        seen.append(page)
+    assert seen[0] == seen[1]
 
 
 def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_only(client: Client) -> None:
@@ -180,6 +212,28 @@ def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_
     client.force_login(auditor())
     page = page_of(client, recipe)
     assert "<strong>2</strong> vdaf verify error" in page
+
+
+def test_released_recipe_says_when_the_servers_counts_differ(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "do not agree" not in page_of(client, finish(recipe_with_reports(good=6)))
+    monkeypatch.setattr("helper.views.report_count", lambda task: 7)
+    recipe = finish(recipe_with_reports(good=6))
+    for user in (None, auditor()):
+        if user is not None:
+            client.force_login(user)
+        page = page_of(client, recipe)
+        assert 'data-label="Reports in its sum">6</td>' in page
+        assert 'data-label="Reports in its sum">7</td>' in page
+        assert "do not agree on how many reports" in page
+
+
+def test_released_recipe_says_where_the_helper_did_not_tell_its_count(client: Client) -> None:
+    recipe = finish(recipe_with_reports(good=6))
+    HelperCount.objects.all().delete()
+    client.force_login(auditor())
+    assert "did not answer" in page_of(client, recipe)
 
 
 def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(client: Client) -> None:

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from audit.models import Action, Entry
 from dap.models import AggregatedReport, ReportRejection, Side, Task
+from leader.collecting import COUNT_ATTEMPTS
 from ledger.models import Spending
 from recipes.models import Recipe
 from recipes.operations import recipe_close
@@ -124,6 +125,42 @@ def test_release_happens_once() -> None:
     assert result_release(recipe=recipe) is None
     collections_advance()
     assert Release.objects.count() == 1
+
+
+def test_release_tells_of_the_helper_what_it_says_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("helper.views.report_count", lambda task: 7)
+    recipe = collected(1, 1, 1, 1, 1)
+    release = result_release(recipe=recipe)
+    assert release is not None
+    assert (release.outcome, release.reports) == ("released", 5)
+    assert [server["counted"] for server in release.servers] == [5, 7]
+    settle()
+    # When the task has ended on both sides, too.
+    assert [server.counted for server in source_of(recipe).standing(recipe).servers] == [5, 7]
+
+
+def test_release_does_without_the_count_of_a_helper_that_does_not_say_it() -> None:
+    recipe = two_server_recipe()
+    upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
+    recipe = recipe_close(recipe=recipe, actor=None)
+    for step in range(12):
+        assert result_release(recipe=recipe) is None or step > COUNT_ATTEMPTS
+        tick(now=timezone.now() + timedelta(minutes=6 * step), transport=scene.losing_answers("GET"))
+    release = Release.objects.get()
+    assert (release.outcome, release.reports) == ("released", 5)
+    assert [server["counted"] for server in release.servers] == [5, None]
+
+
+def test_release_waits_a_little_for_a_count_whose_answer_was_lost() -> None:
+    recipe = two_server_recipe()
+    upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
+    recipe = recipe_close(recipe=recipe, actor=None)
+    for step in range(3):
+        tick(now=timezone.now() + timedelta(minutes=6 * step), transport=scene.losing_answers("GET"))
+    settle(after=timedelta(minutes=18))
+    release = result_release(recipe=recipe)
+    assert release is not None
+    assert [server["counted"] for server in release.servers] == [5, 5]
 
 
 def test_rejections_of_both_sides_are_public_for_simulations() -> None:
