@@ -57,7 +57,11 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
-        "OPTIONS": {"context_processors": list(ROLE.context_processors)},
+        "OPTIONS": {
+            "context_processors": list(ROLE.context_processors),
+            # How numbers and names are shown, in every role: it needs no app, and no database.
+            "libraries": {"presentation": "recipes.templatetags.presentation"},
+        },
     }
 ]
 
@@ -183,8 +187,9 @@ HELPER_KEY = environment.verification_key("PANAPP_HELPER_KEY", own=SIGNING_KEY)
 LEADER_KEY = environment.verification_key("PANAPP_LEADER_KEY", own=SIGNING_KEY)
 # A helper refuses tasks whose aggregates would be about fewer devices.
 SMALLEST_COHORT = environment.whole_number("PANAPP_SMALLEST_COHORT", 2 if LOCAL else 100, minimum=2)
-# For how long a key to which clients seal is kept after it was last handed out.
-HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=1)
+# For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
+# were handed out for half as long: below an hour they would hardly do anything but ask.
+HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)
 # Reports that a helper takes in one request; fewer than leaders send would keep their jobs waiting.
 JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=dap_limits.JOB_REPORTS)
 # For how long a helper keeps the keys of a task whose time is over and that nobody ended.

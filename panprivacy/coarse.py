@@ -23,9 +23,9 @@ def coarse_step(cohort_size: int) -> int:
 
 
 def coarse(count: int, cohort_size: int) -> int:
-    """`count` rounded down to the display's step, and never above the cohort size."""
+    """`count` rounded down to the display's step; the cohort size from there on."""
     step = coarse_step(cohort_size)
-    return min(count // step * step, cohort_size)
+    return cohort_size if count >= cohort_size else count // step * step
 
 
 def coarse_rejections(rejections: Mapping[str, int], cohort_size: int) -> dict[str, int]:

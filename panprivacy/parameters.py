@@ -48,7 +48,7 @@ class Description:
 
     def check(self, field: str, kind: type, value: object) -> Any:
         """`value` as `kind`, or FieldError naming `field` and the allowed range."""
-        refusal = FieldError(field, f"must be {self.allowed(kind)}, not {_as_typed(value)}")
+        refusal = FieldError(field, f"must be {self.allowed(kind)}, not {as_typed(value)}")
         if kind is str:
             if not isinstance(value, str) or value not in self.choices:
                 raise refusal
@@ -71,7 +71,7 @@ def _plain(bound: float) -> str:
     return f"{bound:,.0f}" if bound == int(bound) else f"{bound:g}"
 
 
-def _as_typed(value: object) -> str:
+def as_typed(value: object) -> str:
     """As it stands in a recipe file, shortened."""
     if isinstance(value, int) and abs(value) >= 10**60:
         return (

@@ -24,7 +24,7 @@ from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.mechanisms.remedies import remedies
-from panprivacy.parameters import Description, K, Parameters
+from panprivacy.parameters import Description, K, Parameters, as_typed
 from panprivacy.servers import SERVERS, Servers
 from panprivacy.servers import RecipeVerificationError as RecipeVerificationError
 from panprivacy.trust import Trust
@@ -415,13 +415,13 @@ def _trust(value: object, statistic: type[Mechanism[Any]]) -> Trust:
     """The trust model of that name; FieldError unless `statistic` can be asked under it."""
     if not isinstance(value, str) or value not in statistic.trusts:
         allowed = " or ".join(trust.value for trust in statistic.trusts)
-        raise FieldError("trust", f"must be {allowed} for {statistic.statistic}, not {str(value)[:60]!r}")
+        raise FieldError("trust", f"must be {allowed} for {statistic.statistic}, not {as_typed(value)}")
     return Trust(value)
 
 
 def _require_format(value: object) -> str:
     if not isinstance(value, str) or value not in FORMATS:
-        raise FieldError("format", f"must be {' or '.join(FORMATS)}, not {str(value)[:60]!r}")
+        raise FieldError("format", f"must be {' or '.join(FORMATS)}, not {as_typed(value)}")
     return value
 
 

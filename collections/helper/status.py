@@ -17,11 +17,12 @@ from typing import Any
 from django.conf import settings
 
 from audit.models import Entry
-from dap.http import own_verification_key
+from dap.http import encode_id, own_verification_key
 from dap.models import Side, Task
 from dap.operations import configuration_of
 from dap.selectors import collected_among, counts_of, hpke_keys_known, rejections_among
 from panprivacy.coarse import coarse, coarse_rejections
+from panprivacy.dap.vdafs import vdaf_name
 from panprivacy.recipe import Recipe, format_time
 
 LATEST_ENTRIES = 50
@@ -90,7 +91,9 @@ def _public(task: Task, *, collected: bool) -> dict[str, Any]:
     configuration = configuration_of(task)
     return {
         "identifier": bytes(task.task_id).hex(),
+        "task_id": encode_id(bytes(task.task_id)),
         "vdaf_type": configuration.vdaf_type,
+        "vdaf": vdaf_name(configuration.vdaf_type),
         "cohort_size": configuration.min_batch_size,
         "leader": task.peer_url,
         "state": task.state,

@@ -202,6 +202,7 @@ def describe_task(task: Task) -> dict[str, Any]:
     collector = Collector.objects.filter(task=task).first()
     return {
         "task_id": encode_id(bytes(task.task_id)),
+        "identifier": bytes(task.task_id).hex(),
         "state": task.state,
         "leader": configuration.leader_aggregator_endpoint,
         "helper": configuration.helper_aggregator_endpoint,

@@ -32,6 +32,7 @@ class LeaderProgress:
         counted: in sums, verified by both sides.
         failing_since: since when the helper cannot be reached, answers nothing that makes sense, or
             promises an answer that does not come; None where nothing is wrong.
+        next_attempt: when the request that fails for longest is sent again; None where nothing is wrong.
         last_error: what happened at the last attempt, in words; empty where nothing is wrong.
     """
 
@@ -39,6 +40,7 @@ class LeaderProgress:
     in_jobs: int
     counted: int
     failing_since: datetime | None
+    next_attempt: datetime | None
     last_error: str
 
 
@@ -54,6 +56,7 @@ def progress_of(*, task: Task) -> LeaderProgress:
         in_jobs=stored["in_jobs"] or 0,
         counted=counted or 0,
         failing_since=failing.failing_since if failing else None,
+        next_attempt=failing.send_after if failing else None,
         last_error=failing.last_error if failing else "",
     )
 

@@ -29,6 +29,8 @@ class TrustModel:
         title: as a heading.
         summary: who does what with reports, in sentences.
         publishing: how keys are made when a recipe is published, as a clause.
+        meaning: what the choice is about, as a parameter of a recipe, in a sentence.
+        summing: what becomes of the reports of a closed recipe, in a sentence.
         adversaries: whom it protects against and whom not.
     """
 
@@ -36,6 +38,8 @@ class TrustModel:
     title: str
     summary: str
     publishing: str
+    meaning: str
+    summing: str
     adversaries: tuple[Adversary, ...]
 
 
@@ -51,6 +55,8 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
             "One server",
             "This server takes every report in and decrypts it.",
             "A key pair is made for it",
+            "One server decrypts the reports.",
+            "The reports are being decrypted and added up.",
             (
                 Adversary(
                     "This server alone",
@@ -67,6 +73,9 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
             "Devices split every answer into two random shares. This server, the leader, adds up the "
             "ones and the helper the others; both check each report without reading it; only the sums meet.",
             "Leader and helper make a key pair each, the helper checks and signs it too",
+            "Every report is split between two servers, and neither can read it alone.",
+            "Both servers verify the reports without reading them, each adds up its shares, and then the two "
+            "sums are put together.",
             (
                 Adversary(
                     "One server alone that follows the protocol",

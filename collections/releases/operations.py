@@ -13,6 +13,7 @@ from aggregation.operations import chunks_resend
 from audit.models import Action
 from audit.operations import entry_append
 from ledger.operations import spending_return
+from panprivacy.coarse import coarse_step
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import guarantees_of
@@ -133,9 +134,11 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, standing: Standing) -> 
         return release
     if isinstance(outcome, TooFew):
         cohort_size = recipe.cohort_size
-        so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
         release.cause = Cause.TOO_FEW
-        release.reason = f"fewer valid reports than the cohort size of {cohort_size:,} ({so_far})"
+        release.reason = f"fewer valid reports than the cohort size of {cohort_size:,}"
+        if coarse_step(cohort_size) < cohort_size:  # else there is no more to say
+            so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
+            release.reason += f" ({so_far})"
         return release
     try:
         estimate = mechanism.estimate(outcome.total, outcome.reports)

@@ -5,10 +5,12 @@ from recipes.presentation import number
 
 
 def progress_text(count: int, cohort_size: int) -> str:
-    """Progress as a clause: "about 6,200 of 10,000"."""
-    shown = coarse(count, cohort_size)
+    """Progress as a clause: "about 6,200 of 10,000"; of a cohort below the first step "fewer than 5"."""
+    shown, step = coarse(count, cohort_size), coarse_step(cohort_size)
     if count >= cohort_size:
         return f"at least {number(cohort_size)} of {number(cohort_size)}"
+    if step >= cohort_size:
+        return f"fewer than {number(cohort_size)}"
     if shown == 0:
-        return f"fewer than {number(min(coarse_step(cohort_size), cohort_size))} of {number(cohort_size)}"
+        return f"fewer than {number(step)} of {number(cohort_size)}"
     return f"about {number(shown)} of {number(cohort_size)}"

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from panprivacy.coarse import coarse, coarse_rejections
+from panprivacy.servers import Servers, TwoServers
 from recipes.models import Recipe
 from releases.models import Release
 from releases.sums.interface import ServerStanding, Standing
@@ -52,12 +54,15 @@ class TroubleShown:
         name: the server's.
         since: when it last answered.
         waiting: requests that wait for it; None where that is not told.
+        next_attempt: when it is asked again; None where that is not told, as it depends on when the first
+            attempt was.
         error: what happened at the last attempt; empty where that is not told.
     """
 
     name: str
     since: datetime
     waiting: int | None = None
+    next_attempt: datetime | None = None
     error: str = ""
 
 
@@ -74,7 +79,7 @@ def troubles_of(recipe: Recipe, standing: Standing, *, everything: bool) -> list
     """
     troubles = [(server.name, server.trouble) for server in standing.servers if server.trouble]
     if everything:
-        return [TroubleShown(name, t.since, t.waiting, t.error) for name, t in troubles]
+        return [TroubleShown(name, t.since, t.waiting, t.next_attempt, t.error) for name, t in troubles]
     if recipe.closed_at is None:
         return []
     closed_at = recipe.closed_at
@@ -104,6 +109,14 @@ def stated_servers(release: Release) -> list[ServerShown]:
     if release.servers is None:  # from before there were two
         return [ServerShown("Server", "", release.reports, release.rejected)]
     return [ServerShown(**members) for members in release.servers]
+
+
+def helper_page(servers: Servers) -> str:
+    """Where the helper tells everybody of itself: the root of its host. Empty where there is no helper."""
+    if not isinstance(servers, TwoServers):
+        return ""
+    parts = urlsplit(servers.helper_url)
+    return f"{parts.scheme}://{parts.netloc}/"
 
 
 def _shown(server: ServerStanding, everything: bool) -> ServerShown:

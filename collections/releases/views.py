@@ -39,7 +39,15 @@ from releases.presentation import (
 )
 from releases.progress import progress_text
 from releases.selectors import overview_search
-from releases.servers import ServerShown, TroubleShown, counts_differ, servers_of, stated_servers, troubles_of
+from releases.servers import (
+    ServerShown,
+    TroubleShown,
+    counts_differ,
+    helper_page,
+    servers_of,
+    stated_servers,
+    troubles_of,
+)
 from releases.sums import source_of
 
 PAGE_SIZE = 20
@@ -123,6 +131,7 @@ class RecipeView(View):
         context["counts_differ"] = counts_differ(context["servers"])
         context["trust"] = TRUST_MODELS[published.trust]
         context["helper_signature"] = helper_signature_of(recipe)
+        context["helper_page"] = helper_page(published.servers)
         return render(request, "releases/recipe.html", context)
 
 
@@ -217,6 +226,7 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     return {
         "recipe": recipe,
         "status": status,
+        "trust": TRUST_MODELS[recipe.published.trust],
         "progress": progress_text(standing.received, recipe.cohort_size),
         "progress_value": shown,
         "servers": servers,
@@ -231,6 +241,7 @@ def _in_short(servers: Sequence[ServerShown], troubles: Sequence[TroubleShown]) 
     counts += [server.counted for server in servers if server.counted is not None]
     for trouble in troubles:
         counts += [int(trouble.since.timestamp()), *([] if trouble.waiting is None else [trouble.waiting])]
+        counts += [] if trouble.next_attempt is None else [int(trouble.next_attempt.timestamp())]
     return " ".join(str(count) for count in counts)
 
 

@@ -81,6 +81,14 @@ PRIO3: Mapping[int, tuple[type[Message], Callable[..., Prio3[Any]]]] = {
 """`vdaf_type` → how its parameters are encoded, and the VDAF, which takes them by the same names."""
 
 
+def vdaf_name(vdaf_type: int) -> str:
+    """The name of a VDAF that is known here, by its code point: `Prio3Sum`."""
+    if vdaf_type == IDENTIFIER:
+        return PanPrivateCountVec.__name__
+    message, _ = PRIO3[vdaf_type]
+    return message.__name__.removesuffix("Config")
+
+
 SIDES: Mapping[Role, int] = {Role.LEADER: 0, Role.HELPER: 1}
 """Number of an aggregator in a VDAF."""
 

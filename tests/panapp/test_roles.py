@@ -81,6 +81,22 @@ def test_helper_refuses_an_environment_without_its_leader_even_locally(tmp_path:
     assert "PANAPP_HELPER_URL must be set when PANAPP_ROLE is helper" in refused.stderr
 
 
+@pytest.mark.parametrize("command", ["check", "migrate", "task", "recipe", "nonsense"])
+def test_every_command_under_wrong_settings_says_what_is_wrong_in_one_line(
+    tmp_path: Path, command: str
+) -> None:
+    refused = manage({"PANAPP_DATA_DIR": str(tmp_path), **LEADER}, command)
+    assert refused.returncode == 1
+    assert (
+        refused.stderr == "PANAPP_LEADER_URL belongs to PANAPP_ROLE=leader, but PANAPP_ROLE is all-in-one\n"
+    )
+
+
+def test_command_under_wrong_settings_shows_a_traceback_to_whoever_asks_for_it(tmp_path: Path) -> None:
+    refused = manage({"PANAPP_DATA_DIR": str(tmp_path), **LEADER}, "check", "--traceback")
+    assert "Traceback" in refused.stderr
+
+
 def test_no_role_but_the_helper_answers_to_addresses_of_the_helper(client: Client) -> None:
     assert ROLES["leader"].urlconf == ROLES["all-in-one"].urlconf == settings.ROOT_URLCONF
     assert client.get("/helper/hpke_config").status_code == 404

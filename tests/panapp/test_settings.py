@@ -140,7 +140,7 @@ def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) ->
         ("PANAPP_JOB_REPORTS", "999"),
         ("PANAPP_ROLE", "Leader"),
         ("PANAPP_SMALLEST_COHORT", "1"),
-        ("PANAPP_HPKE_GRACE_SECONDS", "0"),
+        ("PANAPP_HPKE_GRACE_SECONDS", "7199"),
     ],
 )
 def test_a_value_that_is_not_understood_stops_and_names_its_variable(

@@ -131,6 +131,15 @@ def test_two_servers_for_a_mean_are_refused():
     assert refused.value.field == "trust"
 
 
+@pytest.mark.parametrize(
+    ("trust", "shown"), [(True, "true"), ("three", '"three"'), (None, "null"), (["a"], '["a"]')]
+)
+def test_unknown_trust_is_shown_as_it_stands_in_the_file(trust, shown):
+    with pytest.raises(FieldError) as refused:
+        draft(trust=trust)
+    assert refused.value.message == f"must be single_server or two_server for count_nonzero, not {shown}"
+
+
 def test_publish_under_servers_of_another_trust_model_or_scheme_is_refused():
     now = datetime(2026, 1, 1, tzinfo=UTC)
     with pytest.raises(ValueError, match="two_server"):

@@ -37,6 +37,7 @@ from panprivacy.trust import Trust
 from recipes.custody.interface import Custody, Holding
 from recipes.errors import HelperUnavailableError, RecipeStateError
 from recipes.models import HelperSignature, Recipe
+from recipes.partner import HOW_TO_SET_UP, NO_HELPER, why_no_answer
 
 T = TypeVar("T")
 
@@ -86,13 +87,13 @@ class TwoServerCustody(Custody):
         )
 
     def unavailable(self, partner: Partner | None) -> str:
-        return "no helper is set up for this installation" if partner is None else ""
+        return NO_HELPER if partner is None else ""
 
     def prepare(
         self, draft: RecipeDraft, *, now: datetime, simulation: bool, partner: Partner | None
     ) -> Holding:
         if partner is None:
-            raise FieldError("trust", f"cannot be {self.trust.value}: {self.unavailable(partner)}")
+            raise FieldError("trust", f"cannot be {self.trust.value}: {NO_HELPER}. {HOW_TO_SET_UP}")
         source = secrets.SystemRandom()
         share_key = generate_private_key(draft.encryption, source)
         request = source.randbytes(REQUEST_BYTES)
@@ -136,9 +137,7 @@ def _asked(partner: Partner, ask: Callable[[], T]) -> T:
     try:
         return ask()
     except PeerUnavailableError as error:
-        raise HelperUnavailableError(
-            f"the helper at {partner.url} did not answer ({error}); nothing was published, try again later"
-        ) from error
+        raise HelperUnavailableError(f"nothing was published: {why_no_answer(partner, error)}") from error
     except PeerRefusedError as error:
         raise FieldError(
             "trust", f"cannot be two_server: the helper at {partner.url} refuses ({error})"

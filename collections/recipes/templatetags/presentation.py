@@ -1,6 +1,7 @@
 """Template filters: the conventions for showing numbers and names."""
 
 import math
+from datetime import datetime
 
 from django import template
 
@@ -20,6 +21,12 @@ def epsilon(value: float | None, unknown: str = "not computed yet") -> str:
     if value is None:
         return unknown
     return "∞ (nothing is promised)" if math.isinf(value) else presentation.significant(value, 3)
+
+
+@register.filter
+def instant(time: str) -> datetime:
+    """A time as documents and JSON have it, for includes/time.html."""
+    return datetime.fromisoformat(time)
 
 
 @register.filter

@@ -54,11 +54,13 @@ class Trouble:
     Attributes:
         since: when it last did.
         waiting: requests that wait for it.
+        next_attempt: when it is asked again.
         error: what happened at the last attempt.
     """
 
     since: datetime
     waiting: int
+    next_attempt: datetime
     error: str
 
 

@@ -112,6 +112,11 @@ def _received(task: Task, recipe: Recipe) -> int:
 
 
 def _trouble(task: Task, progress: LeaderProgress) -> Trouble | None:
-    if progress.failing_since is None:
+    if progress.failing_since is None or progress.next_attempt is None:
         return None
-    return Trouble(progress.failing_since, exchanges_waiting(task=task), progress.last_error)
+    return Trouble(
+        since=progress.failing_since,
+        waiting=exchanges_waiting(task=task),
+        next_attempt=progress.next_attempt,
+        error=progress.last_error,
+    )

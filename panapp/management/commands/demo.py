@@ -16,6 +16,8 @@ from devices_sim.fleet import FleetError
 from devices_sim.workloads import Workload, flights
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
+from panapp.pairing import Pairing
+from panapp.ports import HOST
 from panapp.services import BASE_DIR, ServiceError, Services, running_services
 from recipes.errors import HelperUnavailableError
 from releases.models import Release
@@ -84,6 +86,8 @@ class Command(BaseCommand):
         for name, group in ACCOUNTS.items():
             self.stdout.write(f"Sign in as {name:<8} with the password {reset_account(name, group)}")
         self.stdout.write(f"\nThe dashboard is at {services.base_url} (Ctrl-C ends it).")
+        if services.pairing is not None:
+            self.show_pairing(services.pairing)
         self.stdout.flush()
         try:
             while True:
@@ -91,6 +95,17 @@ class Command(BaseCommand):
                 time.sleep(1)
         except KeyboardInterrupt:
             self.stdout.write("Stopped. The data stays; `make demo` serves it again.")
+
+    def show_pairing(self, pairing: Pairing) -> None:
+        """Where the helper is, and with which settings other commands are the leader of both."""
+        variables = " ".join(f"{name}={value}" for name, value in pairing.leader_variables().items())
+        self.stdout.write(
+            f"The helper shows its tasks, keys and log at http://{HOST}:{pairing.helper_port}/."
+        )
+        self.stdout.write(
+            "To publish for two servers from another terminal (recipe, task), give it these settings first:\n"
+            f"  export {variables}"
+        )
 
 
 @transaction.atomic

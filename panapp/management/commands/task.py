@@ -14,6 +14,7 @@ from django.utils import timezone
 from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.errors import TaskEndedError
 from dap.http import encode_id
+from dap.identifiers import readable_arguments, task_id_of
 from dap.models import Side, Task
 from dap.operations import configuration_of, task_named
 from dap.selectors import rejections_of
@@ -32,7 +33,7 @@ from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.errors import FieldError
-from recipes.partner import configured_partner
+from recipes.partner import HOW_TO_SET_UP, NO_HELPER, configured_partner, why_no_answer
 
 INPUT_ERROR = 2
 NO_RESULT = 3
@@ -59,13 +60,16 @@ class Command(BaseCommand):
         create.add_argument("--collector-key", help="its Ed25519 verification key (base64url)")
         actions.add_parser("list", help="the tasks that have no recipe")
         collect = actions.add_parser("collect", help="collect a batch and print its result")
-        collect.add_argument("task_id", help="as `task create` prints it")
+        collect.add_argument("task_id", help="as `task create` prints it, in either spelling")
         collect.add_argument("--start", type=int, help="of the batch interval, in seconds since 1970")
         collect.add_argument("--duration", type=int, help="of the batch interval, in seconds")
         collect.add_argument("--timeout", type=float, default=300.0, help="seconds to wait (default 300)")
         end = actions.add_parser("end", help="end a task on both sides; its reports and keys are deleted")
-        end.add_argument("task_id", help="as `task create` prints it")
+        end.add_argument("task_id", help="as `task create` prints it, in either spelling")
         end.add_argument("--reason", default="ended by the leader", help="in words that both sides show")
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        super().run_from_argv(readable_arguments(argv))
 
     def handle(self, *args: Any, **options: Any) -> None:
         action: Callable[[dict[str, Any]], None] = getattr(self, options["action"])
@@ -78,15 +82,13 @@ class Command(BaseCommand):
             raise CommandError(f"nothing was begun, try again: {error}") from None
         except PeerRefusedError as error:
             raise CommandError(f"the helper refuses: {error}", returncode=INPUT_ERROR) from None
-        except PeerUnavailableError as error:
-            raise CommandError(f"the helper did not answer, try again: {error}") from None
 
     def create(self, options: dict[str, Any]) -> None:
         """Begin a task."""
         partner = configured_partner()
         if partner is None:
             raise CommandError(
-                "no helper is set up: set PANAPP_LEADER_URL, PANAPP_HELPER_URL and PANAPP_HELPER_KEY",
+                f"{NO_HELPER}. {HOW_TO_SET_UP}",
                 returncode=INPUT_ERROR,
             )
         plain = PlainTask(
@@ -100,9 +102,12 @@ class Command(BaseCommand):
             collector_config=_collector_config(options["collector_hpke_config"]),
             collector_verification_key=_collector_key(options["collector_key"]),
         )
-        task = plain_task_create(
-            plain=plain, partner=partner, now=timezone.now(), random_source=secrets.SystemRandom()
-        )
+        try:
+            task = plain_task_create(
+                plain=plain, partner=partner, now=timezone.now(), random_source=secrets.SystemRandom()
+            )
+        except PeerUnavailableError as error:
+            raise CommandError(f"no task was begun: {why_no_answer(partner, error)}") from None
         self._print(describe_task(task))
 
     def list(self, options: dict[str, Any]) -> None:
@@ -122,9 +127,9 @@ class Command(BaseCommand):
             raise CommandError(_why_not_yet(job), returncode=NO_RESULT)
         standing = _standing(task)
         if isinstance(result, Refusal):
-            self._print({"task_id": options["task_id"], "problem": result.problem, **standing})
+            self._print({**_named(task), "problem": result.problem, **standing})
             raise CommandError(result.detail, returncode=NO_RESULT)
-        self._print({"task_id": options["task_id"], **_as_json(task, result), **standing})
+        self._print({**_named(task), **_as_json(task, result), **standing})
         if configuration_of(task).batch_mode is BatchMode.LEADER_SELECTED:
             # The query for the next batch reads just the same; until this job is deleted, it is the same.
             collection_job_delete(job=job)
@@ -134,7 +139,7 @@ class Command(BaseCommand):
         task = _task(options["task_id"])
         task_end(task=task, reason=options["reason"], now=timezone.now())
         task.refresh_from_db()
-        self._print({"task_id": options["task_id"], "state": task.state, "outcome": task.outcome})
+        self._print({**_named(task), "state": task.state, "outcome": task.outcome})
 
     def _print(self, content: object) -> None:
         self.stdout.write(json.dumps(content))
@@ -142,7 +147,7 @@ class Command(BaseCommand):
 
 def _task(text: str) -> Task:
     try:
-        task = task_named(task_id=_from_base64url("task_id", text), side=Side.LEADER)
+        task = task_named(task_id=task_id_of(text), side=Side.LEADER)
     except ValueError:
         task = None
     if task is None:
@@ -150,6 +155,11 @@ def _task(text: str) -> Task:
     if task.document:
         raise FieldError("task_id", "is a recipe's, which publishes its one result; see `manage.py recipe`")
     return task
+
+
+def _named(task: Task) -> dict[str, str]:
+    task_id = bytes(task.task_id)
+    return {"task_id": encode_id(task_id), "identifier": task_id.hex()}
 
 
 def _from_base64url(field: str, text: str) -> bytes:

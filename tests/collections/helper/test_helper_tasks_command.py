@@ -5,11 +5,13 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, ManagementUtility, call_command
+from django.db import connections
 from django.utils import timezone
 
 from audit.models import Action, Entry
 from dap.errors import TaskEndedError
+from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import rejections_add, task_verify_key
 from helper.registering import plain_task_register
@@ -78,6 +80,25 @@ def test_list_tells_administrators_what_was_rejected_and_on_demand_of_ended_task
     assert ended.endswith(": the leader is gone")
 
 
+def test_list_names_tasks_in_both_spellings() -> None:
+    task = registered(1)
+    (line,) = helper_tasks("list")
+    assert line.split()[:2] == [bytes(task.task_id).hex(), encode_id(bytes(task.task_id))]
+
+
+def test_end_takes_the_spelling_of_dap_though_it_reads_like_an_option(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "close_all", lambda: None)  # the test goes on with them
+    first, second = registered(0xF8), registered(1)
+    identifier = encode_id(bytes(first.task_id))
+    assert identifier.startswith("-")
+    ManagementUtility(["manage.py", "helper_tasks", "end", identifier, "--reason", "why"]).execute()
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.state, second.state) == (Task.State.ENDED, Task.State.OPEN)
+
+
 def test_end_of_one_task_deletes_its_keys_logs_the_reason_and_leaves_the_others() -> None:
     first, second = registered(1), registered(2)
     helper_tasks("end", bytes(first.task_id).hex(), "--reason", "the leader is gone")
@@ -102,6 +123,7 @@ def test_end_of_all_tasks_leaves_none_running() -> None:
     ("arguments", "says"),
     [
         (["00" * 32, "--reason", "why"], "identifier: no task that has not ended has it"),
+        (["nonsense", "--reason", "why"], "identifier: no task that has not ended has it"),
         (["--all", "--reason", " "], "reason: must have 1 to 200 characters"),
         (["--all", "--reason", "x" * 201], "reason: must have 1 to 200 characters"),
         (["--all"], "--reason"),

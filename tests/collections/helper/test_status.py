@@ -1,5 +1,6 @@
 """What a helper says of itself to everybody."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from dap.http import encode_id
 from dap.models import BatchBucket, ReportRejection, Side, Task
 from dap.operations import rejections_add
 from helper.ending import helper_task_end
@@ -64,6 +66,26 @@ class TestPage:
         assert "Two-server task registered" in page
         assert "handed out" in page
         assert "<script" not in page
+
+    def test_page_says_who_it_is_for_and_what_in_the_words_of_the_product(self, settings: Any) -> None:
+        settings.SMALLEST_COHORT = 3
+        leader, plain = recipe_task(), plain_task()
+        page = Client().get("/").content.decode()
+        assert "3 reports. It takes part in nothing that would release sums over fewer." in page
+        assert f"Leader: <code>{leader.peer_url}</code>" in page
+        assert encode_id(bytes(plain.task_id)) in page
+        assert "Prio3Count" in page
+        assert "count nonzero" in page
+        assert re.search(r"\d [A-Z][a-z]{2} \d{4}, \d\d:\d\d UTC", page)
+        for raw in (
+            "min_batch_size",
+            "VDAF 1",
+            "True",
+            "False",
+            "count_nonzero",
+            f"{timezone.now():%Y-%m-%d}T",
+        ):
+            assert raw not in re.sub(r'datetime="[^"]*"', "", page)
 
     def test_json_says_the_same(self) -> None:
         publication = Publication()
@@ -156,7 +178,7 @@ class TestRealDevices:
             digits = text.replace(",", "")
             assert str(COUNTED) not in digits
             assert str(REJECTED) not in digits
-        assert "not told" in shown()[0]
+        assert "not published" in shown()[0]
 
     def test_collected_task_says_that_its_share_was_released_and_its_count_is_in_the_log(self) -> None:
         leader = registered()
@@ -178,7 +200,7 @@ class TestSimulatedDevices:
         for reports in (9, 10, 19, 20, 29):
             count(task, reports=reports)
             seen += [shown["reports"] for shown in tasks_status([task])]
-        assert [told["count"] for told in seen] == [0, 10, 10, 20, 20]
+        assert [told["count"] for told in seen] == [0, 10, 10, 20, 25]
         assert [told["at_least"] for told in seen] == [False, False, False, False, True]
 
     def test_rejections_are_told_in_steps_for_every_reason(self) -> None:
@@ -187,5 +209,5 @@ class TestSimulatedDevices:
         (told,) = tasks_status([task])
         assert told["rejections"] == {"vdaf_verify_error": 20}
         page = Client().get("/").content.decode()
-        assert "vdaf_verify_error: about 20" in page
+        assert "vdaf verify error: about 20" in page
         assert "Simulation" in page

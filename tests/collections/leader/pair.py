@@ -157,6 +157,7 @@ class Pair:
         interval: Interval | None = None,
         document: str = "",
         collector_verification_key: bytes | None = None,
+        task_id: bytes | None = None,
     ) -> None:
         self.network = Network()
         self.partner = Partner(
@@ -180,7 +181,7 @@ class Pair:
             extensions=() if interval is None else (task_interval_extension(interval),),
         )
         # Reads like no option of a command line.
-        self.task_id = bytes(1) + secrets.token_bytes(31)
+        self.task_id = bytes(1) + secrets.token_bytes(31) if task_id is None else task_id
         verify_key = secrets.token_bytes(32)
         collector_config, collector_key = generate_keypair(7, secrets.SystemRandom())
         plain_task_register(

@@ -9,8 +9,9 @@ from unittest.mock import patch
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.core.management import call_command
+from django.core.management import ManagementUtility, call_command
 from django.core.management.base import CommandError
+from django.db import connections
 
 from dap.http import encode_id
 from dap.models import Side, Task
@@ -96,7 +97,7 @@ def test_create_with_a_bad_value_names_it_and_the_range(
 
 
 def test_create_without_a_helper_says_what_to_set() -> None:
-    with pytest.raises(CommandError, match="PANAPP_HELPER_URL"):
+    with pytest.raises(CommandError, match=r"PANAPP_ROLE=leader, .*PANAPP_HELPER_URL"):
         task("create", "--vdaf", "prio3count", "--min-batch-size", "3")
 
 
@@ -143,6 +144,21 @@ def test_collect_prints_the_result_without_workers(network: Network, monkeypatch
     assert again == printed
     with pytest.raises(CommandError, match="no reports that are in no result yet"):
         task("collect", identifier)
+
+
+def test_collect_takes_an_identifier_in_hexadecimal_and_one_that_reads_like_an_option(
+    network: Network, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "close_all", lambda: None)  # the test goes on with them
+    pair = Pair(task_id=b"\xf8" + bytes(31))
+    pair.upload(0, 1, 1)
+    identifier = encode_id(pair.task_id)
+    assert identifier.startswith("-")
+    ManagementUtility(["manage.py", "task", "collect", identifier, "--timeout", "5"]).execute()
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["task_id"], printed["identifier"]) == (identifier, pair.task_id.hex())
+    times = [text for name, value in printed["interval"].items() for text in (f"--{name}", str(value))]
+    assert task("collect", pair.task_id.hex(), *times) == printed
 
 
 def test_collect_of_too_few_reports_says_how_it_stands(network: Network) -> None:

@@ -36,12 +36,19 @@ def test_most_joining_devices_change_nothing_that_is_shown() -> None:
 
 def test_few_reports_are_shown_as_fewer_than_the_first_step() -> None:
     assert {progress_text(count, 10_000) for count in range(200)} == {"fewer than 200 of 10,000"}
-    assert progress_text(1, 5) == "fewer than 5 of 5"
+    assert progress_text(1, 5) == "fewer than 5"
 
 
 def test_nothing_beyond_the_cohort_size_is_shown() -> None:
     assert progress_text(10_000, 10_000) == progress_text(17_345, 10_000) == "at least 10,000 of 10,000"
     assert coarse(17_345, 10_000) == 10_000
+
+
+@pytest.mark.parametrize("cohort_size", [2, 5, 25, 1_234])
+def test_bar_is_full_exactly_where_the_words_say_at_least(cohort_size: int) -> None:
+    for count in range(cohort_size + 3):
+        is_full = coarse(count, cohort_size) == cohort_size
+        assert is_full == progress_text(count, cohort_size).startswith("at least")
 
 
 def test_rare_rejections_are_not_shown_while_it_is_open() -> None:

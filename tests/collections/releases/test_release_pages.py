@@ -175,7 +175,7 @@ def test_simulation_shows_its_truth_labelled_as_such(client: Client) -> None:
 def test_withheld_recipe_says_that_nothing_was_released_and_why(client: Client) -> None:
     recipe = finished_recipe([[1]] * 3, cohort_size=5)
     page = page_of(client, recipe)
-    assert "Closed below 5: nothing was released." in page
+    assert "Closed below 5 valid reports." in page
     assert "fewer valid reports than the cohort size of 5" in page
     assert client.get(reverse("result-csv", args=[recipe.identifier])).status_code == 404
     document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)

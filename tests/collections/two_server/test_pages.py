@@ -1,3 +1,4 @@
+import base64
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from dap.models import ReportRejection, Side
+from helper.ending import helper_task_end
 from leader.aggregating import JOB_REFUSED
 from leader.models import AggregationJob, HelperCount
 from panprivacy.dap.basics import ReportError
@@ -23,6 +25,7 @@ from reports.parsing import ARRIVAL_REASONS
 from tests.collections.recipes.test_recipe_pages import form_data, new_url
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, tick, two_server_recipe, upload
+from tests.factories import published_recipe
 from tests.scenes import analyst, auditor
 
 pytestmark = pytest.mark.django_db
@@ -135,7 +138,7 @@ def test_open_recipe_of_real_devices_tells_no_count_of_what_was_verified(client:
     found = ReportRejection.objects.get(task=scene.task(recipe, Side.LEADER), side=Side.HELPER)
     assert (found.reason, found.count) == ("vdaf_verify_error", 37)
     page = page_of(client, recipe)
-    assert page.count("told with the result") == 2
+    assert page.count("published with the result") == 2
     assert "vdaf verify error" not in page
     assert "At least 20 of 20" in page
 
@@ -159,10 +162,16 @@ def test_helper_that_does_not_answer_is_visible(client: Client) -> None:
     page = page_of(client, recipe)
     assert "The helper has not answered since" in page
     assert "Requests that wait" not in page
+    assert "Next attempt" not in page
+    assert "Both servers verify the reports without reading them" in page
+    assert "This waits for the helper." in page
+    assert "decrypted" not in page.split("Timeline")[0].split("Progress")[1].split("<table")[0]
     assert "ConnectionRefused" not in page
     client.force_login(auditor())
     page = page_of(client, recipe)
     assert "Requests that wait: 1." in page
+    due = AggregationJob.objects.get().send_after
+    assert f'Next attempt: <time datetime="{due.isoformat()}"' in page
     assert "ConnectionRefused" in page
 
 
@@ -198,7 +207,7 @@ def test_helper_that_does_not_answer_tells_nobody_whether_a_report_opened(
 def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_only(client: Client) -> None:
     recipe = finish(recipe_with_reports(good=6, bad=2))
     page = page_of(client, recipe)
-    assert page.count("<td>6</td>") == 2
+    assert page.count('<td data-label="Reports in its sum">6</td>') == 2
     assert "vdaf verify error" not in page
     client.force_login(auditor())
     page = page_of(client, recipe)
@@ -215,8 +224,8 @@ def test_released_recipe_says_when_the_servers_counts_differ(
         if user is not None:
             client.force_login(user)
         page = page_of(client, recipe)
-        assert "<td>6</td>" in page
-        assert "<td>7</td>" in page
+        assert 'data-label="Reports in its sum">6</td>' in page
+        assert 'data-label="Reports in its sum">7</td>' in page
         assert "do not agree on how many reports" in page
 
 
@@ -229,9 +238,37 @@ def test_released_recipe_says_where_the_helper_did_not_tell_its_count(client: Cl
 
 def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(client: Client) -> None:
     page = page_of(client, finish(recipe_with_reports(good=2)))
-    assert "Closed below 5: nothing was released." in page
+    assert "Closed below 5 valid reports." in page
+    assert "A new recipe with a smaller cohort size or a longer window can ask again." in page
     assert "on both servers" in page
-    assert "not told below the cohort size" in page
+    assert "not published below the cohort size" in page
+
+
+def test_recipe_that_the_helper_ended_is_not_said_to_lack_reports(client: Client) -> None:
+    recipe = recipe_close(recipe=recipe_with_reports(good=6), actor=None)
+    tick()  # verified, not yet collected
+    helper_task_end(task=scene.task(recipe, Side.HELPER), reason="restored from a backup", now=timezone.now())
+    settle()
+    result_release(recipe=recipe)
+    page = page_of(client, recipe)
+    assert "restored from a backup" in page
+    assert page.count("Nothing was released") == 1
+    assert "smaller cohort size" not in page
+    assert "what this one cost of the privacy budget stays spent" in page
+
+
+def test_commands_to_take_part_name_the_helpers_key_and_where_it_comes_from(client: Client) -> None:
+    page = page_of(client, two_server_recipe())
+    key = base64.b64encode(scene.verification_key_of(scene.HELPER_SIGNING_KEY)).decode()
+    assert f'HELPER_KEY="{key}"   # compare it with {scene.HELPER_ORIGIN}/' in page
+    assert '--helper-key "$HELPER_KEY"' in page
+    assert f'<a href="{scene.HELPER_ORIGIN}/">the helper\'s page</a>' in page
+
+
+def test_commands_to_take_part_with_one_server_name_no_helper(client: Client) -> None:
+    page = page_of(client, published_recipe())
+    assert "devices_sim join" in page
+    assert "HELPER_KEY" not in page
 
 
 def test_every_reason_for_a_rejection_is_explained() -> None:

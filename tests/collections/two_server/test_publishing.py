@@ -1,5 +1,6 @@
 import base64
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -73,7 +74,19 @@ def test_publish_without_a_helper_is_refused_and_the_draft_kept() -> None:
     with pytest.raises(FieldError, match="no helper is set up") as refused:
         recipe_publish(recipe=draft, actor=None)
     assert refused.value.field == "trust"
+    for what_to_do in ("PANAPP_ROLE=leader", "PANAPP_HELPER_KEY", "docs/operations.md", "make demo"):
+        assert what_to_do in str(refused.value)
     assert Recipe.objects.get().status == Recipe.Status.DRAFT
+
+
+def test_publish_by_a_leader_whose_key_the_helper_does_not_have_says_so_and_names_the_key() -> None:
+    stranger = replace(partner(), signing_key=bytes(range(100, 132)))
+    with pytest.raises(
+        HelperUnavailableError, match="does not accept the signature of this leader"
+    ) as refused:
+        recipe_publish(recipe=two_server_draft(), actor=None, partner=stranger)
+    assert base64.b64encode(scene.verification_key_of(bytes(range(100, 132)))).decode() in str(refused.value)
+    assert "try again" not in str(refused.value)
 
 
 def test_publish_while_the_helper_is_unreachable_keeps_the_draft_and_works_later() -> None:
@@ -166,7 +179,7 @@ def two_server_draft_publish_losing(method: str) -> None:
 
 
 def test_publish_with_a_helper_whose_key_is_another_than_the_one_set_up_is_refused() -> None:
-    with pytest.raises(HelperUnavailableError):
+    with pytest.raises(HelperUnavailableError, match="does not sign as the helper"):
         recipe_publish(
             recipe=two_server_draft(), actor=None, partner=partner(key=scene.verification_key_of(bytes(32)))
         )

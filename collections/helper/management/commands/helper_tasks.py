@@ -6,6 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from dap.http import encode_id
+from dap.identifiers import readable_arguments, task_id_of
 from dap.models import Side, Task
 from dap.selectors import collected_among, counts_of, rejections_among
 from helper.ending import REASON_LENGTH, helper_task_end
@@ -28,10 +30,13 @@ class Command(BaseCommand):
         end = actions.add_parser("end", help="end tasks for good; the leader is told the reason when it asks")
         which = end.add_mutually_exclusive_group(required=True)
         which.add_argument(
-            "identifier", nargs="?", help="identifier of the recipe or task, 64 hexadecimal digits"
+            "identifier", nargs="?", help="of the recipe or task: 64 hexadecimal digits, or base64url"
         )
         which.add_argument("--all", action="store_true", help="every task that has not ended")
         end.add_argument("--reason", required=True, help="why, in words that both sides show")
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        super().run_from_argv(readable_arguments(argv))
 
     def handle(self, *args: Any, **options: Any) -> None:
         tasks = Task.objects.filter(side=Side.HELPER).order_by("pk")
@@ -41,9 +46,7 @@ class Command(BaseCommand):
             return
         if not options["reason"].strip() or len(options["reason"]) > REASON_LENGTH:
             raise CommandError(f"reason: must have 1 to {REASON_LENGTH} characters", returncode=2)
-        chosen = [
-            task for task in running if options["all"] or options["identifier"] == bytes(task.task_id).hex()
-        ]
+        chosen = list(running if options["all"] else running.filter(task_id=_task_id(options["identifier"])))
         if not chosen and not options["all"]:
             raise CommandError("identifier: no task that has not ended has it", returncode=2)
         for task in chosen:
@@ -57,6 +60,7 @@ class Command(BaseCommand):
         for task in shown:
             parts = [
                 bytes(task.task_id).hex(),
+                encode_id(bytes(task.task_id)),
                 f"registered {format_time(task.created_at)}",
                 "share released" if task.pk in collected else f"{counts.get(task.pk, 0):,} reports",
             ]
@@ -66,3 +70,10 @@ class Command(BaseCommand):
             if task.ended_at is not None:
                 parts.append(f"ended {format_time(task.ended_at)}: {task.outcome}")
             self.stdout.write("  ".join(parts))
+
+
+def _task_id(text: str) -> bytes:
+    try:
+        return task_id_of(text)
+    except ValueError:
+        return b""  # which no task has

@@ -1,0 +1,39 @@
+"""Report measurements to a plain Prio3 task, as any DAP client may (docs/tasks.md).
+
+    python -m examples.report_prio3 task.json 0 1 1 3
+
+`task.json` is what `manage.py task create` printed; measurements are JSON: 3, or for a vector [0,1,1].
+"""
+
+import base64
+import json
+import sys
+import time
+from pathlib import Path
+
+from devices_sim.dap_upload import TaskClient
+from devices_sim.transport import HttpTransport
+from panprivacy.dap import TaskConfiguration
+
+
+def from_base64url(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def main(file: str, *measurements: str) -> None:
+    task = json.loads(Path(file).read_text())
+    configuration = TaskConfiguration.decode(from_base64url(task["task_configuration"]))
+    with HttpTransport(configuration.leader_aggregator_endpoint) as transport:
+        client = TaskClient(from_base64url(task["task_id"]), configuration, transport)
+        # One request with a report for each; a real client has one measurement.
+        uploaded = client.measure(
+            [json.loads(measurement) for measurement in measurements],
+            time=int(time.time()) // configuration.time_precision,
+        )
+        client.close()
+    answers = ["taken" if error is None else error.reason for error in uploaded.errors]
+    sys.stdout.write(json.dumps(answers) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
