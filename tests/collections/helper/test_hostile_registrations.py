@@ -66,7 +66,7 @@ def test_end_with_a_reason_that_is_no_text_is_refused_by_name_and_ends_nothing(r
     leader = registered()
     body = json.dumps({"reason": reason}).encode()
     with pytest.raises(PeerRefusedError, match="reason: must be text") as refusal:
-        peer().delete(leader.path, body, "application/json")
+        peer().send("DELETE", leader.path, body, "application/json")
     assert refusal.value.status == 400
     assert leader.task.state == Task.State.OPEN
 

@@ -25,6 +25,7 @@ from leader.farewells import farewell_drive
 from leader.uploads import reports_upload
 from panprivacy.dap.basics import Role
 from panprivacy.dap.hpke import seal_input_share
+from panprivacy.dap.lengths import report_lengths
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
 from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
 from panprivacy.two_server import SharedKey
@@ -123,7 +124,10 @@ def sealed_report(recipe: Recipe, bits: Sequence[int], *, other_helper_part: boo
 
 def unopenable_report(recipe: Recipe) -> Report:
     """A report of which the leader's half holds no share, as one has that was mixed from unlike states."""
-    return _sealed(recipe, secrets.token_bytes(16), bytes(1), bytes(1))
+    _, configuration = task_of(recipe.published)
+    lengths = report_lengths(configuration)
+    leader, helper = bytes(lengths.leader_share), bytes(lengths.helper_share)
+    return _sealed(recipe, secrets.token_bytes(16), leader, helper)
 
 
 def poisoned_report(recipe: Recipe, elements: Sequence[int]) -> Report:
