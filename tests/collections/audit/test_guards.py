@@ -91,8 +91,7 @@ def test_a_row_cannot_be_pushed_aside_by_an_update() -> None:
 def test_an_upsert_cannot_change_a_release() -> None:
     release = Release.objects.first()
     assert release is not None
-    columns = 'id, recipe_id, outcome, reason, rejected, "values", standard_errors, standard_error_note, '
-    columns += "projection, guarantees, software, released_at"
+    columns = ", ".join(f'"{field.column}"' for field in Release._meta.concrete_fields)
     with pytest.raises(DatabaseError, match="final"):
         execute(
             f"INSERT INTO releases_release ({columns}) SELECT {columns} FROM releases_release "
