@@ -70,10 +70,13 @@ def hpke_keys_expire(*, now: datetime, needed: frozenset[int] = frozenset()) -> 
 
 def hpke_config_list(*, now: datetime) -> HpkeConfigList:
     """What clients are handed out; the first key is made when it is first asked for."""
-    keys = list(_handed_out())
+    keys = _handed_out()
     if not keys:
-        hpke_key_rotate(now=now)
-        keys = list(_handed_out())
+        with transaction.atomic():
+            # Looked at again: who asked at the same moment may have made it, and one is enough.
+            if not _handed_out():
+                hpke_key_rotate(now=now)
+        keys = _handed_out()
     return HpkeConfigList(tuple(HpkeConfig.decode(bytes(key.config)) for key in keys))
 
 
