@@ -61,14 +61,14 @@ def prepare(directory: Path) -> None:
 def made_reports(task: Any, count: int) -> list[Any]:
     """So many sealed reports, every third a 1."""
     from dap.operations import configuration_of
-    from devices_sim.dap_upload import _fetch_config
+    from devices_sim.dap_upload import fetch_config
     from devices_sim.transport import HttpTransport
     from panprivacy.dap.client import seal_report, shard_measurement
 
     configuration, task_id, source = configuration_of(task), bytes(task.task_id), secrets.SystemRandom()
     with HttpTransport("http://127.0.0.1") as transport:
         configs = [
-            _fetch_config(transport.at(url))
+            fetch_config(transport.at(url))
             for url in (configuration.leader_aggregator_endpoint, configuration.helper_aggregator_endpoint)
         ]
     hour = int(time.time()) // configuration.time_precision

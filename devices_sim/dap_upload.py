@@ -136,7 +136,7 @@ class TaskClient:
 
     def _post(self, reports: Sequence[ShardedReport]) -> Uploaded:
         if self._configs is None:
-            self._configs = _fetch_config(self._leader), _fetch_config(self._helper)
+            self._configs = fetch_config(self._leader), fetch_config(self._helper)
         try:
             request = UploadRequest(
                 tuple(
@@ -212,8 +212,8 @@ class DapUpload(Upload):
         )
 
 
-def _fetch_config(aggregator: Transport) -> HpkeConfig:
-    """The HPKE configuration to seal to, as the aggregator now hands it out."""
+def fetch_config(aggregator: Transport) -> HpkeConfig:
+    """The HPKE configuration to seal to, as the aggregator now hands it out. Raises TransportError."""
     answer = aggregator.get("/hpke_config", accept=media_type(HpkeConfigList))
     if not is_media_type(answer.headers.get("content-type", ""), HpkeConfigList):
         raise TransportError("an aggregator's HPKE configurations are not of the documented type")
