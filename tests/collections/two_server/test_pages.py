@@ -236,7 +236,7 @@ def test_released_recipe_says_where_the_helper_did_not_tell_its_count(client: Cl
     assert "did not answer" in page_of(client, recipe)
 
 
-def test_withheld_recipe_of_two_servers_says_that_keys_are_deleted_on_both(client: Client) -> None:
+def test_withheld_recipe_of_two_servers_says_when_each_deletes_its_keys(client: Client) -> None:
     page = page_of(client, finish(recipe_with_reports(good=2)))
     assert "Closed below 5 valid reports." in page
     assert "A new recipe with a smaller cohort size or a longer window can ask again." in page
