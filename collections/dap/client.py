@@ -29,6 +29,9 @@ NOT_FINAL = frozenset({401, 403, 408, 411, 413, 425, 429})
 """Client errors that do not end a request. Those that are found before our signature is checked may be the
 network's doing, and clocks, keys and limits can be set right."""
 
+UNRECOGNIZED_TASK = "unrecognizedTask"
+"""DAP's token for the refusal of an aggregator that has ended a task, or does not know it."""
+
 Transport = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, str], bytes]]
 """Sends method, url, headers and body; returns status, headers and body. OSError where nothing came back."""
 

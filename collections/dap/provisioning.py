@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dap.client import (
+    UNRECOGNIZED_TASK,
     PeerAnswer,
     PeerClient,
     PeerRefusedError,
@@ -181,7 +182,7 @@ def task_end_at_helper(partner: Partner, *, task_id: bytes, reason: str) -> None
     try:
         _send(partner.client(), "DELETE", f"/tasks/{encode_id(task_id)}", {"reason": reason})
     except PeerRefusedError as refusal:
-        if refusal.token != "unrecognizedTask":  # noqa: S105  # a kind of error
+        if refusal.token != UNRECOGNIZED_TASK:
             raise
 
 

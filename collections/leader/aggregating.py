@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from dap.buckets import CommittedShare, bucket_add, bucket_identifier
-from dap.client import PeerClient, PeerRefusedError
+from dap.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
 from dap.errors import TaskEndedError
 from dap.input_shares import input_shares_open
 from dap.limits import JOB_REPORTS
@@ -27,7 +27,7 @@ from dap.operations import configuration_of, rejections_add, task_hold_alive, ve
 from dap.selectors import times_collected
 from leader.exchange import UnexpectedAnswerError, exchange_ask, exchange_failed, is_wrong_for_good
 from leader.models import AggregationJob, CollectionJob, Planning, Uploads
-from leader.operations import UNRECOGNIZED_TASK, task_lose
+from leader.operations import task_lose
 from leader.selectors import reports_possible, uploads_waiting
 from leader.sizes import JOB_BYTES
 from leader.states import states_join, states_split

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Max, Q, Sum
 
 from dap.buckets import Collected, batch_collect, buckets_of
-from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from dap.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
 from dap.input_shares import TIME_LEEWAY
 from dap.models import BatchBucket, CollectedInterval, Task
@@ -24,7 +24,7 @@ from leader.errors import CollectionRefusedError
 from leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for_good
 from leader.farewells import farewell_owe
 from leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
-from leader.operations import UNRECOGNIZED_TASK, task_lose
+from leader.operations import task_lose
 from leader.results import TOO_FEW
 from leader.selectors import is_collected_by_itself, reports_possible
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role

@@ -18,9 +18,6 @@ from panprivacy.encryption.interface import PrivateKey
 COLLECTOR_CONFIG_ID = 0
 """Of the HPKE key of a collector in this process: it has one for each task."""
 
-UNRECOGNIZED_TASK = "unrecognizedTask"
-"""What a helper answers that has ended the task, or does not know it."""
-
 
 @transaction.atomic
 def task_create(
