@@ -91,52 +91,31 @@ K: Mapping[str, Any] = {"label": "k", "minimum": 1, "maximum": 1_000}
 """Label and bounds of the largest count told apart; each statistic says what becomes of larger ones."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parameters:
-    """The public parameters that every statistic has. Values outside their range raise FieldError."""
+EPSILON: Mapping[str, Any] = {
+    "label": "ε",
+    "help": "Strength of protection: a smaller ε protects a device more, and makes the result less precise.",
+    "minimum": 1e-6,  # below it, estimates leave what floating point can tell apart
+    "usual_minimum": 0.01,
+    "maximum": 20,
+}
+DELTA: Mapping[str, Any] = {
+    "label": "δ",
+    "help": "Probability with which a guarantee may fail.",
+    "minimum": 1e-30,
+    "maximum": 0.1,
+}
+COHORT_SIZE: Mapping[str, Any] = {
+    "label": "Cohort size",
+    "help": "Number of accepted reports below which nothing is released.",
+    "minimum": 2,
+    "maximum": 1_000_000_000,
+}
+"""Shared by statistics of every kind; each may narrow them."""
 
-    steps: int = described(
-        label="Steps",
-        help="Number of time steps T a device takes before it reports.",
-        minimum=1,
-        maximum=100_000,
-    )
-    epsilon: float = described(
-        label="ε",
-        help="Strength of protection: a smaller ε protects a device more, and makes the result less precise.",
-        minimum=1e-6,  # below it, estimates leave what floating point can tell apart
-        usual_minimum=0.01,
-        maximum=20,
-    )
-    delta: float = described(
-        label="δ",
-        help="Probability with which a guarantee may fail.",
-        minimum=1e-30,
-        maximum=0.1,
-    )
-    cohort_size: int = described(
-        label="Cohort size",
-        help="Number of accepted reports below which nothing is released.",
-        minimum=2,
-        maximum=1_000_000_000,
-    )
-    sampling_rate: float = described(
-        label="Sampling rate",
-        help="Probability q with which a device takes part.",
-        minimum=1e-6,  # as for ε: 1/q² must stay a number
-        usual_minimum=0.001,
-        maximum=1,
-        default=1.0,
-    )
-    aggregator_epsilon: float | None = described(
-        label="Aggregator target ε",
-        help="What whoever sees only the combined result must be held to, proved, under replacement, at δ "
-        "and the cohort size. Parameters that do not reach it are refused; leave it empty to state none.",
-        minimum=1e-6,
-        usual_minimum=0.01,
-        maximum=20,
-        default=None,
-    )
+
+@dataclass(frozen=True, kw_only=True)
+class PublicParameters:
+    """The public parameters of a statistic. Values outside their range raise FieldError."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -173,11 +152,43 @@ class Parameters:
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
         """Build from exactly these members; FieldError names an unknown or missing one."""
         require_members(cls, members, "is not a parameter; allowed are")
-        return cls(**members)  # type: ignore[arg-type]  # __post_init__ checks every value
+        return cls(**members)  # __post_init__ checks every value
 
     def as_dict(self) -> dict[str, int | float | str]:
         """Plain values for JSON; parameters that are None are left out."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(PublicParameters):
+    """What every statistic of local pan-privacy has, whose devices take steps and report once."""
+
+    steps: int = described(
+        label="Steps",
+        help="Number of time steps T a device takes before it reports.",
+        minimum=1,
+        maximum=100_000,
+    )
+    epsilon: float = described(**EPSILON)
+    delta: float = described(**DELTA)
+    cohort_size: int = described(**COHORT_SIZE)
+    sampling_rate: float = described(
+        label="Sampling rate",
+        help="Probability q with which a device takes part.",
+        minimum=1e-6,  # as for ε: 1/q² must stay a number
+        usual_minimum=0.001,
+        maximum=1,
+        default=1.0,
+    )
+    aggregator_epsilon: float | None = described(
+        label="Aggregator target ε",
+        help="What whoever sees only the combined result must be held to, proved, under replacement, at δ "
+        "and the cohort size. Parameters that do not reach it are refused; leave it empty to state none.",
+        minimum=1e-6,
+        usual_minimum=0.01,
+        maximum=20,
+        default=None,
+    )
 
 
 def require_members(cls: type[Any], members: Mapping[str, object], unknown: str) -> None:

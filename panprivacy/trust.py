@@ -1,4 +1,4 @@
-"""Between how many servers a recipe divides what devices send."""
+"""Who sees what devices send: between how many servers, and in which order, a recipe divides trust."""
 
 from enum import StrEnum
 
@@ -11,3 +11,10 @@ class Trust(StrEnum):
 
     TWO_SERVER = "two_server"
     """Two servers hold one share each of every report, and add up what neither can read (LPP section 5)."""
+
+    SHUFFLER = "shuffler"
+    """A shuffler mixes the messages of a whole cohort without reading them, and an analyzer decrypts what
+    comes out (RSP section 2.3)."""
+
+    CURATOR = "curator"
+    """A curator sees every item of a stream, and keeps only a pan-private state of it (PPS section 2)."""

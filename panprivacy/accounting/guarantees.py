@@ -24,7 +24,8 @@ class Model(StrEnum):
     """Whoever reads every report of a cohort in random order, without who sent which."""
 
     PAN = "pan"
-    """Whoever reads a device's state, again and again, without any server's private key."""
+    """Whoever reads what is kept: a device's state, again and again, without any server's private key; or a
+    curator's state as often as the guarantee's `intrusions` say, and the released result."""
 
 
 class Relation(StrEnum):
@@ -41,6 +42,13 @@ class Relation(StrEnum):
     no device's stream: even "no event" sets one bit, so two streams are two steps apart.
     """
 
+    USER = "user"
+    """Any number of occurrences of one item of the universe are added to a stream, removed or moved: all that
+    one user did (X-adjacent streams, PPS Definition 2.2)."""
+
+    RECORD = "record"
+    """One element of a stream is replaced by any other (RSP section 2.2)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
@@ -55,6 +63,8 @@ class Guarantee:
         dishonest_fraction: the part of the cohort that may collude with the observer, telling it all
             they know and sending what they like. At least 0, below 1.
         trust: the trust model of the recipe; it decides who the observers of `model` are.
+        intrusions: how often a curator's state may be read by surprise; None where that is not the question.
+        announced_intrusions: how often it may be read beside, each time with a new randomization after it.
         source: the theorem or the computation.
         assumption: what it relies on, as a clause that reads on after "This relies on".
     """
@@ -68,6 +78,8 @@ class Guarantee:
     found_epsilon: float | None = None
     dishonest_fraction: float = 0.0
     trust: Trust = Trust.SINGLE_SERVER
+    intrusions: int | None = None
+    announced_intrusions: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, one per attribute."""

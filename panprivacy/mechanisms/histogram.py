@@ -11,12 +11,13 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.estimate import Estimate
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
     sampled_guarantees,
 )
-from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
+from panprivacy.mechanisms.interface import Mechanism, Report, State
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
     bits_standard_error,

@@ -5,18 +5,17 @@ are one bit). Its *count* is the number of steps with an event.
 """
 
 import random
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, TypeVar
 
-from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.sampling import Sampled
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
 from panprivacy.parameters import Parameters
+from panprivacy.statistic import ReportStatistic
 from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=Parameters)
@@ -28,64 +27,15 @@ Report = tuple[Ciphertext, ...]
 """What a device sends, once."""
 
 
-class InvalidReportError(ValueError):
-    """Decrypted values that no honest device sends.
-
-    Attributes:
-        reason: machine-readable, e.g. `value_out_of_range`.
-    """
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A debiased estimate. Every tuple has one entry per number the statistic yields.
-
-    Attributes:
-        values: unbiased estimates; may be negative.
-        standard_errors: of `values`, sampling of devices included.
-        standard_error_note: what the standard errors include, and whether they are bounds.
-        projection: the closest valid answer (see the mechanism), labelled as such wherever shown.
-    """
-
-    values: tuple[float, ...]
-    standard_errors: tuple[float, ...]
-    standard_error_note: str
-    projection: tuple[float, ...]
-
-
-class Mechanism(ABC, Generic[P]):
-    """One statistic with its parameters."""
-
-    statistic: ClassVar[str]
-    """Registered name, e.g. `count_nonzero`."""
-
-    title: ClassVar[str]
-    """For people, e.g. "Devices with at least one event"."""
-
-    description: ClassVar[str]
-    """One or two sentences for the analyst who chooses among statistics."""
-
-    unit: ClassVar[str]
-    """What one unit of the estimate is: `devices` or `events per device`."""
-
-    counts_devices: ClassVar[bool]
-    """Whether the estimates are numbers of devices, so that each is a share of the population."""
-
-    trusts: ClassVar[tuple[Trust, ...]] = (Trust.SINGLE_SERVER,)
-    """The trust models under which it can be asked. Under `TWO_SERVER` every value of a report is 0 or 1,
+class Mechanism(ReportStatistic[P]):
+    """A statistic of local pan-privacy. Under `Trust.TWO_SERVER` every value of a report is 0 or 1,
     which the servers can check without reading it, and the device adds none of its ciphertexts up."""
 
-    parameters_class: ClassVar[type[Parameters]]
+    trusts: ClassVar[tuple[Trust, ...]] = (Trust.SINGLE_SERVER,)
 
-    scalar: ClassVar[bool] = True
-    """Whether the estimate is one number (else a list, labelled by `labels`)."""
-
-    def __init__(self, parameters: P) -> None:
-        self.parameters = parameters
+    @property
+    def cohort_size(self) -> int:
+        return self.parameters.cohort_size
 
     # The device's face ---------------------------------------------------------
 
@@ -133,63 +83,9 @@ class Mechanism(ABC, Generic[P]):
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
         """A report distributed as that of a device with `count` events in T steps (lazy devices)."""
 
-    # The server's face ---------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def report_ciphertexts(self) -> int:
-        """Number of ciphertexts in one report."""
-
-    @property
-    @abstractmethod
-    def allowed_values(self) -> range:
-        """Plaintexts that a ciphertext of a report may have."""
-
-    @property
-    @abstractmethod
-    def contribution_length(self) -> int:
-        """Length of the vectors that are added up."""
-
-    @abstractmethod
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        """The decrypted values of one report as a vector to be added to others.
-
-        Raises InvalidReportError where `values` are individually allowed but jointly impossible.
-        """
-
-    @abstractmethod
-    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
-        """Debias the sum of `reports` contributions (≥ 1) to an estimate about the whole population."""
-
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]:
-        """One label per value of the estimate."""
-
     @abstractmethod
     def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: `devices_by_count[c]` devices had count c (0..T)."""
-
-    def require_values(self, values: Sequence[int]) -> None:
-        """InvalidReportError unless `values` has one allowed value for each ciphertext of a report."""
-        if len(values) != self.report_ciphertexts:
-            raise InvalidReportError(
-                "wrong_length", f"a report has {self.report_ciphertexts} values, not {len(values)}"
-            )
-        for value in values:
-            if value not in self.allowed_values:
-                allowed = self.allowed_values
-                raise InvalidReportError(
-                    "value_out_of_range", f"a value must lie in {allowed[0]}..{allowed[-1]}, not {value}"
-                )
-
-    def require_total(self, total: Sequence[int], reports: int) -> None:
-        """ValueError unless `total` can be a sum of `reports` ≥ 1 contributions."""
-        if len(total) != self.contribution_length or reports < 1:
-            raise ValueError(
-                f"a total has {self.contribution_length} entries from at least 1 report, "
-                f"not {len(total)} from {reports}"
-            )
 
     # The accountant's face -----------------------------------------------------
 
@@ -240,19 +136,6 @@ class Mechanism(ABC, Generic[P]):
     def _sampled(self, n: int) -> PrivacyEvent:
         """The release over those who take part of n honest devices that heard of it, proved."""
         return Sampled(event=self._release(n), n=n, sampling_rate=self.parameters.sampling_rate)
-
-    @abstractmethod
-    def local_guarantees(self) -> tuple[Guarantee, ...]:
-        """Those among `guarantees` that hold against readers of one report."""
-
-    @abstractmethod
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        """Every guarantee given, and those not computed with `epsilon` and `delta` None.
-
-        Args:
-            sampled: whether to compute those that count on nobody knowing who took part, which takes
-                seconds where a composition is sampled; the others take at most tenths.
-        """
 
     @abstractmethod
     def expected_standard_error(self, population: int) -> float:

@@ -21,13 +21,14 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
+from panprivacy.estimate import Estimate
 from panprivacy.mechanisms import discrete_gaussian
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
     sampled_guarantees,
 )
-from panprivacy.mechanisms.interface import Estimate, Mechanism, Report, State
+from panprivacy.mechanisms.interface import Mechanism, Report, State
 from panprivacy.parameters import K, Parameters, described
 
 LARGEST_RANGE = 2**20

@@ -1,0 +1,24 @@
+"""The public parameters that every shuffle recipe has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.parameters import COHORT_SIZE, DELTA, EPSILON, PublicParameters, described
+
+N: Mapping[str, Any] = {**COHORT_SIZE, "help": "Number n of users whose messages are mixed: exactly so many."}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffleParameters(PublicParameters):
+    """A protocol for exactly n users, each with one value out of k."""
+
+    epsilon: float = described(**EPSILON)
+    delta: float = described(**DELTA)
+    cohort_size: int = described(**N)
+    k: int = described(
+        label="k",
+        help="Number of possible values: a value is a whole number from 0 to k − 1.",
+        minimum=2,
+        maximum=100_000,
+    )

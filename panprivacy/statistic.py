@@ -1,0 +1,148 @@
+"""What every statistic says of itself, whoever collects for it: devices, a curator, a shuffler."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.estimate import Estimate
+from panprivacy.parameters import PublicParameters
+from panprivacy.trust import Trust
+
+P = TypeVar("P", bound=PublicParameters)
+
+
+class InvalidReportError(ValueError):
+    """Decrypted values that no honest device sends.
+
+    Attributes:
+        reason: machine-readable, e.g. `value_out_of_range`.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Statistic(ABC, Generic[P]):
+    """One statistic with its parameters: its description and the accountant's face."""
+
+    statistic: ClassVar[str]
+    """Registered name, e.g. `count_nonzero`."""
+
+    title: ClassVar[str]
+    """For people, e.g. "Devices with at least one event"."""
+
+    description: ClassVar[str]
+    """One or two sentences for the analyst who chooses among statistics."""
+
+    unit: ClassVar[str]
+    """What one unit of the estimate is: `devices` or `events per device`."""
+
+    counts_devices: ClassVar[bool] = False
+    """Whether the estimates are numbers of devices, so that each is a share of the population."""
+
+    trusts: ClassVar[tuple[Trust, ...]]
+    """The trust models under which it can be asked; the first is the default."""
+
+    parameters_class: ClassVar[type[PublicParameters]]
+
+    scalar: ClassVar[bool] = True
+    """Whether the estimate is one number (else a list, labelled by `labels`)."""
+
+    def __init__(self, parameters: P) -> None:
+        self.parameters = parameters
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """One label per value of the estimate."""
+
+    @property
+    @abstractmethod
+    def cohort_size(self) -> int:
+        """Number of accepted reports below which nothing is released; 0 where no reports are sent."""
+
+    @abstractmethod
+    def require_promise(self) -> None:
+        """FieldError where the parameters do not keep what the recipe states.
+
+        Devices call it before they take part, as nobody else can hold a server to it.
+        """
+
+    @abstractmethod
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        """What is released, for whoever reads nothing else; proved: what a budget is charged with.
+
+        Args:
+            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
+        """
+
+    def sampled_event(self) -> PrivacyEvent | None:
+        """The same for whoever does not know who took part; None where all do."""
+        return None
+
+    @abstractmethod
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        """Those among `guarantees` that hold against readers of one report."""
+
+    @abstractmethod
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+        """Every guarantee given, and those not computed with `epsilon` and `delta` None.
+
+        Args:
+            sampled: whether to compute those that count on nobody knowing who took part, which takes
+                seconds where a composition is sampled; the others take at most tenths.
+        """
+
+
+class ReportStatistic(Statistic[P]):
+    """A statistic whose sum is made of encrypted reports: the server's face."""
+
+    @property
+    @abstractmethod
+    def report_ciphertexts(self) -> int:
+        """Number of ciphertexts in one report."""
+
+    @property
+    @abstractmethod
+    def allowed_values(self) -> range:
+        """Plaintexts that a ciphertext of a report may have."""
+
+    @property
+    @abstractmethod
+    def contribution_length(self) -> int:
+        """Length of the vectors that are added up."""
+
+    @abstractmethod
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The decrypted values of one report as a vector to be added to others.
+
+        Raises InvalidReportError where `values` are individually allowed but jointly impossible.
+        """
+
+    @abstractmethod
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        """Debias the sum of `reports` contributions (≥ 1) to an estimate about the whole population."""
+
+    def require_values(self, values: Sequence[int]) -> None:
+        """InvalidReportError unless `values` has one allowed value for each ciphertext of a report."""
+        if len(values) != self.report_ciphertexts:
+            raise InvalidReportError(
+                "wrong_length", f"a report has {self.report_ciphertexts} values, not {len(values)}"
+            )
+        for value in values:
+            if value not in self.allowed_values:
+                allowed = self.allowed_values
+                raise InvalidReportError(
+                    "value_out_of_range", f"a value must lie in {allowed[0]}..{allowed[-1]}, not {value}"
+                )
+
+    def require_total(self, total: Sequence[int], reports: int) -> None:
+        """ValueError unless `total` can be a sum of `reports` ≥ 1 contributions."""
+        if len(total) != self.contribution_length or reports < 1:
+            raise ValueError(
+                f"a total has {self.contribution_length} entries from at least 1 report, "
+                f"not {len(total)} from {reports}"
+            )

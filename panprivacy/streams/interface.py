@@ -1,0 +1,84 @@
+"""A stream algorithm: how a curator's state changes with every item, and what can be said in the end.
+
+A *cell* is a place of the table, 0..table_size − 1. Which items have one, and which it is,
+`Sample` says; items without one leave the state as it is.
+"""
+
+import random
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.estimate import Estimate
+from panprivacy.statistic import Statistic
+from panprivacy.streams.parameters import StreamParameters
+from panprivacy.streams.state import StreamState
+from panprivacy.trust import Trust
+
+P = TypeVar("P", bound=StreamParameters)
+
+CONFIDENCE = 0.95
+"""Of an error bound, unless another one is asked for."""
+
+
+class StreamStatistic(Statistic[P]):
+    """One pan-private streaming algorithm with its parameters."""
+
+    trusts: ClassVar[tuple[Trust, ...]] = (Trust.CURATOR,)
+
+    @property
+    def cohort_size(self) -> int:
+        return 0
+
+    @abstractmethod
+    def start(self, random_source: random.Random) -> StreamState:
+        """The state before the first item."""
+
+    @abstractmethod
+    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
+        """Take in one item, by the definition in the paper."""
+
+    @abstractmethod
+    def process_batch(
+        self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
+    ) -> None:
+        """Take in items in their order, at once: distributed as `process` of one after the other."""
+
+    @abstractmethod
+    def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
+        """Randomize everything anew after somebody has read `state`, so that it may be read once more.
+
+        Raises:
+            ValueError: as many intrusions as the parameters allow have been announced.
+        """
+
+    @abstractmethod
+    def estimate(
+        self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
+    ) -> Estimate:
+        """The released result, with noise of its own. Whatever is computed from `state` otherwise is not
+        private beside a look at the state.
+
+        Args:
+            confidence: of the error bounds, above 0 and below 1.
+        """
+
+    @abstractmethod
+    def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
+        """The exact answer, for simulations: item → how often it appeared; those that did not may be left out."""
+
+    @abstractmethod
+    def guarantee(self, announced_intrusions: int) -> Guarantee:
+        """What holds for whoever read the state once by surprise, so often announced, and the result."""
+
+    @abstractmethod
+    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
+        """The largest error bound to expect, before anything is published, if no intrusion is announced."""
+
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        """None: the curator sees every item."""
+        return ()

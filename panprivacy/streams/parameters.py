@@ -1,0 +1,58 @@
+"""The public parameters that every stream recipe has."""
+
+from dataclasses import dataclass
+
+from panprivacy.errors import FieldError
+from panprivacy.parameters import PublicParameters, described
+
+LISTED, NUMBERED, HASHED = "listed", "numbered", "hashed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamParameters(PublicParameters):
+    """A universe, the table over a sample of it, and the intrusions to survive."""
+
+    epsilon: float = described(
+        label="ε",
+        help="Strength of protection of each look: the state alone gives ε, and so does the result.",
+        minimum=1e-6,
+        usual_minimum=0.01,
+        maximum=0.5,  # beyond, the two distributions of a bit differ by more than e^ε (PPS Claim 3.1)
+    )
+    universe_size: int = described(
+        label="Universe size",
+        help="Number of items that could appear in the stream.",
+        minimum=1,
+        maximum=1_000_000_000,
+    )
+    items: str = described(
+        label="Items",
+        help="What the universe consists of: a list that is known when the recipe is published; the whole "
+        "numbers from 0 below its size; or anything, hashed to as many places as its size says.",
+        choices=(LISTED, NUMBERED, HASHED),
+        default=HASHED,
+    )
+    table_size: int = described(
+        label="Table size",
+        help="Number of items of the universe, drawn at random, that the state has a place for. More places "
+        "make the result more precise and protect nobody less.",
+        minimum=1,
+        usual_minimum=100,
+        maximum=1_000_000,
+    )
+    announced_intrusions: int = described(
+        label="Announced intrusions",
+        help="How often the state may be read on purpose. Everything is randomized again after each, which "
+        "costs privacy and much precision.",
+        minimum=0,
+        maximum=20,
+        default=1,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.table_size > self.universe_size:
+            raise FieldError(
+                "table_size",
+                f"must be at most the universe size of {self.universe_size:,}, not {self.table_size:,}",
+            )
