@@ -158,10 +158,18 @@ def test_value_of_uniformity_is_hidden_as_stated(gamma):
 
 def test_found_epsilons_fall_as_delta_rises():
     deltas = (1e-9, 1e-6, 1e-3)
-    for of in (lambda d: binomial_epsilon(500, 0.9, 0.1, d), lambda d: poisson_epsilon(900.0, d)):
+    for of in (lambda d: binomial_epsilon(500, 0.9, 0.1, d, 9.0), lambda d: poisson_epsilon(900.0, d, 9.0)):
         epsilons = [of(delta) for delta in deltas]
         assert epsilons == sorted(epsilons, reverse=True)
         assert epsilons[0] > epsilons[-1]
+
+
+@pytest.mark.parametrize("mean", [0.5, 10.0, 900.0, 1e15])
+def test_found_epsilon_that_no_noise_gives_is_that_of_the_theorem(mean):
+    # Without any noise message, which happens with probability e^−mean, one bit shows: no ε has a smaller δ.
+    # Of more noise than can be computed with, the theorem is all that is said.
+    found = poisson_epsilon(mean, 1e-6, 2.0)
+    assert (found == 2.0) == (mean != 900)
 
 
 def test_parameters_of_every_statistic_refuse_k_of_one():

@@ -47,10 +47,10 @@ def test_verdict_on_uniform_values_is_wrong_no_oftener_than_stated(test):
     details = [uniform_estimate(statistic, source).details for _ in range(30)]
     printed = sum(found["verdict"] == "not uniform" for found in details)
     calibrated = sum(found["calibrated_verdict"] == "not uniform" for found in details)
-    # The level of one calibrated threshold varies, over its seed, as an order statistic: below 0.17 but with
-    # probability 1e-6 (Beta(50, 450)); the two bounds below are exceeded with probability FAILURE each.
+    # The level of one calibrated threshold varies, over its seed, as an order statistic: below 0.18 but with
+    # probability 4e-7 (Beta(50, 450)); the two bounds below are exceeded with probability FAILURE each.
     assert printed <= binom.isf(FAILURE, 30, 0.1)
-    assert calibrated <= binom.isf(FAILURE, 30, 0.17)
+    assert calibrated <= binom.isf(FAILURE, 30, 0.18)
 
 
 @pytest.mark.parametrize("test", ["preliminary", "final"])
