@@ -141,8 +141,8 @@ class ServedRecipe:
             self.identifier,
             self.signature,
             Ed25519PublicKey.from_public_bytes(verification_key),
-            helper_key=None if helper_key is None else Ed25519PublicKey.from_public_bytes(helper_key),
-            helper_signature=self.helper_signature,
+            partner_key=None if helper_key is None else Ed25519PublicKey.from_public_bytes(helper_key),
+            partner_signature=self.helper_signature,
         )
 
 

@@ -125,6 +125,11 @@ class PublicParameters:
             checked = description_of(field).check(field.name, kind_of(field), value)
             object.__setattr__(self, field.name, checked)
 
+    @property
+    def step_count(self) -> int:
+        """Number of time steps that a device takes; 0 where it takes none."""
+        return 0
+
     def calibrated(self) -> Self:
         """The same parameters with every derived one computed."""
         return self
@@ -189,6 +194,10 @@ class Parameters(PublicParameters):
         maximum=20,
         default=None,
     )
+
+    @property
+    def step_count(self) -> int:
+        return self.steps
 
 
 def require_members(cls: type[Any], members: Mapping[str, object], unknown: str) -> None:

@@ -18,15 +18,15 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import mechanism_class
-from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.mechanisms.remedies import remedies
-from panprivacy.parameters import Description, K, Parameters, as_typed
+from panprivacy.parameters import Description, K, PublicParameters, as_typed
+from panprivacy.remedies import remedies
 from panprivacy.servers import SERVERS, Servers
 from panprivacy.servers import RecipeVerificationError as RecipeVerificationError
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 
 FORMAT = "panapp-recipe-3"
@@ -79,7 +79,9 @@ class RecipeDraft:
     Attributes:
         population: name of the devices that are asked; recipes that name the same one share its
             privacy budget. Whether there is such a population only the server knows.
-        trust: between how many servers the reports are divided.
+        trust: who sees what devices send.
+        encryption: registered name of the scheme; None where nothing is encrypted.
+        step_seconds: length of a step; None where devices take none.
     """
 
     name: str
@@ -87,9 +89,9 @@ class RecipeDraft:
     statistic: str
     population: str
     trust: Trust
-    parameters: Parameters
-    encryption: str
-    step_seconds: int
+    parameters: PublicParameters
+    encryption: str | None
+    step_seconds: int | None
     opens_at: datetime | None
     closes_at: datetime | None
 
@@ -104,15 +106,17 @@ class RecipeDraft:
         for name in ("statistic", "name", "question"):
             if name not in members:
                 raise FieldError(name, "is missing")
-        statistic = mechanism_class(members["statistic"])
-        parameter_members = {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
+        statistic = statistic_class(members["statistic"])
+        trust = _trust(members.get("trust", statistic.trusts[0].value), statistic)
+        own_fields = draft_fields(statistic, trust)
+        parameter_members = {name: value for name, value in members.items() if name not in own_fields}
         if "k" in parameter_members and "k" not in statistic.parameters_class.names():
             # One recipe file can be tried with every statistic: those that do not bucket have no use for k.
             Description(help="Number of the last bucket.", **K).check("k", int, parameter_members.pop("k"))
         derived = [name for name in statistic.parameters_class.derived_names() if name in parameter_members]
         if derived:
             raise FieldError(derived[0], "is computed when the recipe is published; leave it out")
-        known = (*DRAFT_FIELDS, *statistic.parameters_class.names())
+        known = (*own_fields, *statistic.parameters_class.names())
         for name in parameter_members:
             if name not in known:
                 raise FieldError(
@@ -123,10 +127,14 @@ class RecipeDraft:
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
             population=require_population_name(members.get("population", DEFAULT_POPULATION)),
-            trust=_trust(members.get("trust", Trust.SINGLE_SERVER.value), statistic),
+            trust=trust,
             parameters=statistic.parameters_class.from_mapping(parameter_members),
-            encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
-            step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400)),
+            encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME))
+            if "encryption" in own_fields
+            else None,
+            step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400))
+            if "step_seconds" in own_fields
+            else None,
             opens_at=_optional_time("opens_at", members.get("opens_at")),
             closes_at=_optional_time("closes_at", members.get("closes_at")),
         )
@@ -137,7 +145,7 @@ class RecipeDraft:
         """Opening and closing time; FieldError where the closing does not come after the opening."""
         opens_at = self.opens_at or now.replace(microsecond=0)
         try:
-            duration = timedelta(seconds=self.parameters.steps * self.step_seconds)
+            duration = timedelta(seconds=self.parameters.step_count * (self.step_seconds or 0))
             closes_at = self.closes_at or opens_at + duration + GRACE
             if self.opens_at is None and closes_at <= opens_at:
                 opens_at = closes_at - duration - GRACE
@@ -147,15 +155,14 @@ class RecipeDraft:
             raise _closes_too_early()
         return opens_at, closes_at
 
-    def mechanism(self) -> Mechanism[Any]:
+    def mechanism(self) -> Statistic[Any]:
         """The statistic with its derived parameters computed.
 
         Raises:
             FieldError: they cannot be met; or the stated aggregator target is not, and what would meet it.
         """
-        mechanism = mechanism_class(self.statistic)(self.parameters.calibrated())
-        # Found only now: a range of values too wide to be decrypted.
-        _ = mechanism.allowed_values
+        mechanism = statistic_class(self.statistic)(self.parameters.calibrated())
+        mechanism.require_releasable()
         try:
             mechanism.require_promise()
         except FieldError as refusal:
@@ -210,9 +217,9 @@ class RecipeDraft:
             "population": self.population,
             "trust": self.trust.value,
             **self.parameters.as_dict(),
-            "encryption": self.encryption,
-            "step_seconds": self.step_seconds,
         }
+        optional = {"encryption": self.encryption, "step_seconds": self.step_seconds}
+        members |= {name: value for name, value in optional.items() if value is not None}
         times = {"opens_at": self.opens_at, "closes_at": self.closes_at}
         return members | {name: format_time(time) for name, time in times.items() if time is not None}
 
@@ -233,9 +240,9 @@ class Recipe:
     question: str
     statistic: str
     population: str | None
-    parameters: Parameters
+    parameters: PublicParameters
     servers: Servers
-    step_seconds: int
+    step_seconds: int | None
     opens_at: datetime
     closes_at: datetime
     simulation: bool
@@ -251,22 +258,23 @@ class Recipe:
         members = dict(document)
         format_ = _require_format(members.pop("format", None))
         absent = ABSENT_MEMBERS.get(format_, frozenset())
-        for name in DRAFT_FIELDS:
+        statistic = statistic_class(members.get("statistic"))
+        trust = _trust(members.get("trust", Trust.SINGLE_SERVER.value), statistic)
+        own_fields = draft_fields(statistic, trust)
+        for name in own_fields:
             if name not in members and name not in absent:
                 raise FieldError(name, "is missing")
             if name in members and name in absent:
                 raise FieldError(name, f"is not a member of a {format_} document")
-        statistic = mechanism_class(members["statistic"])
-        trust = _trust(members.get("trust", Trust.SINGLE_SERVER.value), statistic)
         servers_class = SERVERS[trust]
         server_members = {name: members.pop(name) for name in servers_class.member_names if name in members}
         servers = servers_class.from_members(server_members)
-        if members["encryption"] != servers.scheme:
-            raise FieldError("encryption", f"must be the scheme of {servers_class.member_names[0]}")
+        if members.get("encryption") != servers.scheme:
+            raise FieldError("encryption", f"must be the scheme of {servers_class.member_names[-1]}")
         simulation = members.pop("simulation", None)
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
-        parameter_members = {name: value for name, value in members.items() if name not in DRAFT_FIELDS}
+        parameter_members = {name: value for name, value in members.items() if name not in own_fields}
         for name in statistic.parameters_class.required_names():
             # Defaults and derivations are a draft's; here they would change what was signed.
             if parameter_members.get(name) is None:
@@ -283,7 +291,9 @@ class Recipe:
             population=require_population_name(members["population"]) if "population" in members else None,
             parameters=statistic.parameters_class.from_mapping(parameter_members),
             servers=servers,
-            step_seconds=STEP_SECONDS.check("step_seconds", int, members["step_seconds"]),
+            step_seconds=STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
+            if "step_seconds" in own_fields
+            else None,
             opens_at=opens_at,
             closes_at=closes_at,
             simulation=simulation,
@@ -297,19 +307,19 @@ class Recipe:
         signature: bytes,
         verification_key: Ed25519PublicKey,
         *,
-        helper_key: Ed25519PublicKey | None = None,
-        helper_signature: bytes | None = None,
+        partner_key: Ed25519PublicKey | None = None,
+        partner_signature: bytes | None = None,
     ) -> Self:
         """Read a document as a device must: identifier, signatures and promise checked.
 
         Args:
             verification_key: of the server that published it, pinned beforehand.
-            helper_key, helper_signature: of the helper, pinned likewise; a recipe of two servers
-                needs both, one of a single server has no use for them.
+            partner_key, partner_signature: of the helper, or of the shuffler, pinned likewise; recipes of
+                more servers than one need both, others have no use for them.
 
         Raises:
             RecipeVerificationError: the identifier is not the document's hash, or a
-                signature is not the server's; or the helper is not the one whose key is pinned.
+                signature is not the server's; or helper or shuffler is not the one whose key is pinned.
             FieldError: as of `from_document`; or the document is the server's, but what it derived
                 does not keep the guarantee that it names (`Mechanism.require_promise`).
             InvalidKeyError: as of `from_document`.
@@ -326,13 +336,13 @@ class Recipe:
         except InvalidSignature:
             raise RecipeVerificationError("the signature is not the server's") from None
         recipe = cls.from_document(document)
-        recipe.servers.require_signed(context + canonical, helper_key, helper_signature)
+        recipe.servers.require_signed(context + canonical, partner_key, partner_signature)
         recipe.mechanism.require_promise()
         return recipe
 
     @property
     def trust(self) -> Trust:
-        """Between how many servers the reports are divided."""
+        """Who sees what devices send."""
         return self.servers.trust
 
     @property
@@ -347,9 +357,9 @@ class Recipe:
             "statistic": self.statistic,
             **{name: value for name, value in newer.items() if name not in absent},
             **self.parameters.as_dict(),
-            "encryption": self.servers.scheme,
+            **({} if self.servers.scheme is None else {"encryption": self.servers.scheme}),
             **self.servers.members(),
-            "step_seconds": self.step_seconds,
+            **({} if self.step_seconds is None else {"step_seconds": self.step_seconds}),
             "opens_at": format_time(self.opens_at),
             "closes_at": format_time(self.closes_at),
             "simulation": self.simulation,
@@ -380,9 +390,9 @@ class Recipe:
         return self.servers.public_key(self.identifier)
 
     @cached_property
-    def mechanism(self) -> Mechanism[Any]:
+    def mechanism(self) -> Statistic[Any]:
         """The statistic with these parameters."""
-        return mechanism_class(self.statistic)(self.parameters)
+        return statistic_class(self.statistic)(self.parameters)
 
 
 def format_time(time: datetime) -> str:
@@ -411,7 +421,17 @@ def require_population_name(value: object) -> str:
     return value
 
 
-def _trust(value: object, statistic: type[Mechanism[Any]]) -> Trust:
+def draft_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ...]:
+    """`DRAFT_FIELDS` without those that say nothing of such a recipe."""
+    silent = set()
+    if "steps" not in statistic.parameters_class.names():
+        silent.add("step_seconds")
+    if not SERVERS[trust].member_names:
+        silent.add("encryption")
+    return tuple(name for name in DRAFT_FIELDS if name not in silent)
+
+
+def _trust(value: object, statistic: type[Statistic[Any]]) -> Trust:
     """The trust model of that name; FieldError unless `statistic` can be asked under it."""
     if not isinstance(value, str) or value not in statistic.trusts:
         allowed = " or ".join(trust.value for trust in statistic.trusts)

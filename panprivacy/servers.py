@@ -1,4 +1,5 @@
-"""The servers of a recipe: one that decrypts every report, or two that hold a share each.
+"""The servers of a recipe: one that decrypts every report, two that hold a share each, a shuffler before an
+analyzer, or a curator who sees every item.
 
 A published document names them, in members of their own for each trust model.
 """
@@ -41,12 +42,12 @@ class Servers(ABC):
 
     @property
     @abstractmethod
-    def scheme(self) -> str:
-        """The registered name of the encryption scheme."""
+    def scheme(self) -> str | None:
+        """The registered name of the encryption scheme; None where nothing is encrypted."""
 
     @abstractmethod
     def public_key(self, identifier: str) -> PublicKey:
-        """The key under which devices of the recipe `identifier` encrypt."""
+        """The key under which devices of the recipe `identifier` encrypt; ValueError where there is none."""
 
     @abstractmethod
     def members(self) -> dict[str, Any]:
@@ -64,14 +65,15 @@ class Servers(ABC):
 
     @abstractmethod
     def require_signed(
-        self, message: bytes, helper_key: Ed25519PublicKey | None, helper_signature: bytes | None
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
     ) -> None:
         """Check the signatures beside the publishing server's.
 
         Args:
             message: what is signed.
-            helper_key: the helper's verification key, as the device pinned it; None without one.
-            helper_signature: 64 bytes, or None.
+            partner_key: verification key of the server beside the publishing one, as the device pinned it;
+                None without one.
+            partner_signature: its signature, 64 bytes, or None.
 
         Raises:
             RecipeVerificationError: one that must be there does not hold.
@@ -107,7 +109,7 @@ class OneServer(Servers):
         return cls.of(_public_key("public_key", members.get("public_key")))
 
     def require_signed(
-        self, message: bytes, helper_key: Ed25519PublicKey | None, helper_signature: bytes | None
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
     ) -> None:
         """Nothing: its only server is the one that published the recipe."""
 
@@ -187,25 +189,104 @@ class TwoServers(Servers):
         )
 
     def require_signed(
-        self, message: bytes, helper_key: Ed25519PublicKey | None, helper_signature: bytes | None
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
     ) -> None:
         """The helper's signature, under the key that the device pinned: a document that names another
         helper is the leader talking to itself."""
-        if helper_key is None:
-            raise RecipeVerificationError("a two-server recipe needs the helper's key, pinned beforehand")
-        if helper_key.public_bytes(Encoding.Raw, PublicFormat.Raw) != self.helper_verification_key:
-            raise RecipeVerificationError(
-                "the document names another helper than the one whose key is pinned"
-            )
-        if helper_signature is None:
-            raise RecipeVerificationError("the helper's signature is missing")
-        try:
-            helper_key.verify(helper_signature, message)
-        except InvalidSignature:
-            raise RecipeVerificationError("the signature is not the helper's") from None
+        _require_signed_by("helper", self.helper_verification_key, message, partner_key, partner_signature)
 
 
-SERVERS: Mapping[Trust, type[Servers]] = {servers.trust: servers for servers in (OneServer, TwoServers)}
+@dataclass(frozen=True, kw_only=True)
+class ShufflerAndAnalyzer(Servers):
+    """An analyzer, which publishes the recipe and holds its private key, behind a shuffler, which signs too.
+
+    Attributes:
+        shuffler_url: base address to which devices send, without a trailing slash.
+        shuffler_verification_key: the shuffler's Ed25519 key, 32 bytes.
+        analyzer_key_members: the public key under which messages are encrypted.
+    """
+
+    shuffler_url: str
+    shuffler_verification_key: bytes
+    analyzer_key_members: Mapping[str, str]
+
+    trust = Trust.SHUFFLER
+    member_names = ("shuffler", "analyzer")
+
+    def __post_init__(self) -> None:
+        require_url("shuffler.url", self.shuffler_url)
+        if len(self.shuffler_verification_key) != 32:
+            raise FieldError("shuffler.verification_key", "must be 32 bytes")
+
+    @property
+    def scheme(self) -> str:
+        return self.analyzer_key_members["scheme"]
+
+    def public_key(self, identifier: str) -> PublicKey:  # noqa: ARG002  # one key pair for one recipe
+        return load_public_key(self.analyzer_key_members)
+
+    def members(self) -> dict[str, Any]:
+        return {
+            "shuffler": {
+                "url": self.shuffler_url,
+                "verification_key": base64.b64encode(self.shuffler_verification_key).decode(),
+            },
+            "analyzer": {"public_key": dict(self.analyzer_key_members)},
+        }
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, object]) -> Self:
+        shuffler = _server("shuffler", members.get("shuffler"), ("url", "verification_key"))
+        analyzer = _server("analyzer", members.get("analyzer"), ("public_key",))
+        return cls(
+            shuffler_url=require_url("shuffler.url", shuffler["url"]),
+            shuffler_verification_key=_verification_key(
+                "shuffler.verification_key", shuffler["verification_key"]
+            ),
+            analyzer_key_members=_public_key("analyzer.public_key", analyzer["public_key"]).to_json(),
+        )
+
+    def require_signed(
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
+    ) -> None:
+        """The shuffler's signature, under the key that the device pinned: a document that names another
+        shuffler is the analyzer talking to itself."""
+        _require_signed_by(
+            "shuffler", self.shuffler_verification_key, message, partner_key, partner_signature
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curator(Servers):
+    """One server, which sees every item as it comes and keeps a pan-private state. There is no key: what
+    protects items on their way is the connection."""
+
+    trust = Trust.CURATOR
+    member_names = ()
+
+    @property
+    def scheme(self) -> None:
+        return None
+
+    def public_key(self, identifier: str) -> PublicKey:  # noqa: ARG002  # there is none for any recipe
+        raise ValueError("nothing is encrypted to a curator")
+
+    def members(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, object]) -> Self:  # noqa: ARG003  # it has none
+        return cls()
+
+    def require_signed(
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
+    ) -> None:
+        """Nothing: the curator is the server that published the recipe."""
+
+
+SERVERS: Mapping[Trust, type[Servers]] = {
+    servers.trust: servers for servers in (OneServer, TwoServers, ShufflerAndAnalyzer, Curator)
+}
 """Trust model → how a document names the servers."""
 
 
@@ -254,3 +335,23 @@ def _verification_key(field: str, value: object) -> bytes:
     if len(key) != 32 or base64.b64encode(key).decode() != value:
         raise refusal
     return key
+
+
+def _require_signed_by(
+    role: str,
+    named_key: bytes,
+    message: bytes,
+    pinned_key: Ed25519PublicKey | None,
+    signature: bytes | None,
+) -> None:
+    """RecipeVerificationError unless the server that the document names is the pinned one, and signed."""
+    if pinned_key is None:
+        raise RecipeVerificationError(f"the recipe needs the {role}'s key, pinned beforehand")
+    if pinned_key.public_bytes(Encoding.Raw, PublicFormat.Raw) != named_key:
+        raise RecipeVerificationError(f"the document names another {role} than the one whose key is pinned")
+    if signature is None:
+        raise RecipeVerificationError(f"the {role}'s signature is missing")
+    try:
+        pinned_key.verify(signature, message)
+    except InvalidSignature:
+        raise RecipeVerificationError(f"the signature is not the {role}'s") from None

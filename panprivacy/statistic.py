@@ -71,6 +71,9 @@ class Statistic(ABC, Generic[P]):
         Devices call it before they take part, as nobody else can hold a server to it.
         """
 
+    def require_releasable(self) -> None:
+        """FieldError where no result could be computed with these parameters, whatever is collected."""
+
     @abstractmethod
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
         """What is released, for whoever reads nothing else; proved: what a budget is charged with.
@@ -121,6 +124,19 @@ class ReportStatistic(Statistic[P]):
 
         Raises InvalidReportError where `values` are individually allowed but jointly impossible.
         """
+
+    def add(self, total: list[int], values: Sequence[int]) -> None:
+        """Add the decrypted values of one report to a sum of contributions, in place.
+
+        Raises:
+            InvalidReportError: as of `contribution`; the sum is as before.
+        """
+        for position, value in enumerate(self.contribution(values)):
+            total[position] += value
+
+    def require_releasable(self) -> None:
+        # Found only now: a range of values too wide to be decrypted.
+        _ = self.allowed_values
 
     @abstractmethod
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:

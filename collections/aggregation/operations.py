@@ -19,8 +19,8 @@ from django.utils import timezone
 from aggregation.models import Chunk, SubAggregate
 from aggregation.selectors import progress_of
 from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
-from panprivacy.mechanisms.interface import InvalidReportError
 from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.statistic import InvalidReportError
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from reports.chunking import reports_per_chunk
@@ -152,13 +152,11 @@ def _decrypt(published: PublishedRecipe, key: PrivateKey, payloads: Sequence[byt
             offsets = range(start, start + size * per_report, size)
             try:
                 values = [key.decrypt(public_key.parse(payload[at : at + size]), allowed) for at in offsets]
-                contribution = mechanism.contribution(values)
+                mechanism.add(total, values)
             except ValueOutOfRangeError:
                 rejected["value_out_of_range"] += 1
             except InvalidReportError as error:
                 rejected[error.reason] += 1
             else:
                 reports += 1
-                for position, value in enumerate(contribution):
-                    total[position] += value
     return _Sum(tuple(total), reports, rejected)

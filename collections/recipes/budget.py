@@ -10,9 +10,9 @@ from ledger.operations import BudgetExceededError, budget_require_room, spending
 from ledger.selectors import Standing, population_named, standing_of
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.mechanisms.remedies import remedy_clause
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
+from panprivacy.remedies import remedy_clause
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""

@@ -15,6 +15,7 @@ from audit.models import Action
 from audit.operations import entry_append
 from dap.provisioning import Partner
 from ledger.selectors import population_named
+from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.encryption.sealing import unseal
@@ -55,7 +56,7 @@ def recipe_draft_save(
     population_named(draft.population)
     recipe = Recipe(created_by=actor) if recipe is None else _locked(recipe, Recipe.Status.DRAFT)
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
-    recipe.cohort_size = draft.parameters.cohort_size
+    recipe.cohort_size = statistic_class(draft.statistic)(draft.parameters).cohort_size
     recipe.draft = draft.as_dict()
     recipe.save()
     return recipe

@@ -40,6 +40,12 @@ class Release(models.Model):
     standard_errors = models.JSONField(default=list)
     standard_error_note = models.CharField(max_length=300, blank=True)
     projection = models.JSONField(default=list, help_text="The closest valid answer.")
+    error_bounds = models.JSONField(
+        null=True,
+        help_text="Within which all values lie of the truth at `confidence`; none where not stated.",
+    )
+    confidence = models.FloatField(null=True, help_text="Of the error bounds together.")
+    details = models.JSONField(null=True, help_text="What else the statistic says; none where nothing.")
     guarantees = models.JSONField(default=list, help_text="Every guarantee, as stated at release.")
     software = models.CharField(max_length=60)
     released_at = models.DateTimeField()

@@ -141,7 +141,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, standing: Standing) -> 
             release.reason += f" ({so_far})"
         return release
     try:
-        estimate = mechanism.estimate(outcome.total, outcome.reports)
+        estimate = outcome.estimate(mechanism)
     except ArithmeticError:
         # Parameters at the edge of what floating point can hold. Without this end the key would stay.
         logger.exception("estimate_failed", recipe=recipe.identifier)
@@ -155,6 +155,10 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, standing: Standing) -> 
     release.standard_errors = list(estimate.standard_errors)
     release.standard_error_note = estimate.standard_error_note
     release.projection = list(estimate.projection)
+    if estimate.confidence is not None:
+        release.error_bounds, release.confidence = list(estimate.error_bounds), estimate.confidence
+    if estimate.details:
+        release.details = dict(estimate.details)
     return release
 
 

@@ -8,6 +8,7 @@ from panprivacy.dap.basics import BatchMode, Interval
 from panprivacy.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.recipe import Recipe
 from panprivacy.servers import TwoServers
+from panprivacy.statistic import ReportStatistic
 from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec
 
 TASK_INFO = b"panapp recipe"
@@ -19,16 +20,16 @@ time until the recipe closes: from 1970 to then is one batch bucket, and the tas
 
 def task_of(recipe: Recipe) -> tuple[bytes, TaskConfiguration]:
     """Task identifier (32 bytes) and configuration of a recipe of two servers; ValueError for another."""
-    servers = recipe.servers
-    if not isinstance(servers, TwoServers):
-        raise ValueError("a recipe of one server is no task of two")
-    vdaf = PanPrivateCountVec(servers.scheme, recipe.mechanism.report_ciphertexts)
+    servers, mechanism = recipe.servers, recipe.mechanism
+    if not isinstance(servers, TwoServers) or not isinstance(mechanism, ReportStatistic):
+        raise ValueError("a recipe that is not of two servers is no task of theirs")
+    vdaf = PanPrivateCountVec(servers.scheme, mechanism.report_ciphertexts)
     configuration = TaskConfiguration(
         task_info=TASK_INFO,
         leader_aggregator_endpoint=servers.leader_url,
         helper_aggregator_endpoint=servers.helper_url,
         time_precision=int(recipe.closes_at.timestamp()),
-        min_batch_size=recipe.parameters.cohort_size,
+        min_batch_size=mechanism.cohort_size,
         batch_mode=BatchMode.TIME_INTERVAL,
         batch_config=b"",
         vdaf_type=IDENTIFIER,

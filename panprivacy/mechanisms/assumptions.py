@@ -73,6 +73,8 @@ def _two_server_pan(guarantee: Guarantee) -> Guarantee:
 
 _ADAPTED: Mapping[Trust, Mapping[Model, Callable[[Guarantee], Guarantee]]] = {
     Trust.SINGLE_SERVER: {},
+    Trust.SHUFFLER: {},
+    Trust.CURATOR: {},
     Trust.TWO_SERVER: {
         Model.AGGREGATOR: _two_server_aggregator,
         Model.SAMPLED: _two_server_sampled,

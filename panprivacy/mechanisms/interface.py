@@ -33,6 +33,8 @@ class Mechanism(ReportStatistic[P]):
 
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.SINGLE_SERVER,)
 
+    parameters_class: ClassVar[type[Parameters]]
+
     @property
     def cohort_size(self) -> int:
         return self.parameters.cohort_size

@@ -62,6 +62,11 @@ class ShuffleStatistic(ReportStatistic[P]):
         (message,) = values
         return tuple(int(number == message) for number in range(self.contribution_length))
 
+    def add(self, total: list[int], values: Sequence[int]) -> None:
+        self.require_values(values)
+        (message,) = values
+        total[message] += 1
+
     # `estimate(total, reports)`: `total` counts the messages of each kind, `reports` is the number of users.
 
     @abstractmethod

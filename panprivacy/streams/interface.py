@@ -69,7 +69,7 @@ class StreamStatistic(Statistic[P]):
 
     @abstractmethod
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
-        """The exact answer, for simulations: item → how often it appeared; those that did not may be left out."""
+        """The exact answer, for simulations: item → how often it appeared; without those that did not."""
 
     @abstractmethod
     def guarantee(self, announced_intrusions: int) -> Guarantee:

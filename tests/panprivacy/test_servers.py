@@ -59,8 +59,8 @@ def verified(recipe: Recipe, *, pinned=HELPER_KEY, signed_by=HELPER_KEY) -> Reci
         recipe.identifier,
         recipe.sign(LEADER_KEY),
         LEADER_KEY.public_key(),
-        helper_key=pinned.public_key() if pinned else None,
-        helper_signature=recipe.sign(signed_by) if signed_by else None,
+        partner_key=pinned.public_key() if pinned else None,
+        partner_signature=recipe.sign(signed_by) if signed_by else None,
     )
 
 

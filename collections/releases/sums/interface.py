@@ -4,8 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from panprivacy.estimate import Estimate
+from panprivacy.statistic import ReportStatistic, Statistic
 from panprivacy.trust import Trust
 from recipes.models import Recipe
 
@@ -21,6 +23,26 @@ class Sum:
 
     total: tuple[int, ...]
     reports: int
+
+    def estimate(self, statistic: ReportStatistic[Any]) -> Estimate:
+        """What the statistic makes of it."""
+        return statistic.estimate(self.total, self.reports)
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """An estimate that was made where the data is; no reports stand behind it.
+
+    Attributes:
+        reports: None: nobody counts what comes to a curator.
+    """
+
+    made: Estimate
+    reports: None = None
+
+    def estimate(self, statistic: Statistic[Any]) -> Estimate:
+        """The estimate as it was made."""
+        return self.made
 
 
 @dataclass(frozen=True)
@@ -44,7 +66,7 @@ class GivenUp:
     reason: str
 
 
-Outcome = Sum | TooFew | Refused
+Outcome = Sum | Estimated | TooFew | Refused
 
 
 @dataclass(frozen=True)

@@ -132,8 +132,8 @@ class TestRecipes:
             publication.recipe.identifier,
             publication.recipe.sign(leader_key),
             leader_key.public_key(),
-            helper_key=pinned,
-            helper_signature=signature,
+            partner_key=pinned,
+            partner_signature=signature,
         )
 
     def test_registered_recipe_has_its_keys_and_a_verifier(self) -> None:

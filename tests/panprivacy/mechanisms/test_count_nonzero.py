@@ -56,7 +56,7 @@ def test_guarantees_state_one_local_epsilon_for_both_relations():
 def test_guarantees_of_a_cohort_are_the_exact_sums_also_with_colluders():
     """Independent numbers of unanimous answers: 0.08702 for 10,000 honest devices, 0.12794 for 5,000."""
     mechanism = CountNonzero(parameters(epsilon=2.0, delta=1e-6, cohort_size=10_000))
-    for relation in Relation:
+    for relation in (Relation.REPLACE, Relation.ADD_REMOVE):
         stated = {
             g.dishonest_fraction: g.epsilon
             for g in mechanism.guarantees()

@@ -7,8 +7,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import description_of
+from panprivacy.statistic import Statistic
 
 PRECISION = 1.005
 """Suggested values lie within this factor of the last that is not enough, before rounding."""
@@ -17,66 +17,69 @@ DIGITS = 3
 """Significant digits of a suggested value, which is rounded to the safe side."""
 
 
-def remedies(mechanism: Mechanism[Any]) -> str:
+def remedies(statistic: Statistic[Any]) -> str:
     """A clause that names the largest ε, and the smallest cohort size, that alone would keep the promise."""
-    return remedy_clause(mechanism, keeps_promise)
+    return remedy_clause(statistic, keeps_promise)
 
 
-def keeps_promise(mechanism: Mechanism[Any]) -> bool:
+def keeps_promise(statistic: Statistic[Any]) -> bool:
     """Whether `require_promise` accepts it."""
     try:
-        mechanism.require_promise()
+        statistic.require_promise()
     except FieldError:
         return False
     return True
 
 
-def remedy_clause(mechanism: Mechanism[Any], enough: Callable[[Mechanism[Any]], bool]) -> str:
+def remedy_clause(statistic: Statistic[Any], enough: Callable[[Statistic[Any]], bool]) -> str:
     """A clause that names the largest ε, and the smallest cohort size, with which alone it is enough.
 
     Where neither is, the largest δ: a release that may fail altogether gains by nothing else.
     """
     found = []
-    epsilon = nearest_value(mechanism, "epsilon", enough, larger=False)
+    epsilon = nearest_value(statistic, "epsilon", enough, larger=False)
     if epsilon is not None:
         found.append(f"ε = {epsilon:g}")
-    cohort_size = nearest_value(mechanism, "cohort_size", enough, larger=True)
+    cohort_size = nearest_value(statistic, "cohort_size", enough, larger=True)
     if cohort_size is not None:
         found.append(f"a cohort size of {cohort_size:,}")
     if not found:
-        delta = nearest_value(mechanism, "delta", enough, larger=False)
+        delta = nearest_value(statistic, "delta", enough, larger=False)
         if delta is not None:
             found.append(f"δ = {delta:g}")
     return f"{' or '.join(found)} would do" if found else "no other ε, cohort size or δ alone would do"
 
 
 def nearest_value(
-    mechanism: Mechanism[Any], name: str, enough: Callable[[Mechanism[Any]], bool], *, larger: bool
+    statistic: Statistic[Any], name: str, enough: Callable[[Statistic[Any]], bool], *, larger: bool
 ) -> float | None:
     """The value of the parameter `name` closest to the present one with which it is enough.
 
     Found by bisection, and checked.
 
     Args:
-        mechanism: one that is not enough.
-        enough: whether a mechanism is; a value further away must be where a nearer one is.
+        statistic: one that is not enough.
+        enough: whether a statistic is; a value further away must be where a nearer one is.
         larger: whether to look among larger values.
 
     Returns:
-        A value with `DIGITS` significant digits; None if none in the allowed range was found.
+        A value with `DIGITS` significant digits; None if none in the allowed range was found, or there is no
+        such parameter.
     """
-    (field,) = (field for field in fields(mechanism.parameters) if field.name == name)
+    field = next((field for field in fields(statistic.parameters) if field.name == name), None)
+    if field is None:
+        return None
     description = description_of(field)
 
     def holds(value: float) -> bool:
         try:
-            derived = dict.fromkeys(mechanism.parameters.derived_names())
-            parameters = replace(mechanism.parameters, **derived, **{name: value}).calibrated()
-            return enough(type(mechanism)(parameters))
+            derived = dict.fromkeys(statistic.parameters.derived_names())
+            parameters = replace(statistic.parameters, **derived, **{name: value}).calibrated()
+            return enough(type(statistic)(parameters))
         except FieldError:  # outside its range, or more noise than can be decrypted
             return False
 
-    failing = meeting = float(getattr(mechanism.parameters, name))
+    failing = meeting = float(getattr(statistic.parameters, name))
     # Outwards first: far out other bounds may be hit, as noise that cannot be decrypted.
     while failing == meeting or not holds(meeting):
         failing, meeting = meeting, meeting * 2 if larger else meeting / 2

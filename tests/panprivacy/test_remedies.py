@@ -4,8 +4,8 @@ import pytest
 
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
-from panprivacy.mechanisms.remedies import keeps_promise, nearest_value, remedies
 from panprivacy.recipe import RecipeDraft
+from panprivacy.remedies import keeps_promise, nearest_value, remedies
 
 MEMBERS = {
     "name": "r",
