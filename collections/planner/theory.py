@@ -1,14 +1,15 @@
 """The demonstrations of the theory as tables and charts, from the committed document."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from planner.papers import power_of_ten
 from recipes.presentation import number, significant
 
-HEIGHT = 420
+PLOT_HEIGHT = 320
+ROOM_ABOVE, AXIS_ROOM, LEGEND_LINE = 15, 65, 24
 
 # Colours come from the style sheet by role; lines that rest on different things are dashed differently.
 ROLES = ("line-1", "line-2", "line-3", "line-4")
@@ -134,9 +135,7 @@ def value_text(value: float | str | None) -> str:
     """A value for people: three significant digits, whole numbers in full, words as they are."""
     if value is None:
         return NOTHING
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int):
+    if not isinstance(value, float):
         return number(value)
     if 0 < abs(value) < _SMALLEST_IN_FULL:
         exponent = math.floor(math.log10(abs(value)))
@@ -161,37 +160,36 @@ def figure(chart: Mapping[str, Any]) -> dict[str, Any]:
         }
         for curve, role, symbol in zip(curves, ROLES, SYMBOLS, strict=False)
     ]
-    layout = {
-        "height": HEIGHT + 24 * len(curves),
-        # The legend below: on narrow screens it takes a line for each curve.
-        "margin": {"l": 70, "r": 15, "t": 15, "b": 80 + 24 * len(curves)},
-        "legend": {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
+    legend_room = LEGEND_LINE * len(curves)
+    layout: dict[str, Any] = {
+        "height": ROOM_ABOVE + PLOT_HEIGHT + AXIS_ROOM + legend_room,
+        # The legend stands below: on narrow screens it takes a line for each curve.
+        "margin": {"l": 70, "r": 15, "t": ROOM_ABOVE, "b": AXIS_ROOM + legend_room},
+        "legend": {"orientation": "h", "x": 0, "y": -AXIS_ROOM / PLOT_HEIGHT, "yanchor": "top"},
         "hovermode": "closest",
-        "xaxis": _axis(chart["x_title"], chart["logarithmic_x"], chart["x"]),
-        "yaxis": _axis(chart["y_title"], chart["logarithmic_y"], _powers(heights)),
+        "xaxis": _logarithmic(chart["x"]) if chart["logarithmic_x"] else {"dtick": 1},
+        "yaxis": _logarithmic(_powers(heights)) if chart["logarithmic_y"] else {"rangemode": "tozero"},
+    }
+    for name, title in (("xaxis", chart["x_title"]), ("yaxis", chart["y_title"])):
+        layout[name] |= {
+            "title": {"text": title, "standoff": 8, "font": {"size": 14}},
+            "automargin": True,
+            "zeroline": False,
     }
     return {"data": traces, "layout": layout}
 
 
 def _powers(values: list[float]) -> list[float]:
     """The ticks of a logarithmic axis: powers of ten, with 2 and 5 times each where there are few."""
-    positive = [value for value in values if value > 0]
-    low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
-    factors = (1, 2, 5) if high - low <= 2 else (1,)
+    smallest, largest = min(values), max(values)
+    low, high = math.floor(math.log10(smallest)), math.ceil(math.log10(largest))
+    factors = (1, 2, 5) if largest < 1_000 * smallest else (1,)
     return [factor * 10.0**exponent for exponent in range(low, high + 1) for factor in factors]
 
 
-def _axis(title: str, logarithmic: bool, ticks: list[float]) -> dict[str, Any]:
-    axis = {
-        "title": {"text": title, "standoff": 8, "font": {"size": 14}},
-        "automargin": True,
-        "zeroline": False,
-    }
-    if not logarithmic:
-        return {**axis, "rangemode": "tozero"}
+def _logarithmic(ticks: Sequence[float]) -> dict[str, Any]:
     # As text: plotly.js would raise exponents by inline styles, against our policy.
     return {
-        **axis,
         "type": "log",
         "tickmode": "array",
         "tickvals": ticks,

@@ -15,7 +15,7 @@ class Standing(StrEnum):
     """Exactly, from the distributions: what the measurement should show."""
 
     BOUND = "bound"
-    """Proved for every algorithm that keeps the promise, or from an assumption that is named."""
+    """Proved: it cannot be less, or not more, as the text says. Or an assumption that is named."""
 
     PRINTED = "printed"
     """A formula of the paper, whose constant it leaves open."""

@@ -39,6 +39,11 @@ def text_of(bits: Sequence[int]) -> str:
     return encoded.decode(errors="replace")
 
 
+def spelt(bits: Sequence[int]) -> str:
+    """0s and 1s, with a space after each eight."""
+    return " ".join("".join(map(str, bits[start : start + 8])) for start in range(0, len(bits), 8))
+
+
 def wrong_bit_probability(devices: int, epsilon: float) -> float:
     """The larger probability of the two bits to be decrypted wrongly with `EncryptedCounter`, exactly.
 
@@ -146,8 +151,8 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(chart,),
         facts=(
-            Fact("bits sent", "".join(map(str, sent)), Standing.MEASURED),
-            Fact("bits decrypted", "".join(map(str, received)), Standing.MEASURED),
+            Fact("bits sent", spelt(sent), Standing.MEASURED),
+            Fact("bits decrypted", spelt(received), Standing.MEASURED),
             Fact("text decrypted", text_of(received), Standing.MEASURED),
             Fact(
                 f"every state changed by each of the {STEPS - 1} rerandomizations",
