@@ -12,8 +12,8 @@ PLOT_HEIGHT = 320
 ROOM_ABOVE, AXIS_ROOM, LEGEND_LINE = 15, 65, 24
 
 # Colours come from the style sheet by role; lines that rest on different things are dashed differently.
-ROLES = ("line-1", "line-2", "line-3", "line-4")
-SYMBOLS = ("circle", "diamond", "square", "triangle-up")
+ROLES = ("line-1", "line-2", "line-3", "line-4", "line-5")
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x")
 DASHES = {"measured": "solid", "computed": "dot", "bound": "dash", "printed": "dashdot"}
 
 NOTHING = "–"
@@ -175,7 +175,7 @@ def figure(chart: Mapping[str, Any]) -> dict[str, Any]:
             "title": {"text": title, "standoff": 8, "font": {"size": 14}},
             "automargin": True,
             "zeroline": False,
-    }
+        }
     return {"data": traces, "layout": layout}
 
 

@@ -2,11 +2,24 @@
 
 from collections.abc import Callable
 
-from panprivacy.theory import encryption_from_counter, square_root_of_t
+from panprivacy.theory import (
+    announced_intrusions,
+    distinct_and_uniform,
+    encryption_from_counter,
+    square_root_of_t,
+    two_intrusions,
+)
 from panprivacy.theory.demonstration import Demonstration
 
+_MODULES = (
+    square_root_of_t,
+    two_intrusions,
+    announced_intrusions,
+    distinct_and_uniform,
+    encryption_from_counter,
+)
+
 DEMONSTRATIONS: dict[str, Callable[[int], Demonstration]] = {
-    square_root_of_t.KEY: square_root_of_t.demonstrate,
-    encryption_from_counter.KEY: encryption_from_counter.demonstrate,
+    module.KEY: module.demonstrate for module in _MODULES
 }
 """Name → the function that computes it from a seed, in the order of the page."""

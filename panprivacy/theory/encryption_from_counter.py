@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
+from panprivacy.shuffle.interface import simulation_generator
 from panprivacy.theory.counter_encryption import CounterEncryption
 from panprivacy.theory.counters import EncryptedCounter
 from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.simulation import generator, source
+from panprivacy.theory.simulation import source
 from panprivacy.theory.square_root_of_t import flip_probability
 
 KEY = "encryption-from-counter"
@@ -63,7 +64,7 @@ def read_without_key(devices: int, steps: int, epsilon: float, random_source: ra
     step of Enc, a receiver who follows Dec after T. Half of the bits are 1.
     """
     p = flip_probability(epsilon)
-    draw = generator(random_source)
+    draw = simulation_generator(random_source)
     half = REPETITIONS // 2
     # The sum of all devices' states, distributed as CounterEncryption leaves it.
     later = draw.binomial(steps - 1, p, (2, half, devices)).sum(axis=2)

@@ -18,8 +18,9 @@ import scipy
 from numpy.typing import NDArray
 
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
+from panprivacy.shuffle.interface import simulation_generator
 from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.simulation import generator, source
+from panprivacy.theory.simulation import source
 
 KEY = "square-root-of-t"
 
@@ -96,7 +97,7 @@ def randomized_estimates(
         with_event: S, the devices with an event, at one step.
     """
     p = flip_probability(epsilon)
-    draw = generator(random_source)
+    draw = simulation_generator(random_source)
     sums = draw.binomial(steps, p, (repetitions, devices - with_event)).sum(axis=1)
     sums += draw.binomial(steps - 1, p, (repetitions, with_event)).sum(axis=1)
     sums += draw.binomial(1, 1 - p, (repetitions, with_event)).sum(axis=1)

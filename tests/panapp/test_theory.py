@@ -37,9 +37,7 @@ def test_theory_computes_what_is_stored_and_prints_the_bits_it_encrypted_and_dec
     text, progress = theory("encryption-from-counter", "--json")
     (computed,) = json.loads(text)["demonstrations"]
     (stored,) = (
-        entry
-        for entry in results.committed()["demonstrations"]
-        if entry["key"] == "encryption-from-counter"
+        entry for entry in results.committed()["demonstrations"] if entry["key"] == "encryption-from-counter"
     )
     assert stored_document.differences(stored, computed) == [], "run `manage.py theory --write`"
     assert progress == ""
@@ -65,7 +63,9 @@ def test_theory_of_a_name_shows_that_alone_with_the_seed_asked_for() -> None:
 
 
 def test_theory_of_an_unknown_name_names_those_there_are() -> None:
-    with pytest.raises(CommandError, match="name: must be one of square-root-of-t, .*not 'gravity'") as caught:
+    with pytest.raises(
+        CommandError, match=r"name: must be one of square-root-of-t, .*not 'gravity'"
+    ) as caught:
         theory("gravity")
     assert caught.value.returncode == 2
 

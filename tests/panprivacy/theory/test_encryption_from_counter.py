@@ -54,7 +54,7 @@ def test_decrypt_with_keys_of_others_reads_nothing_of_an_encrypted_counter():
     scheme = CounterEncryption(COUNTERS["encrypted"], 5)
     public_key, _ = scheme.generate_keys(random_source)
     _, others = scheme.generate_keys(random_source)
-    with pytest.raises(ValueError, match="not in 0..1"):
+    with pytest.raises(ValueError, match=r"not in 0\.\.1"):
         scheme.decrypt(scheme.encrypt(1, public_key, random_source), others, random_source)
 
 
