@@ -61,6 +61,23 @@ def tail_bound(scale: Fraction, failure_probability: float) -> int:
     return max(0, math.ceil(float(scale) * math.log(2 / (failure_probability * (1 + ratio)))) - 1)
 
 
+def log_moment(scale: Fraction, exponent: float) -> float:
+    """ln E[exp(exponent·x)] = ln((1−a)²/((1−a·e^exponent)(1−a·e^−exponent))) with a = exp(−1/scale).
+
+    Args:
+        exponent: between −1/scale and 1/scale, where the moment exists.
+    """
+    _require_positive(scale)
+    rate = 1 / float(scale)
+    if abs(exponent) >= rate:
+        raise ValueError(f"exponent must lie between −{rate} and {rate}, not {exponent}")
+    return (
+        2 * math.log(-math.expm1(-rate))
+        - math.log(-math.expm1(exponent - rate))
+        - math.log(-math.expm1(-exponent - rate))
+    )
+
+
 def bernoulli_exp(gamma: Fraction, random_source: random.Random) -> bool:
     """True with probability exp(−gamma), for gamma ≥ 0 (Algorithm 1)."""
     while gamma > 1:

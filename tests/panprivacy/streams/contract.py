@@ -2,8 +2,8 @@
 
 A test module inherits `StreamContract` and provides
 
-- the fixture `statistic`: of a size that takes tenths of a second, with `announced_intrusions` ≥ 1, and with a place
-  in the state for every item of its universe, the numbers from 0;
+- the fixture `statistic`: of a size that takes tenths of a second, with `announced_intrusions` ≥ 1, and with
+  a place in the state for every item of its universe, the numbers from 0;
 - the fixture `tiny`: the same with at most a handful of places, for comparisons of distributions;
 - `stream(statistic)`: a stream for it, as an array of cells in their order;
 - `guaranteed(statistic, announced)`: (ε, δ) by a formula of the test's own.
