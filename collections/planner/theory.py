@@ -164,8 +164,9 @@ def figure(chart: Mapping[str, Any]) -> dict[str, Any]:
     layout: dict[str, Any] = {
         "height": ROOM_ABOVE + PLOT_HEIGHT + AXIS_ROOM + legend_room,
         # The legend stands below: on narrow screens it takes a line for each curve.
-        "margin": {"l": 70, "r": 15, "t": ROOM_ABOVE, "b": AXIS_ROOM + legend_room},
+        "margin": {"l": 70, "r": 28, "t": ROOM_ABOVE, "b": AXIS_ROOM + legend_room},
         "legend": {"orientation": "h", "x": 0, "y": -AXIS_ROOM / PLOT_HEIGHT, "yanchor": "top"},
+        "showlegend": True,
         "hovermode": "closest",
         "xaxis": _logarithmic(chart["x"]) if chart["logarithmic_x"] else {"dtick": 1},
         "yaxis": _logarithmic(_powers(heights)) if chart["logarithmic_y"] else {"rangemode": "tozero"},

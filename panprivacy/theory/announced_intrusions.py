@@ -43,11 +43,8 @@ def standard_error(table_size: int, announced_intrusions: int) -> float:
     The number of ones is a sum of independent bits plus discrete Laplace noise of scale 1/ε, and the
     estimate divides it by m times the distance of D₀ and D₁ after all intrusions, about (ε/4)^(a+1).
     """
-    after = BitDistributions.after(EPSILON, announced_intrusions)
-    absent, present = float(after.absent), float(after.present)
-    bits = table_size / 2 * (absent * (1 - absent) + present * (1 - present))
-    noise = 2 * math.exp(-EPSILON) / math.expm1(-EPSILON) ** 2
-    return math.sqrt(bits + noise) / (table_size * after.distance)
+    bit, noise, distance = _variances(announced_intrusions)
+    return math.sqrt(table_size * bit + noise) / (table_size * distance)
 
 
 def measured_error(table_size: int, announced_intrusions: int, seed: int) -> float:
@@ -69,16 +66,28 @@ def measured_error(table_size: int, announced_intrusions: int, seed: int) -> flo
 
 
 def required_table_size(announced_intrusions: int) -> float:
-    """About how many cells it takes for a standard error of `TARGET`: as 1/distance², 1/(ε/4)^(2a+2)."""
-    return standard_error(1, announced_intrusions) ** 2 / TARGET**2
+    """How many cells it takes for a standard error of `TARGET`: about 1/(ε/4)^(2a+2) times a constant."""
+    bit, noise, distance = _variances(announced_intrusions)
+    squared = (TARGET * distance) ** 2
+    # The positive solution m of m·bit + noise = m²·squared.
+    return (bit + math.sqrt(bit**2 + 4 * noise * squared)) / (2 * squared)
+
+
+def _variances(announced_intrusions: int) -> tuple[float, float, float]:
+    """Of a bit on average, of the noise, and the distance of D₀ and D₁."""
+    after = BitDistributions.after(EPSILON, announced_intrusions)
+    absent, present = float(after.absent), float(after.present)
+    bit = (absent * (1 - absent) + present * (1 - present)) / 2
+    noise = 2 * math.exp(-EPSILON) / math.expm1(-EPSILON) ** 2
+    return bit, noise, after.distance
 
 
 def least_error(intrusions: int) -> float:
     """(k − 1)/2 items: some stream's number of different items is missed by so much with the probability
     `least_error_probability`, by any algorithm that is read after each of k items.
 
-    After PPS Theorem 6.3: k times one item, and k items drawn from a universe much larger than k², give
-    states that are hardly different; the answers differ by k − 1.
+    After PPS Theorem 6.3: k times one item, and k items drawn from a universe much larger than k² (so that
+    hardly any two are the same), give states that are hardly different; the answers differ by k − 1.
     """
     return (intrusions - 1) / 2
 
@@ -92,10 +101,10 @@ def demonstrate(seed: int) -> Demonstration:
     """Errors of two tables after 0 to 3 intrusions. Takes some seconds."""
     curves = []
     for table_size in TABLE_SIZES:
-        cells = f"{table_size:,} cells"
+        name = f"{table_size:,} cells"
         measured = tuple(measured_error(table_size, count, seed) for count in INTRUSIONS)
         expected = tuple(standard_error(table_size, count) for count in INTRUSIONS)
-        curves += [Curve(cells, Standing.MEASURED, measured), Curve(cells, Standing.COMPUTED, expected)]
+        curves += [Curve(name, Standing.MEASURED, measured), Curve(name, Standing.COMPUTED, expected)]
     errors = Chart(
         key=f"{KEY}-errors",
         title="Error of the share of items that appeared",

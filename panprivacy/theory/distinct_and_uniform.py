@@ -1,43 +1,35 @@
 """How errors and sample sizes grow with the number k of possible values (RSP Figure 1), measured."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
-from panprivacy.shuffle.domain_compression import compressed_size
-from panprivacy.shuffle.interface import CONFIDENCE, simulation_generator
-from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY, UniformityParameters
-from panprivacy.shuffle.uniformity_test import CALIBRATED_LEVEL, chi_squared_statistic
+from panprivacy.shuffle.interface import CONFIDENCE
+from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
+from panprivacy.shuffle.uniformity_test import CALIBRATED_LEVEL
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
 from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
 from panprivacy.theory.simulation import source
+from panprivacy.theory.uniformity_users import (
+    ALPHA,
+    DELTA,
+    EPSILON,
+    TESTS,
+    printed_central,
+    printed_final,
+    printed_preliminary,
+    smallest_users,
+)
 
 KEY = "distinct-and-uniform"
-
-EPSILON = 0.5
-DELTA = 1e-6
 
 USERS = 100
 VALUES_DISTINCT = (64, 256, 1024, 4096)
 REPETITIONS = 200
 
-ALPHA = 0.4
 VALUES_UNIFORM = (16, 64, 256, 1024, 4096)
-TESTS = 300
-"""Simulated collections of uniform values, and as many of values that are α away."""
-
-WANTED_POWER = 2 / 3
-PRECISION = 1.02
-"""Up to which factor the smallest number of users is searched."""
-
-Counts = NDArray[np.int64]
-
-
-# Distinct elements ---------------------------------------------------------------
 
 
 def different_values(k: int) -> int:
@@ -86,94 +78,6 @@ def printed_lower_bound(k: int) -> float:
     return math.sqrt(k / EPSILON)
 
 
-# Uniformity ----------------------------------------------------------------------
-
-
-def uneven(k: int) -> NDArray[np.float64]:
-    """A distribution over k values, k even, at total variation distance α from uniform: every other value
-    is 1 + 2α times as frequent, the rest 1 − 2α times."""
-    return (1 + 2 * ALPHA * np.where(np.arange(k) % 2, -1, 1)) / k
-
-
-def groups_of(k: int, test: str) -> int:
-    """k̂ of the test, over how many groups it counts."""
-    return k if test == PRELIMINARY else compressed_size(k, EPSILON, ALPHA)
-
-
-def power(
-    k: int, test: str, users: int, noise: tuple[Counts, Counts], generator: np.random.Generator
-) -> float:
-    """How often values α away are told from uniform, with a threshold that uniform ones exceed with
-    probability `CALIBRATED_LEVEL`. Groups are drawn anew for every collection.
-
-    Args:
-        noise: ℓ_j and the ones among them, each of shape (2·TESTS, k̂), as users add them (RSP Algorithm 4).
-    """
-    groups = groups_of(k, test)
-    uniform = generator.multinomial(users, np.full(groups, 1 / groups), size=TESTS)
-    each = generator.multinomial(users, uneven(k), size=TESTS)
-    if groups < k:
-        each = generator.permuted(each, axis=1).reshape(TESTS, groups, k // groups).sum(axis=2)
-    trials, ones = noise
-    statistics = chi_squared_statistic(np.concatenate([uniform, each]) + ones - trials / 2, users)
-    # What the noise adds on average given its ℓ_j is known to the analyzer, and so to its threshold.
-    statistics -= groups / (4 * users) * trials.sum(axis=1)
-    threshold = np.quantile(statistics[:TESTS], 1 - CALIBRATED_LEVEL)
-    return float(np.mean(statistics[TESTS:] > threshold))
-
-
-def smallest_users(k: int, test: str, seed: int) -> float:
-    """The smallest number of users, to within 2 %, for which `power` reaches `WANTED_POWER`."""
-    generator = simulation_generator(source(seed, KEY, test, k))
-    groups = groups_of(k, test)
-    parameters = UniformityParameters(
-        epsilon=EPSILON, delta=DELTA, cohort_size=10**6, k=k, alpha=ALPHA, test=test
-    )
-    trials = generator.poisson(parameters.noise_messages, size=(2 * TESTS, groups))
-    noise = trials, generator.binomial(trials, 0.5)
-
-    def enough(users: float) -> bool:
-        return power(k, test, round(users), noise, generator) >= WANTED_POWER
-
-    return _smallest(enough, printed_preliminary(k))
-
-
-def _smallest(enough: Callable[[float], bool], guess: float) -> float:
-    """The smallest x, to within `PRECISION`, from which on `enough(x)` holds."""
-    low = high = guess
-    while enough(low):
-        low /= 2
-    while not enough(high):
-        high *= 2
-    while high > low * PRECISION:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def printed_preliminary(k: int) -> float:
-    """k^{3/4}/(αε)·ln^{1/2}(k/δ), the first term of RSP Theorem 4.2, without its constant."""
-    return k ** (3 / 4) / (ALPHA * EPSILON) * math.sqrt(math.log(k / DELTA))
-
-
-def printed_final(k: int) -> float:
-    """k^{2/3}/(α^{4/3}ε^{2/3})·ln^{1/2}(k/δ), the first term of RSP Theorem 4.8, without its constant."""
-    return k ** (2 / 3) / (ALPHA ** (4 / 3) * EPSILON ** (2 / 3)) * math.sqrt(math.log(k / DELTA))
-
-
-def printed_central(k: int) -> float:
-    """The number of users if one curator may see all values (RSP Figure 1), without its constant."""
-    return (
-        math.sqrt(k) / ALPHA**2
-        + math.sqrt(k) / (ALPHA * math.sqrt(EPSILON))
-        + k ** (1 / 3) / (ALPHA ** (4 / 3) * EPSILON ** (2 / 3))
-        + 1 / (ALPHA * EPSILON)
-    )
-
-
-# Both ----------------------------------------------------------------------------
-
-
 def growth(k: tuple[int, ...], y: tuple[float, ...]) -> float:
     """The exponent a of the law y ∝ k^a that fits best."""
     return float(np.polyfit(np.log(k), np.log(y), 1)[0])
@@ -199,7 +103,7 @@ def demonstrate(seed: int) -> Demonstration:
             Curve("shuffle protocol", Standing.MEASURED, shuffle),
             Curve("pan-private density", Standing.MEASURED, pan),
             Curve(
-                "shuffle protocol, 95 %, at most",
+                "shuffle, at most, 95 %",
                 Standing.BOUND,
                 tuple(shuffle_error_bound(k) for k in VALUES_DISTINCT),
             ),
@@ -222,9 +126,9 @@ def demonstrate(seed: int) -> Demonstration:
         curves=(
             Curve("preliminary test", Standing.MEASURED, preliminary),
             Curve("final test", Standing.MEASURED, final),
-            Curve("k^¾ of Theorem 4.2", Standing.PRINTED, tuple(map(printed_preliminary, VALUES_UNIFORM))),
-            Curve("k^⅔ of Theorem 4.8", Standing.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
-            Curve("√k, central", Standing.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
+            Curve("Theorem 4.2, slope ¾", Standing.PRINTED, tuple(map(printed_preliminary, VALUES_UNIFORM))),
+            Curve("Theorem 4.8, slope ⅔", Standing.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
+            Curve("central, slope ½", Standing.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
         ),
     )
     return Demonstration(
@@ -246,8 +150,8 @@ def demonstrate(seed: int) -> Demonstration:
         proved=(
             "Shuffle protocols that withstand users who do not follow them, and pan-private algorithms, "
             "need an error in the order of √k to count different values (Theorems 3.3 and 3.10); a "
-            "uniformity test in the order of k^⅔ users suffices with groups (Theorem 4.8), and is necessary "
-            "where δ = 0 (Theorem 4.11)."
+            "uniformity test in the order of k to the power ⅔ users suffices with groups (Theorem 4.8), and "
+            "is necessary where δ = 0 (Theorem 4.11)."
         ),
         source="Connecting Robust Shuffle Privacy and Pan-Privacy, Figure 1, sections 3 and 4",
         seed=seed,

@@ -136,6 +136,7 @@ def demonstrate(seed: int) -> Demonstration:
                 Standing.MEASURED,
                 tuple(hits - alarms for hits, alarms in announced.values()),
             ),
+            Curve("announced looks", Standing.COMPUTED, tuple(advantage(count, True) for count in LOOKS)),
             Curve(
                 f"any single look, ε = {EPSILON:g}",
                 Standing.BOUND,
@@ -152,14 +153,15 @@ def demonstrate(seed: int) -> Demonstration:
         title="Two looks by surprise are one too many",
         sentence=(
             "Who breaks in once learns next to nothing about anybody. Who breaks in twice, and compares, "
-            "knows for certain of half of those who appeared in between, and never suspects anybody wrongly."
+            "knows for certain of nearly half of those who appeared in between, and never suspects anybody "
+            "wrongly."
         ),
         measured=(
             f"The best attack on the density estimator’s state, ε = {EPSILON:g}, {ITEMS:,} items with a "
             "cell each, half of which appear before every look."
         ),
         proved=(
-            "One look gives at most ε (Theorem 3.2), so no attack gains more than the bound from it. No "
+            "One look gives at most ε (Claim 3.1), so no attack gains more than the bound from it. No "
             "algorithm with finite state that counts at all withstands two looks by surprise (Theorem 6.1), "
             "nor one by surprise and an announced one after it (Corollary 6.2): the damage is done before "
             "the announcement. Looks that are all announced cost privacy only slowly, and precision fast."
@@ -175,6 +177,6 @@ def demonstrate(seed: int) -> Demonstration:
             Fact("hits with one look", one_hits, Standing.MEASURED),
             Fact("false alarms with one look", one_alarms, Standing.MEASURED),
             Fact("likelihood ratio of a 1 with one look", 1 + EPSILON / 2, Standing.COMPUTED),
-            Fact("likelihood ratio with one look, at most e^ε", math.exp(EPSILON), Standing.BOUND),
+            Fact("likelihood ratio with one look, at most exp(ε)", math.exp(EPSILON), Standing.BOUND),
         ),
     )

@@ -97,7 +97,7 @@ def test_every_standing_has_a_dash_of_its_own_and_every_role_a_symbol() -> None:
         (4290, "4,290"),
         (6141.2, "6,140"),
         (0.5, "0.500"),
-        (0.0, "0.00"),
+        (0.0, "0"),
         (2.342e-14, "2.34 × 10⁻¹⁴"),
     ],
 )
