@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from panprivacy.streams.incidence import Incidence
 from panprivacy.streams.interface import StreamStatistic
+from panprivacy.streams.mod_incidence import ModIncidence
 
-STREAM_STATISTICS: dict[str, type[StreamStatistic[Any]]] = {}
+STREAM_STATISTICS: dict[str, type[StreamStatistic[Any]]] = {
+    statistic.statistic: statistic for statistic in (ModIncidence, Incidence)
+}
 """Registered name → class."""
