@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from panprivacy.streams.heavy_hitters import HeavyHitters
 from panprivacy.streams.incidence import Incidence
 from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.mod_incidence import ModIncidence
+from panprivacy.streams.pan_histogram import PanHistogram
 
 STREAM_STATISTICS: dict[str, type[StreamStatistic[Any]]] = {
-    statistic.statistic: statistic for statistic in (ModIncidence, Incidence)
+    statistic.statistic: statistic for statistic in (HeavyHitters, Incidence, ModIncidence, PanHistogram)
 }
 """Registered name → class."""
