@@ -9,6 +9,7 @@ occurrences then follow D₀′, those of items with some D₁′, and from then
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Self
 
@@ -33,8 +34,9 @@ class BitDistributions:
         return cls(Fraction(1, 2), Fraction(WORD // 2 + int(Fraction(epsilon) * WORD / 4), WORD))
 
     @classmethod
+    @lru_cache(maxsize=64)
     def after(cls, epsilon: float | Fraction, announced_intrusions: int) -> Self:
-        """Both after so many announced intrusions; their distance shrinks to (ε/4)^(a+1)."""
+        """Both after so many announced intrusions, a; their distance shrinks to (ε/4)^(a+1)."""
         original = tracked = cls.original(epsilon)
         for _ in range(announced_intrusions):
             tracked = cls(original.redrawn(tracked.absent), original.redrawn(tracked.present))
