@@ -66,16 +66,17 @@ def test_matrix_with_a_sum_as_printed_in_figure_5_is_wrong_without_any_sampling_
     assert printed == pytest.approx(fractions[-np.arange(k) % k])  # every residue taken for its negative
 
 
-def test_noise_of_the_result_as_printed_costs_twice_as_much():
-    # One item moves the count of one value to that of another. Seen: both at their likeliest for one stream.
+def test_noise_of_the_result_as_printed_costs_twice_epsilon():
+    # One item shows either of two values. Seen: exactly the counts of the one case.
     def loss(scale):
-        ratio = Fraction(1) / scale  # ln Pr[x]/Pr[x + 1] of discrete Laplace noise, for x ≥ 0
-        return float(2 * ratio)
+        ratio = math.exp(-1 / scale)
+        probability = {shift: (1 - ratio) / (1 + ratio) * ratio ** abs(shift) for shift in (-1, 0, 1)}
+        return math.log(probability[0] ** 2 / (probability[1] * probability[-1]))
 
-    epsilon = Fraction(0.5)
-    assert loss(1 / epsilon) == 2 * epsilon
-    assert loss(2 / epsilon) == epsilon
-    assert mod_incidence(epsilon=0.5)._output_scale == 2 / epsilon
+    epsilon = 0.5
+    assert loss(1 / epsilon) == pytest.approx(2 * epsilon)  # Lap(1/(εm)) on each fraction, as printed
+    assert loss(2 / epsilon) == pytest.approx(epsilon)
+    assert mod_incidence(epsilon=epsilon)._output_scale == 2 / epsilon
 
 
 def test_linear_program_as_printed_has_no_solution_where_ours_has():

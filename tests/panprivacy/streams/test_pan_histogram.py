@@ -45,7 +45,7 @@ class TestPanHistogram(StreamContract):
             PanHistogramParameters.from_mapping(members | {"epsilon": 20.5})
 
 
-def test_guarantee_of_one_counter_as_printed_in_theorem_5_1_does_not_hold_for_two():
+def test_two_counters_cost_more_than_one_and_no_more_than_twice_as_much():
     """Exact, for the state: replacing an element takes 1 from one counter and adds it to another."""
     epsilon, delta = 1.0, 0.05
     bits = noise_bits(epsilon, delta)
@@ -53,7 +53,6 @@ def test_guarantee_of_one_counter_as_printed_in_theorem_5_1_does_not_hold_for_tw
     fair = binom.pmf(values, bits, 0.5)
     more, less = binom.pmf(values - 1, bits, 0.5), binom.pmf(values + 1, bits, 0.5)
     one, other = np.multiply.outer(fair, fair), np.multiply.outer(more, less)
-    # At the ε that one counter has at its own exact δ, two counters have a larger δ, but keep (2ε, 2δ).
     epsilon_of_one = 0.1
     single = np.maximum(fair - math.exp(epsilon_of_one) * more, 0).sum()
     assert np.maximum(one - math.exp(epsilon_of_one) * other, 0).sum() > 1.5 * single
@@ -115,7 +114,7 @@ def test_errors_are_those_of_the_noise_in_each_counter():
 
 
 class Leaky(PanHistogram):
-    """It draws its noise once, for the state and the result alike."""
+    """It trusts the noise of the state, and adds none to the result."""
 
     def estimate_noise(self, source):
         return 0
