@@ -11,7 +11,7 @@ from panprivacy.errors import FieldError
 from panprivacy.streams.mod_incidence import ModIncidence, ModIncidenceParameters
 from panprivacy.streams.residues import ResidueErrors, ResidueNoise, cyclic_convolution
 from panprivacy.streams.violation import closest_fractions
-from tests.panprivacy.streams.audit import lower_bound, probability_of_missing
+from tests.panprivacy.streams.audit import epsilon_shown, probability_of_acceptance
 from tests.panprivacy.streams.contract import StreamContract
 
 
@@ -282,12 +282,12 @@ def test_audit_of_state_and_output_rejects_a_leak_and_not_the_algorithm():
     exact = math.log(exact_view(2, 0, fair) / exact_view(0, 2, fair))
     assert 0.9 * claimed < exact <= claimed * (1 + 1e-9)  # nearly the worst that there is
     found = [views(statistic, *stream, runs, source) for stream in ((2, 0), (0, 2))]
-    assert lower_bound(*found, runs) <= claimed
+    assert epsilon_shown(*found, runs) <= claimed
 
     leaky = Leaky(statistic.parameters)
     leaking = 0.5 * fair + np.array([0.5, 0, 0])
     likely, unlikely = exact_view(2, 0, leaking), exact_view(0, 2, leaking)
     assert math.log(likely / unlikely) > claimed
-    assert probability_of_missing(likely, unlikely, runs, claimed) <= 1e-6
+    assert probability_of_acceptance(likely, unlikely, runs, claimed) <= 1e-6
     found = [views(leaky, *stream, runs, source) for stream in ((2, 0), (0, 2))]
-    assert lower_bound(*found, runs) > claimed
+    assert epsilon_shown(*found, runs) > claimed

@@ -9,7 +9,7 @@ from panprivacy.accounting.guarantees import Relation
 from panprivacy.errors import FieldError
 from panprivacy.streams.binary_sum import noise_bits
 from panprivacy.streams.pan_histogram import PanHistogram, PanHistogramParameters
-from tests.panprivacy.streams.audit import lower_bound, probability_of_missing
+from tests.panprivacy.streams.audit import epsilon_shown, probability_of_acceptance
 from tests.panprivacy.streams.contract import StreamContract
 
 
@@ -145,9 +145,9 @@ def test_audit_of_state_and_output_rejects_a_leak_and_not_the_algorithm():
     bits, runs, source = parameters.noise.bits, 4_000, random.Random(9)
     threshold = bits // 2
     honest = [views(Honest(parameters), after, runs, source, threshold) for after in (True, False)]
-    assert lower_bound(honest[0] - int(claimed.delta * runs), honest[1], runs) <= claimed.epsilon
+    assert epsilon_shown(honest[0] - int(claimed.delta * runs), honest[1], runs) <= claimed.epsilon
     # Without the noise of the result the element is seen for certain, and never where there is none.
-    assert probability_of_missing(1 - claimed.delta, 0.0, runs, claimed.epsilon) <= 1e-6
+    assert probability_of_acceptance(1 - claimed.delta, 0.0, runs, claimed.epsilon) <= 1e-6
     leaking = [views(Leaky(parameters), after, runs, source, 0) for after in (True, False)]
     assert leaking == [runs, 0]
-    assert lower_bound(leaking[0] - int(claimed.delta * runs), leaking[1], runs) > claimed.epsilon
+    assert epsilon_shown(leaking[0] - int(claimed.delta * runs), leaking[1], runs) > claimed.epsilon
