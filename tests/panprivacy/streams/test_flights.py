@@ -47,7 +47,9 @@ def test_density_of_hashed_tail_numbers_lies_within_its_bound(tail_numbers):
     statistic = Density(density_parameters(items="hashed", universe_size=40_000, table_size=40_000))
     truth, estimate = require_truth_within_bound(statistic, None, tail_numbers)
     assert truth == 4_043 / 40_000
-    assert estimate.error_bounds[0] < 0.13
+    # 0.112 for the share of touched places, and more for the items the more are touched: if the share is
+    # within its bound, at most 0.153.
+    assert estimate.error_bounds[0] < 0.153
 
 
 def test_cropped_mean_of_listed_tail_numbers_lies_within_its_bound(tail_numbers):
