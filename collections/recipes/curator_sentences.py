@@ -19,11 +19,11 @@ def times(number: int) -> str:
 
 
 def looks(guarantee: Guarantee) -> str:
-    """How often the state is read: "once by surprise, and up to twice announced"."""
+    """How often the state is read, in this order: "up to twice announced, after that once by surprise"."""
     unannounced = f"{times(guarantee.intrusions or 0)} by surprise"
     if not guarantee.announced_intrusions:
         return unannounced
-    return f"{unannounced}, up to {times(guarantee.announced_intrusions)} announced"
+    return f"up to {times(guarantee.announced_intrusions)} announced, after that {unannounced}"
 
 
 def state_heading(guarantee: Guarantee) -> str:

@@ -38,13 +38,10 @@ SUGGESTED: dict[str, Any] = {
     "step_seconds": 86_400,
     "epsilon": 1,
     "delta": "0.000001",
-    "cohort_size": 1_000,
     "population_size": 10_000,
-    "universe_size": 10_000,
-    "table_size": 10_000,
     "encryption": DEFAULT_SCHEME,
 }
-"""Where a new recipe starts, or as near as is allowed; a statistic's own parameters start at their default."""
+"""Where a new recipe of any kind starts; a statistic's own parameters start at their default."""
 
 STEP_LENGTHS = "An hour is 3,600, a day 86,400, a week 604,800."
 
@@ -124,6 +121,7 @@ class RecipeForm(forms.Form):
             members = {name: given[name] for name in wanted if name in given}
             try:
                 self.parameters = self.mechanism.parameters_class.from_mapping(members).calibrated()
+                self.mechanism(self.parameters)  # some refuse only now what cannot be
             except FieldError as error:
                 self.add_field_error(error)
         if not self.errors:
@@ -218,10 +216,9 @@ def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
         for field in dataclasses.fields(mechanism.parameters_class)
         if not description_of(field).derived
     }
-    for name in SUGGESTED.keys() & fields.keys():
-        largest = getattr(fields[name], "max_value", None)
-        too_large = largest is not None and float(SUGGESTED[name]) > largest
-        fields[name].initial = largest if too_large else SUGGESTED[name]
+    suggested = {**SUGGESTED, **kind_of(mechanism).suggested}
+    for name in suggested.keys() & fields.keys():
+        fields[name].initial = suggested[name]
     return fields
 
 

@@ -25,6 +25,7 @@ class Kind:
         groups: headings of the form with the fields below each; `*` stands for what only the chosen
             statistic has.
         help: field → what is said of it in the form.
+        suggested: field → where a new recipe starts, or as near as is allowed, where not as everywhere.
         public: what becomes public of a recipe, as a heading.
     """
 
@@ -35,6 +36,7 @@ class Kind:
     trusts: tuple[Trust, ...]
     groups: Groups
     help: Mapping[str, str]
+    suggested: Mapping[str, float]
     public: str
 
 
@@ -43,8 +45,8 @@ _BUDGET = "its ε and δ hold against whoever reads every combined result, under
 DEVICES = Kind(
     key="devices",
     title="Ask devices over a time",
-    summary="Each device follows for some days whether something happens. What it keeps is encrypted, so that "
-    "even somebody who opens it cannot read it; in the end it sends one scrambled answer.",
+    summary="Each device follows for some days whether something happens. What it keeps is encrypted, so "
+    "that even somebody who opens it cannot read it; in the end it sends one scrambled answer.",
     statistics=MECHANISMS,
     trusts=(Trust.SINGLE_SERVER, Trust.TWO_SERVER),
     groups=(
@@ -56,10 +58,12 @@ DEVICES = Kind(
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),
     help={
-        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: {_BUDGET}",
+        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
+        f"{_BUDGET}",
         "closes_at": "Leave empty for one day after the last step.",
         "encryption": "How devices encrypt what they keep.",
     },
+    suggested={"cohort_size": 1_000},
     public="What devices will be told",
 )
 
@@ -67,8 +71,8 @@ SHUFFLED = Kind(
     key="shuffled",
     title="Ask devices for one value, through a shuffler",
     summary="Each device sends its value at once, in messages that a shuffler mixes with those of all others "
-    "before this server reads them. Far more precise than scrambled answers, as long as the shuffler and this "
-    "server do not work together.",
+    "before this server reads them. Far more precise than scrambled answers, as long as the shuffler and "
+    "this server do not work together.",
     statistics=SHUFFLE_STATISTICS,
     trusts=(Trust.SHUFFLER,),
     groups=(
@@ -80,18 +84,20 @@ SHUFFLED = Kind(
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),
     help={
-        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: {_BUDGET}",
+        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
+        f"{_BUDGET}",
         "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
         "encryption": "How devices encrypt their messages to this server.",
     },
+    suggested={"cohort_size": 10_000, "alpha": 0.5},
     public="What devices will be told",
 )
 
 STREAMS = Kind(
     key="streams",
     title="Count items as they come",
-    summary="Items come to this server as they arise: visits, sales, lines of a log. Each is folded into a noisy "
-    "table at once and forgotten. Somebody who copies the table learns little about any one item.",
+    summary="Items come to this server as they arise: visits, sales, lines of a log. Each is folded into a "
+    "noisy table at once and forgotten. Somebody who copies the table learns little about any one item.",
     statistics=STREAM_STATISTICS,
     trusts=(Trust.CURATOR,),
     groups=(
@@ -102,10 +108,11 @@ STREAMS = Kind(
         ("Whose items, and when", ("population", "opens_at", "closes_at")),
     ),
     help={
-        "population": "Whose items are counted. Recipes about the same ones share a privacy budget: its ε and δ "
-        "hold against whoever reads every result, one item's history against any other.",
+        "population": "Whose items are counted. Recipes about the same ones share a privacy budget: its ε "
+        "and δ hold against whoever reads every result, one item's history against any other.",
         "closes_at": "Leave empty for one day after it opens.",
     },
+    suggested={"epsilon": 0.5, "universe_size": 10_000, "table_size": 10_000},
     public="What will be public",
 )
 

@@ -92,8 +92,8 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
             "Both servers verify the reports without reading them, each adds up its shares, and then the two "
             "sums are put together.",
             _UNTIL_COHORT,
-            "The reports, their sums and the private keys are deleted here; the helper deletes its own when it "
-            "is told, and is told until it answers.",
+            "The reports, their sums and the private keys are deleted here; the helper deletes its own when "
+            "it is told, and is told until it answers.",
             (
                 Adversary(
                     "One server alone that follows the protocol",
@@ -125,22 +125,22 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
         TrustModel(
             Trust.SHUFFLER,
             "A shuffler and this server",
-            "Every device sends some messages, encrypted so that only this server can read them, to a shuffler. "
-            "The shuffler cannot read them: it makes each look new, mixes those of all devices, and passes them "
-            "on once exactly as many devices have sent as the recipe asks for. This server decrypts and counts "
-            "them, and cannot tell whose they are.",
+            "Every device sends some messages, encrypted so that only this server can read them, to a "
+            "shuffler. The shuffler cannot read them: it makes each look new, mixes those of all devices, "
+            "and passes them on once exactly as many devices have sent as the recipe asks for. This server "
+            "decrypts and counts them, and cannot tell whose they are.",
             "A key pair is made for it, the shuffler checks and signs it too",
             "A shuffler mixes all messages before this server reads them.",
             "The shuffler mixes the full batch; then its messages are decrypted and counted.",
-            "Shown in coarse steps, as the shuffler tells it. It passes nothing on before exactly as many devices "
-            "have sent as the recipe asks for.",
-            "What came here and the private key are deleted; the shuffler deletes its messages when it is told, "
-            "and is told until it answers.",
+            "Shown in coarse steps, as the shuffler tells it. It passes nothing on before exactly as many "
+            "devices have sent as the recipe asks for.",
+            "What came here and the private key are deleted; the shuffler deletes its messages when it is "
+            "told, and is told until it answers.",
             (
                 Adversary(
                     "This server alone",
-                    "reads all messages in random order: how little that tells about one device, the guarantee "
-                    "below says",
+                    "reads all messages in random order: how little that tells about one device, the "
+                    "guarantee below says",
                     True,
                 ),
                 Adversary(
@@ -156,8 +156,8 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
                 ),
                 Adversary(
                     "The shuffler and this server together",
-                    "read each device's messages, and so its value, often without any doubt: a value is hidden "
-                    "among those of others, not scrambled",
+                    "read each device's messages, and so its value, often without any doubt: a value is "
+                    "hidden among those of others, not scrambled",
                     False,
                 ),
                 Adversary(
@@ -185,19 +185,20 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
         TrustModel(
             Trust.CURATOR,
             "A curator: this server sees every item",
-            "Items come to this server as they are. Each is folded into a table of random bits or counters at "
-            "once, and never written down. The table is noisy while it is being filled, not only when it is "
-            "published: who copies it, or seizes it, learns little about any one item.",
+            "Items come to this server as they are. Each is folded into a table of random bits or counters "
+            "at once, and never written down. The table is noisy while it is being filled, not only when it "
+            "is published: who copies it, or seizes it, learns little about any one item.",
             "An empty table is drawn for it, at random",
             "This server sees every item as it comes, and keeps a noisy table only.",
             "The result is being computed from the table.",
-            "How many items have come is not kept, and nothing is estimated before it is closed: every estimate "
-            "would be one more look at the table.",
+            "How many items have come is not kept, and nothing is estimated before it is closed: every "
+            "estimate would be one more look at the table.",
             "The table and its keys are deleted: nobody can look any more.",
             (
                 Adversary(
                     "Someone who copies or seizes what is kept here, once, without our noticing",
-                    "reads a noisy table: how little that tells about one item, the guarantee below says",
+                    "reads a noisy table, and perhaps the result later: how little both tell about one item, "
+                    "the guarantee below says",
                     True,
                 ),
                 Adversary(
@@ -208,15 +209,15 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
                 ),
                 Adversary("Someone who sees only the result", "reads a number with noise of its own", True),
                 Adversary(
-                    "Someone who copies the table twice without our noticing",
-                    "compares the two: where they differ, items have come in between. No such table can prevent "
-                    "this",
+                    "Someone who copies the table without our noticing, and sees it again later",
+                    "compares the two: where they differ, items have come in between. This holds for a second "
+                    "copy as for a later announced look, and no such table can prevent it",
                     False,
                 ),
                 Adversary(
                     "This server while it takes items in, and whoever controls it then",
-                    "sees every item, and who sent it. That it forgets them at once is what its software does, "
-                    "not what noise can enforce",
+                    "sees every item, and who sent it. That it forgets them at once is what its software "
+                    "does, not what noise can enforce",
                     False,
                 ),
                 Adversary(

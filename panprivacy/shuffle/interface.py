@@ -118,6 +118,16 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     # The accountant's face -----------------------------------------------------
 
+    @abstractmethod
+    def expected_standard_error(self) -> float:
+        """The largest standard error to expect if all n users follow the protocol, before anything is
+        published."""
+
+    @property
+    def expected_note(self) -> str:
+        """What else to expect, in sentences; empty where the standard error says all."""
+        return ""
+
     def guarantee(self, dishonest_fraction: float) -> Guarantee:
         """What holds for whoever reads all messages in random order, if only
         γ = 1 − `dishonest_fraction` of the users follow the protocol (RSP Definition 2.9)."""

@@ -183,6 +183,25 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
             },
         )
 
+    def expected_standard_error(self) -> float:
+        """Of Z′ if the values are uniform."""
+        trials = np.full(self.parameters.groups, float(self.parameters.noise_messages))
+        return uniformity_test.uniform_standard_error(trials, self.cohort_size)
+
+    @property
+    def expected_note(self) -> str:
+        """How far Z′ rises for values at a distance of α: kΣ(p_j − 1/k)²·(n − 1) ≥ 4α²(n − 1) on average, by
+        Cauchy and Schwarz, where none are put into groups."""
+        alpha, samples = self.parameters.alpha, self.cohort_size - 1
+        share = 4 * alpha**2 * samples / self.expected_standard_error()
+        if self.parameters.test == FINAL:
+            return "What is released is a verdict: whether the statistic lies above a threshold."
+        return (
+            "What is released is a verdict: whether the statistic lies above a threshold. Values that differ "
+            f"from uniform by α = {alpha:g} raise it by at least {share:.2g} standard errors on average; "
+            "from about three of them on it is mostly noticed."
+        )
+
     @property
     def labels(self) -> tuple[str, ...]:
         return ("Z′",)

@@ -116,8 +116,8 @@ def curator(epsilon: float | None, relation: Relation = Relation.USER, **changes
 
 def test_guarantee_of_a_curator_says_how_often_the_state_is_read_and_how_sure_somebody_gets() -> None:
     (text,) = guarantee_texts([curator(1.0, announced_intrusions=2)])
-    assert "once by surprise, up to twice announced" in text.observer
-    assert "once by surprise, up to twice announced, and the result" in text.sentence
+    assert "up to twice announced, after that once by surprise" in text.observer
+    assert "up to twice announced, after that once by surprise, and the result" in text.sentence
     assert "at most 73 % sure" in text.sentence
     assert "encryption" not in text.sentence
     assert (text.numbers, text.relation_names) == ("ε = 1, δ = 0", ("user level",))
