@@ -175,6 +175,9 @@ CONTENT_SECURITY_POLICY = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
+# Keys of streams' states: on this host only, and in no backup (docs/operations.md, "Streams").
+STREAM_KEYS_DIR = Path(environment.text("PANAPP_STREAM_KEYS_DIR", str(DATA_DIR / "stream-keys")))
+
 METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 
 # Two servers -------------------------------------------------------------------
@@ -222,6 +225,7 @@ CELERY_TASK_ROUTES = {
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
     "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
+    "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
 }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -243,6 +247,7 @@ _PERIODIC_SECONDS = {
     "releases.tasks.advance_collections": ADVANCE_SECONDS,
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
     "leader.tasks.call_off_registrations": 600,
+    "streams.tasks.erase_old_keys": 60,
 }
 CELERY_BEAT_SCHEDULE = {
     task: {

@@ -1,6 +1,6 @@
 """What can be done to a recipe. Every operation is one transaction with its audit entry."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -74,6 +74,7 @@ def recipe_publish(
     actor: AbstractBaseUser | None,
     simulation: bool = False,
     partner: Partner | None = None,
+    universe: Sequence[str] | None = None,
 ) -> Recipe:
     """Draft → published: make the keys, fix the document, sign it.
 
@@ -81,6 +82,7 @@ def recipe_publish(
 
     Args:
         partner: the helper of two-server recipes; None where there is none.
+        universe: the items that a recipe with `items = listed` is about. It is not stored.
 
     Raises:
         FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
@@ -92,7 +94,7 @@ def recipe_publish(
     content = recipe.draft
     draft = RecipeDraft.from_mapping(content)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partner)
+        prepared = _prepare(draft, simulation, partner, universe)
         with transaction.atomic():
             recipe = _locked(recipe, Recipe.Status.DRAFT)
             if recipe.draft != content:
@@ -108,6 +110,7 @@ def recipe_publish_file(
     actor: AbstractBaseUser | None,
     simulation: bool = False,
     partner: Partner | None = None,
+    universe: Sequence[str] | None = None,
 ) -> Recipe:
     """Publish the content of a recipe file at once; as `recipe_publish`.
 
@@ -116,7 +119,7 @@ def recipe_publish_file(
     """
     draft = RecipeDraft.from_mapping(members)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partner)
+        prepared = _prepare(draft, simulation, partner, universe)
         with transaction.atomic():
             return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
 
@@ -130,7 +133,9 @@ class _Prepared:
     guarantees: list[dict[str, Any]]
 
 
-def _prepare(draft: RecipeDraft, simulation: bool, partner: Partner | None) -> _Prepared:
+def _prepare(
+    draft: RecipeDraft, simulation: bool, partner: Partner | None, universe: Sequence[str] | None
+) -> _Prepared:
     now = timezone.now()
     # The cheap refusals first: a key takes longer to make.
     population_named(draft.population)
@@ -139,7 +144,9 @@ def _prepare(draft: RecipeDraft, simulation: bool, partner: Partner | None) -> _
         room_require(mechanism=mechanism, population=draft.population)
     guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
     # Last, because others may be asked: nobody is for a draft that is refused here.
-    holding = CUSTODIES[draft.trust].prepare(draft, now=now, simulation=simulation, partner=partner)
+    holding = CUSTODIES[draft.trust].prepare(
+        draft, now=now, simulation=simulation, partner=partner, universe=universe
+    )
     return _Prepared(holding, now, guarantees)
 
 

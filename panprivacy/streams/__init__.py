@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from panprivacy.streams.cropped_mean import CroppedMean
+from panprivacy.streams.density import Density
 from panprivacy.streams.interface import StreamStatistic
 
-STREAM_STATISTICS: dict[str, type[StreamStatistic[Any]]] = {}
+STREAM_STATISTICS: dict[str, type[StreamStatistic[Any]]] = {
+    statistic.statistic: statistic for statistic in (Density, CroppedMean)
+}
 """Registered name → class."""

@@ -25,6 +25,12 @@ CONFIDENCE = 0.95
 """Of an error bound, unless another one is asked for."""
 
 
+def require_confidence(confidence: float) -> None:
+    """ValueError unless it is above 0 and below 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be above 0 and below 1, not {confidence}")
+
+
 class StreamStatistic(Statistic[P]):
     """One pan-private streaming algorithm with its parameters."""
 

@@ -49,6 +49,11 @@ class StreamParameters(PublicParameters):
         default=1,
     )
 
+    @property
+    def sample_kind(self) -> str:
+        """Which kind of `Sample` the items are given cells by."""
+        return self.items
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.table_size > self.universe_size:

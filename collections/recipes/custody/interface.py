@@ -1,6 +1,7 @@
 """What publishing and closing a recipe do differently under each trust model."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -42,9 +43,18 @@ class Custody(ABC):
 
     @abstractmethod
     def prepare(
-        self, draft: RecipeDraft, *, now: datetime, simulation: bool, partner: Partner | None
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partner: Partner | None,
+        universe: Sequence[str] | None,
     ) -> Holding:
         """Make the keys and the document. May take seconds and ask others: call it outside of transactions.
+
+        Args:
+            universe: the items that a recipe over a list is about; None of every other recipe.
 
         Raises:
             FieldError: the draft cannot be published as it stands.

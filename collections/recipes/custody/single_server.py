@@ -1,6 +1,7 @@
 """One server: it makes the key pair, and keeps the private half."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -39,7 +40,13 @@ class SingleServerCustody(Custody):
         return ""
 
     def prepare(
-        self, draft: RecipeDraft, *, now: datetime, simulation: bool, partner: Partner | None
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partner: Partner | None,
+        universe: Sequence[str] | None,
     ) -> Holding:
         private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
         published = draft.publish(OneServer.of(private_key.public_key), now, simulation=simulation)

@@ -7,7 +7,7 @@ behind, leader/registrations.py says.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -90,7 +90,13 @@ class TwoServerCustody(Custody):
         return NO_HELPER if partner is None else ""
 
     def prepare(
-        self, draft: RecipeDraft, *, now: datetime, simulation: bool, partner: Partner | None
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partner: Partner | None,
+        universe: Sequence[str] | None,
     ) -> Holding:
         if partner is None:
             raise FieldError("trust", f"cannot be {self.trust.value}: {NO_HELPER}. {HOW_TO_SET_UP}")

@@ -217,7 +217,7 @@ def test_reports_for_one_server_are_refused_for_a_recipe_of_two(client: Client) 
     for path in (url, f"{url}batch/"):
         answer = client.post(path, {"reports": []}, content_type="application/json")
         assert answer.status_code == 409
-        assert answer.json()["type"] == "/problems/recipe-of-two-servers"
+        assert answer.json()["type"] == "/problems/reports-go-elsewhere"
         assert scene.LEADER_URL in answer.json()["detail"]
 
 

@@ -1,0 +1,105 @@
+"""Randomized bits of items, through announced intrusions: their exact distributions and their exact price.
+
+A cell has one bit. It starts from D₀, and an occurrence of its item draws it from D₁ (PPS section 3). After
+somebody has been given the state to read, every bit is drawn again by its value: a 1 from D₁, a 0 from D₀, as
+they were in the beginning (PPS, "Handling Multiple Announced Intrusions"). So bits of items without
+occurrences then follow D₀′, those of items with some D₁′, and from then on an occurrence draws from D₁′.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Self
+
+from panprivacy.streams.draws import WORD
+
+
+@dataclass(frozen=True)
+class BitDistributions:
+    """Probabilities of a 1.
+
+    Attributes:
+        absent: of an item that has not occurred.
+        present: of an item that has; larger.
+    """
+
+    absent: Fraction
+    present: Fraction
+
+    @classmethod
+    def original(cls, epsilon: float | Fraction) -> Self:
+        """D₀ = 1/2 and D₁ = 1/2 + ε/4 (PPS section 3), rounded down to the 64 bits that are drawn."""
+        return cls(Fraction(1, 2), Fraction(WORD // 2 + int(Fraction(epsilon) * WORD / 4), WORD))
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def after(cls, epsilon: float | Fraction, announced_intrusions: int) -> Self:
+        """Both after so many announced intrusions, a; their distance shrinks to (ε/4)^(a+1)."""
+        original = tracked = cls.original(epsilon)
+        for _ in range(announced_intrusions):
+            tracked = cls(original.redrawn(tracked.absent), original.redrawn(tracked.present))
+        return tracked
+
+    @property
+    def distance(self) -> float:
+        """How much likelier a 1 is for an item that occurred; above 0."""
+        return float(self.present - self.absent)
+
+    @property
+    def present_threshold(self) -> int:
+        """What an occurrence draws from, out of 2^64, rounded down."""
+        return int(self.present * WORD)
+
+    def redrawn(self, one: Fraction) -> Fraction:
+        """Probability of a 1 once a bit that is 1 with probability `one` is drawn again by its value."""
+        return one * self.present + (1 - one) * self.absent
+
+
+def total_epsilon(
+    epsilon: float | Fraction, announced_intrusions: int, output_epsilon: float | Fraction
+) -> float:
+    """The exact ε of one bit against whoever reads it at every announced intrusion, once more by surprise
+    after the last of them, and then the output.
+
+    Two streams may differ in any occurrences of the item, between any two looks; the loss is the largest
+    over all of them and over everything that can be seen. Given what the last look showed, a next one
+    depends on nothing earlier, so the largest loss is found look by look, backwards (max-plus). It also
+    holds where the stream is chosen as the looks come in (PPS section 2).
+
+    The surprise comes last: no algorithm with finite state withstands one before another look of any kind
+    (PPS Theorem 6.1, Corollary 6.2). The released output must not let the final bit be guessed better than
+    `output_epsilon` says, whatever all other bits are: noise for a count of ones with scale 1/output_epsilon.
+
+    Args:
+        epsilon: of `BitDistributions.original`.
+        announced_intrusions: at least 0.
+    """
+    original = BitDistributions.original(epsilon)
+    phases = [BitDistributions.after(epsilon, announced) for announced in range(announced_intrusions + 1)]
+    drawn = [Fraction(phase.present_threshold, WORD) for phase in phases]  # by an occurrence in each phase
+    losses = {bit: _output_loss(bit, drawn[-1], output_epsilon) for bit in (0, 1)}
+    for phase in reversed(range(1, announced_intrusions + 1)):
+        losses = {
+            seen: _look_loss(original.present if seen else original.absent, drawn[phase], losses)
+            for seen in (0, 1)
+        }
+    return _look_loss(original.absent, drawn[0], losses)
+
+
+def _look_loss(quiet: Fraction, occurred: Fraction, losses_after: dict[int, float]) -> float:
+    """The largest loss from the next look on: the bit is 1 with one or the other probability."""
+    return max(
+        math.log((one if seen else 1 - one) / (other if seen else 1 - other)) + losses_after[seen]
+        for one, other in product((quiet, occurred), repeat=2)
+        for seen in (0, 1)
+    )
+
+
+def _output_loss(bit: int, occurred: Fraction, output_epsilon: float | Fraction) -> float:
+    """The largest loss by the output, if the last look saw `bit`: it stayed, or was drawn once more."""
+    return max(
+        abs(math.log((bit * likelier + 1 - bit) / float(occurred * Fraction(likelier) + 1 - occurred)))
+        for likelier in (math.exp(output_epsilon), math.exp(-output_epsilon))
+    )

@@ -1,0 +1,113 @@
+"""What density and cropped mean share: one randomized bit for each cell, whose mean tells of all items."""
+
+import random
+from abc import abstractmethod
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from panprivacy import discrete_laplace
+from panprivacy.streams import draws
+from panprivacy.streams.announced import BitDistributions, total_epsilon
+from panprivacy.streams.deviation import BoundedErrors, ErrorPart, LaplaceErrors, deviation
+from panprivacy.streams.looks import count_announcement
+from panprivacy.streams.parameters import StreamParameters
+from panprivacy.streams.state import StreamState
+from panprivacy.streams.user_level import UserLevelStatistic
+
+P = TypeVar("P", bound=StreamParameters)
+
+
+class BitTable(UserLevelStatistic[P]):
+    """Tables of `table_size` bits; an item has at most one bit in each.
+
+    A bit that was drawn from D₁ at least once is *touched*. What is estimated is the share of touched bits of
+    each table. ε is divided over the tables, as one item may have a bit in each.
+
+    State: `bits`, one per cell, table after table.
+    """
+
+    @property
+    def tables(self) -> int:
+        """How many tables there are."""
+        return 1
+
+    @property
+    def table_epsilon(self) -> Fraction:
+        """What each look at one table costs at most, and as much the result from it."""
+        return Fraction(self.parameters.epsilon) / self.tables
+
+    @property
+    @abstractmethod
+    def theorem(self) -> str:
+        """The result of the paper that the guarantee follows from, e.g. "PPS Theorem 3.2"."""
+
+    def distributions(self, announced_intrusions: int) -> BitDistributions:
+        """Of untouched and touched bits after so many announced intrusions."""
+        return BitDistributions.after(self.table_epsilon, announced_intrusions)
+
+    def start(self, random_source: random.Random) -> StreamState:
+        original = BitDistributions.original(self.table_epsilon)
+        bits = draws.bits(
+            self.tables * self.parameters.table_size, int(original.absent * draws.WORD), random_source
+        )
+        return StreamState(self.statistic, arrays={"bits": bits})
+
+    def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
+        count_announcement(state, self.parameters.announced_intrusions)
+        original = BitDistributions.original(self.table_epsilon)
+        bits = state.arrays["bits"]
+        from_zero = draws.bits(bits.size, int(original.absent * draws.WORD), random_source)
+        from_one = draws.bits(bits.size, original.present_threshold, random_source)
+        bits[:] = np.where(bits, from_one, from_zero)
+
+    def noisy_shares(self, state: StreamState, random_source: random.Random) -> list[float]:
+        """The share of touched bits of each table, unbiased, with the noise of a release.
+
+        The noise is added to the whole number of ones, which one item changes by at most 1: discrete Laplace
+        noise of scale 1/ε (the paper's Lap(1/(εm)) for the fraction θ of ones, without its floating point).
+        Printed, it is added after the division by ε/4 instead, where it costs 4 whatever ε is.
+        """
+        size = self.parameters.table_size
+        distributions = self.distributions(state.announced_intrusions)
+        noisy_ones = [
+            int(table.sum(dtype=np.int64)) + discrete_laplace.sample(1 / self.table_epsilon, random_source)
+            for table in state.arrays["bits"].reshape(self.tables, size)
+        ]
+        return [(ones / size - float(distributions.absent)) / distributions.distance for ones in noisy_ones]
+
+    def share_variance(self, share: float, announced_intrusions: int) -> float:
+        """Of one of `noisy_shares` if `share` of the table's bits are touched, from 0 to 1."""
+        size = self.parameters.table_size
+        distributions = self.distributions(announced_intrusions)
+        present, absent = float(distributions.present), float(distributions.absent)
+        per_bit = share * present * (1 - present) + (1 - share) * absent * (1 - absent)
+        noise = discrete_laplace.variance(1 / self.table_epsilon)
+        return (size * per_bit + noise) / (size * distributions.distance) ** 2
+
+    def share_bound(
+        self, sampling: ErrorPart, announced_intrusions: int, failure_probability: float
+    ) -> float:
+        """How far one of `noisy_shares` may lie from the share in the whole universe; with this probability
+        it lies further.
+
+        Args:
+            sampling: the error by the choice of the table's items.
+        """
+        size = self.parameters.table_size
+        distance = self.distributions(announced_intrusions).distance
+        noise = LaplaceErrors(1 / self.table_epsilon, np.array([1 / (size * distance)]))
+        bits = BoundedErrors(1 / (size * distance**2))
+        return deviation([bits, noise, sampling], failure_probability)
+
+    def total_epsilon(self, announced_intrusions: int) -> float:
+        return self.tables * total_epsilon(self.table_epsilon, announced_intrusions, self.table_epsilon)
+
+    @property
+    def source(self) -> str:
+        return (
+            f"{self.theorem}: at most ε for the look and ε for the result, with noise on the count of ones "
+            "before scaling. Computed exactly, as the largest loss over all that can be seen and all "
+            "appearances."
+        )

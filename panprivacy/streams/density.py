@@ -1,0 +1,114 @@
+"""Which fraction of the universe appears at least once (PPS Figure 1, Theorem 3.2)."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.errors import FieldError
+from panprivacy.estimate import Estimate
+from panprivacy.parameters import described
+from panprivacy.streams import draws
+from panprivacy.streams.bit_table import BitTable
+from panprivacy.streams.density_readings import DensityReading, HashedItems, KnownItems
+from panprivacy.streams.interface import CONFIDENCE, require_confidence
+from panprivacy.streams.many_sizes import MANY_SIZES
+from panprivacy.streams.multiplicative_density import ManySizes
+from panprivacy.streams.parameters import HASHED, LISTED, NUMBERED, StreamParameters
+from panprivacy.streams.state import StreamState
+
+ADDITIVE, MULTIPLICATIVE = "additive", "multiplicative"
+
+READINGS: dict[str, type[DensityReading]] = {
+    LISTED: KnownItems,
+    NUMBERED: KnownItems,
+    HASHED: HashedItems,
+    MANY_SIZES: ManySizes,
+}
+"""Kind of sample → how its tables are read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DensityParameters(StreamParameters):
+    """A table of bits, or one for each of several sets of places."""
+
+    accuracy: str = described(
+        label="Accuracy",
+        help="Additive: an error of one size, whatever the result. Multiplicative: a smaller error where few "
+        "items appear, and a larger one where many do, as ε is divided over several tables.",
+        choices=(ADDITIVE, MULTIPLICATIVE),
+        default=ADDITIVE,
+    )
+
+    @property
+    def sample_kind(self) -> str:
+        return MANY_SIZES if self.accuracy == MULTIPLICATIVE else self.items
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.accuracy == MULTIPLICATIVE and self.items != HASHED:
+            raise FieldError(
+                "items", "must be hashed where the accuracy is multiplicative: they are hashed anyway"
+            )
+        if self.items == HASHED and self.universe_size < 2:
+            raise FieldError("universe_size", "must be at least 2 where items are hashed")
+
+
+class Density(BitTable[DensityParameters]):
+    """A bit for each cell, touched by every appearance of its item.
+
+    However often an item appears, its bit follows D₁; if it does not, D₀. The projection is the closest value
+    between 0 and 1.
+    """
+
+    statistic = "density"
+    title = "Items that appear"
+    description = "Estimates which fraction of all items that could appear does so at least once."
+    unit = "of all items"
+    parameters_class = DensityParameters
+
+    def __init__(self, parameters: DensityParameters) -> None:
+        super().__init__(parameters)
+        self._reading = READINGS[parameters.sample_kind](self)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ("items that appear at least once",)
+
+    @property
+    def tables(self) -> int:
+        return READINGS[self.parameters.sample_kind].tables(self.parameters)
+
+    @property
+    def theorem(self) -> str:
+        return (
+            "PPS Theorem 3.2" if self.tables == 1 else f"PPS Theorem 3.2, with ε/{self.tables} for each table"
+        )
+
+    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
+        threshold = self.distributions(state.announced_intrusions).present_threshold
+        state.arrays["bits"][cell] = draws.bits(1, threshold, random_source)[0]
+
+    def process_batch(
+        self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
+    ) -> None:
+        threshold = self.distributions(state.announced_intrusions).present_threshold
+        # Of a cell that comes more than once the last draw stays, as in `process`.
+        state.arrays["bits"][cells] = draws.bits(cells.size, threshold, random_source)
+
+    def estimate(
+        self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
+    ) -> Estimate:
+        require_confidence(confidence)
+        shares = self.noisy_shares(state, random_source)
+        return self._reading.read(shares, state.announced_intrusions, confidence)
+
+    def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
+        return (sum(count > 0 for count in counts.values()) / self.parameters.universe_size,)
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
+        require_confidence(confidence)
+        return self._reading.largest_error_bound(confidence)

@@ -1,0 +1,29 @@
+"""The parameters of algorithms that count how often each item appears, so that no two may share a place."""
+
+from dataclasses import dataclass
+
+from panprivacy.errors import FieldError
+from panprivacy.parameters import described
+from panprivacy.streams.parameters import HASHED, LISTED, NUMBERED, StreamParameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedParameters(StreamParameters):
+    """Items that are known one by one: listed or numbered."""
+
+    items: str = described(
+        label="Items",
+        help="What the universe consists of: a list that is known when the recipe is published, or the whole "
+        "numbers from 0 below its size.",
+        choices=(LISTED, NUMBERED),
+        default=LISTED,
+    )
+
+    def __post_init__(self) -> None:
+        if self.items == HASHED:
+            raise FieldError(
+                "items",
+                "must not be hashed here: items in one place would be counted together; list the items in "
+                "`universe`, or choose items = numbered",
+            )
+        super().__post_init__()

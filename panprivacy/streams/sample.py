@@ -1,0 +1,295 @@
+"""Which items have a cell of the state, and which one: a table over a random sample of the universe.
+
+Items are told apart by their hashes under a random key. No item is stored, in the sample as in the state.
+"""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.errors import FieldError
+from panprivacy.streams import draws
+from panprivacy.streams.cell_lookup import CellLookup
+from panprivacy.streams.item_bytes import ItemBytes, ItemError, encode_items
+from panprivacy.streams.parameters import HASHED, LISTED, NUMBERED, StreamParameters
+from panprivacy.streams.siphash import KEY_BYTES, siphash_items
+
+FORMAT = "panapp-stream-sample-1"
+"""Version of the serialized form."""
+
+Numbers = NDArray[np.uint64]
+
+
+SAMPLES: dict[str, type["Sample"]] = {}
+"""Kind → class; every class enters itself."""
+
+
+class SampleFormatError(ValueError):
+    """Bytes that are no sample of this version."""
+
+
+class Sample(ABC):
+    """The cells of a stream's items, drawn once when the stream begins.
+
+    Attributes:
+        key: of the hash. Secret from those who send items, lest they choose some that fall together.
+        universe_size: number of items, or of places that they are hashed to.
+    """
+
+    kind: ClassVar[str]
+    """Name in SAMPLES and in the serialized form."""
+
+    def __init__(self, key: bytes, universe_size: int) -> None:
+        self.key = key
+        self.universe_size = universe_size
+
+    def __init_subclass__(cls) -> None:
+        SAMPLES[cls.kind] = cls
+
+    @staticmethod
+    def draw(
+        parameters: StreamParameters, universe: Sequence[str] | None, random_source: random.Random
+    ) -> "Sample":
+        """A sample for these parameters, uniformly at random.
+
+        Args:
+            universe: every item of it, where items are listed; else None.
+
+        Raises:
+            FieldError: `universe` is missing, of another size, lists an item twice or one that cannot be
+                one; or there is no use for it.
+        """
+        sample_class = SAMPLES[parameters.sample_kind]
+        if universe is not None and sample_class.kind != LISTED:
+            raise FieldError("universe", f"is for listed items only, and items are {parameters.items}")
+        return sample_class._draw(parameters, universe, random_source)
+
+    @staticmethod
+    def from_bytes(encoded: bytes) -> "Sample":
+        """Read what `to_bytes` wrote.
+
+        Raises:
+            SampleFormatError: something else.
+        """
+        try:
+            content = msgpack.unpackb(encoded)
+            if content["format"] != FORMAT:
+                raise SampleFormatError(f"the format must be {FORMAT}, not {content['format']!r}")
+            return SAMPLES[content["kind"]]._read(content)
+        except (msgpack.UnpackException, KeyError, TypeError, ValueError) as error:
+            raise SampleFormatError(f"not a stream sample: {error}") from error
+
+    def to_bytes(self) -> bytes:
+        """All of it; `from_bytes` is the inverse."""
+        packed: bytes = msgpack.packb(
+            {
+                "format": FORMAT,
+                "kind": self.kind,
+                "key": self.key,
+                "universe_size": self.universe_size,
+                **self._members(),
+            }
+        )
+        return packed
+
+    def cells_of(self, items: Sequence[str]) -> NDArray[np.int64]:
+        """The cells of the items in their order; items without one are left out.
+
+        Raises:
+            ItemError: one of them cannot be an item of the universe. It is named by its index.
+            TypeError: something is no text.
+        """
+        cells = self._cells(encode_items(items))
+        return cells[cells >= 0]
+
+    @classmethod
+    @abstractmethod
+    def _draw(
+        cls, parameters: StreamParameters, universe: Sequence[str] | None, random_source: random.Random
+    ) -> Self:
+        """As of `draw`."""
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, content: dict[str, Any]) -> Self:
+        """The inverse of `to_bytes`, of the unpacked members."""
+
+    @abstractmethod
+    def _members(self) -> dict[str, Any]:
+        """What this kind adds to the serialized form."""
+
+    @abstractmethod
+    def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
+        """The cells of the items, −1 for those that have none."""
+
+
+class ListedSample(Sample):
+    """Some items of a known list, or all in its order.
+
+    Attributes:
+        hashes: of the items that have a cell; the one at place c has cell c.
+    """
+
+    kind = LISTED
+
+    def __init__(self, key: bytes, universe_size: int, hashes: Numbers) -> None:
+        super().__init__(key, universe_size)
+        self.hashes = hashes
+
+    @cached_property
+    def _lookup(self) -> CellLookup:
+        return CellLookup(self.hashes)
+
+    @classmethod
+    def _draw(
+        cls, parameters: StreamParameters, universe: Sequence[str] | None, random_source: random.Random
+    ) -> Self:
+        if universe is None:
+            raise FieldError("universe", "is missing; listed items need the list")
+        if len(universe) != parameters.universe_size:
+            raise FieldError(
+                "universe", f"must list {parameters.universe_size:,} items, not {len(universe):,}"
+            )
+        if len(set(universe)) != len(universe):
+            raise FieldError("universe", "must not list an item twice")
+        try:
+            encode_items(universe)
+        except ItemError as error:
+            raise FieldError("universe", str(error)) from None
+        chosen = draws.distinct_below(parameters.table_size, len(universe), random_source)
+        key, hashes = _hashed_apart(encode_items([universe[place] for place in chosen]), random_source)
+        return cls(key, parameters.universe_size, hashes)
+
+    @classmethod
+    def _read(cls, content: dict[str, Any]) -> Self:
+        return cls(content["key"], content["universe_size"], unpacked_numbers(content["hashes"]))
+
+    def _members(self) -> dict[str, Any]:
+        return {"hashes": packed_numbers(self.hashes)}
+
+    def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
+        return self._lookup.cells_of(siphash_items(self.key, items))
+
+
+class NumberedSample(ListedSample):
+    """Some of the whole numbers below the universe's size, or all: then a number is its own cell.
+
+    Items are written in decimal digits, without leading zeros or signs.
+    """
+
+    kind = NUMBERED
+
+    @classmethod
+    def _draw(
+        cls,
+        parameters: StreamParameters,
+        universe: Sequence[str] | None,  # noqa: ARG003  # it is known
+        random_source: random.Random,
+    ) -> Self:
+        if parameters.table_size == parameters.universe_size:
+            return cls(random_source.randbytes(KEY_BYTES), parameters.universe_size, unpacked_numbers(b""))
+        chosen = draws.distinct_below(parameters.table_size, parameters.universe_size, random_source)
+        key, hashes = _hashed_apart(encode_items([str(number) for number in chosen]), random_source)
+        return cls(key, parameters.universe_size, hashes)
+
+    def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
+        numbers = _decimal_numbers(items, self.universe_size)
+        return super()._cells(items) if self.hashes.size else numbers
+
+
+class HashedSample(Sample):
+    """Some of the places to which any item is hashed, or all: then a place is its own cell.
+
+    Attributes:
+        places: those that have a cell; the one at place c has cell c. Empty if all have.
+    """
+
+    kind = HASHED
+
+    def __init__(self, key: bytes, universe_size: int, places: Numbers) -> None:
+        super().__init__(key, universe_size)
+        self.places = places
+
+    @cached_property
+    def _lookup(self) -> CellLookup:
+        return CellLookup(self.places)
+
+    @classmethod
+    def _draw(
+        cls,
+        parameters: StreamParameters,
+        universe: Sequence[str] | None,  # noqa: ARG003  # there is none
+        random_source: random.Random,
+    ) -> Self:
+        places = some_places(parameters.table_size, parameters.universe_size, random_source)
+        return cls(random_source.randbytes(KEY_BYTES), parameters.universe_size, places)
+
+    @classmethod
+    def _read(cls, content: dict[str, Any]) -> Self:
+        return cls(content["key"], content["universe_size"], unpacked_numbers(content["places"]))
+
+    def _members(self) -> dict[str, Any]:
+        return {"places": packed_numbers(self.places)}
+
+    def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
+        hashes = siphash_items(self.key, items)
+        # ⌊hash·size/2^64⌋ by halves, as the product has more than 64 bits; the size has at most 32.
+        size, half = np.uint64(self.universe_size), np.uint64(32)
+        low = (hashes & np.uint64(2**32 - 1)) * size >> half
+        places = ((hashes >> half) * size + low) >> half
+        return self._lookup.cells_of(places) if self.places.size else places.astype(np.int64)
+
+
+def packed_numbers(numbers: Numbers) -> bytes:
+    """Whole numbers for a serialized form, 8 bytes each."""
+    return numbers.astype("<u8").tobytes()
+
+
+def unpacked_numbers(encoded: bytes) -> Numbers:
+    """The inverse of `packed_numbers`; ValueError for another length."""
+    return np.frombuffer(encoded, dtype="<u8").astype(np.uint64)
+
+
+def some_places(count: int, places: int, random_source: random.Random) -> Numbers:
+    """`count` of the places 0..places − 1 at random; none if it is all of them."""
+    if count == places:
+        return np.empty(0, dtype=np.uint64)
+    return draws.distinct_below(count, places, random_source)
+
+
+def _hashed_apart(items: ItemBytes, random_source: random.Random) -> tuple[bytes, Numbers]:
+    """A random key under which all these items have different hashes, and the hashes."""
+    while True:
+        key = random_source.randbytes(KEY_BYTES)
+        hashes = siphash_items(key, items)
+        if np.unique(hashes).size == hashes.size:
+            return key, hashes
+
+
+def _decimal_numbers(items: ItemBytes, universe_size: int) -> NDArray[np.int64]:
+    """The items as numbers; ItemError for the first that is none below `universe_size`."""
+    lengths = items.lengths
+    most_digits = len(str(universe_size - 1))
+    # One more byte, as an empty item may begin at the end. Other bytes than digits become large.
+    digits = np.frombuffer(items.joined + b"0", dtype=np.uint8) - np.uint8(ord("0"))
+    starts = np.cumsum(lengths) - lengths
+    refused = (lengths == 0) | (lengths > most_digits) | ((lengths > 1) & (digits[starts] == 0))
+    numbers = np.zeros(lengths.size, dtype=np.int64)
+    for position in range(most_digits):
+        longer = lengths > position
+        digit = np.where(longer, digits[np.where(longer, starts + position, 0)], 0)
+        refused |= digit > 9
+        numbers = np.where(longer, 10 * numbers + digit, numbers)
+    refused |= numbers >= universe_size
+    if refused.any():
+        raise ItemError(
+            int(refused.argmax()),
+            f"must be a whole number from 0 to {universe_size - 1}, in decimal digits without leading zeros",
+        )
+    return numbers

@@ -1,0 +1,71 @@
+"""What the algorithms of PPS say of their privacy: all that one item did is hidden, and δ is 0."""
+
+from abc import abstractmethod
+from typing import TypeVar
+
+from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.errors import FieldError
+from panprivacy.streams.interface import StreamStatistic
+from panprivacy.streams.looks import SURPRISE_COMES_LAST, require_allowed
+from panprivacy.streams.parameters import StreamParameters
+from panprivacy.trust import Trust
+
+P = TypeVar("P", bound=StreamParameters)
+
+LARGEST_EPSILON = 100
+"""A guarantee beyond it protects nobody, and is refused."""
+
+
+class UserLevelStatistic(StreamStatistic[P]):
+    """A stream algorithm with ε-pan-privacy for X-adjacent streams (PPS Definition 2.3)."""
+
+    @abstractmethod
+    def total_epsilon(self, announced_intrusions: int) -> float:
+        """ε of the joint view: so many announced looks, one by surprise, and the result."""
+
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """Where `total_epsilon` comes from."""
+
+    def guarantee(self, announced_intrusions: int) -> Guarantee:
+        require_allowed(announced_intrusions, self.parameters.announced_intrusions)
+        return Guarantee(
+            model=Model.PAN,
+            relation=Relation.USER,
+            epsilon=self.total_epsilon(announced_intrusions),
+            delta=0.0,
+            source=self.source,
+            assumption=SURPRISE_COMES_LAST,
+            trust=Trust.CURATOR,
+            intrusions=1,
+            announced_intrusions=announced_intrusions,
+        )
+
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nothing is
+        """With as many intrusions announced as allowed, and with none."""
+        counts = dict.fromkeys((self.parameters.announced_intrusions, 0))
+        return tuple(self.guarantee(count) for count in counts)
+
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:  # noqa: ARG002
+        """All looks and the result: whoever keeps a budget cannot know that the state was never read.
+
+        What holds for any change of one item's appearances holds where its whole history is replaced.
+        """
+        return GivenGuarantee(
+            epsilon_given=self.total_epsilon(self.parameters.announced_intrusions),
+            delta_given=0.0,
+            relation=Relation.REPLACE.value,
+        )
+
+    def require_promise(self) -> None:
+        """FieldError where the whole costs so much that it protects nobody."""
+        total = self.total_epsilon(self.parameters.announced_intrusions)
+        if total > LARGEST_EPSILON:
+            raise FieldError(
+                "epsilon",
+                f"adds up to {total:.0f} over all looks, which protects nobody; it must be so small, or "
+                f"announced intrusions so few, that this is at most {LARGEST_EPSILON}",
+            )

@@ -1,0 +1,355 @@
+"""What every stream algorithm does, whatever it counts.
+
+A test module inherits `StreamContract` and provides
+
+- the fixture `statistic`: of a size that takes tenths of a second, with `announced_intrusions` ≥ 1, and with
+  a place in the state for every item of its universe, the numbers from 0;
+- the fixture `tiny`: the same with at most a handful of places, for comparisons of distributions;
+- `stream(statistic)`: a stream for it, as an array of cells in their order;
+- `guaranteed(statistic, announced)`: (ε, δ) by a formula of the test's own.
+
+It overrides `exact_truth` where an estimate is of something else than the truth of the stream given.
+
+Every statistical test states its failure probability: at most FAILURE for each statistic.
+"""
+
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import binom, hypergeom
+
+from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.catalogue import STATISTICS
+from panprivacy.errors import FieldError
+from panprivacy.streams import STREAM_STATISTICS
+from panprivacy.streams.state import StreamState
+from panprivacy.trust import Trust
+
+FAILURE = 1e-7
+RUNS = 1_000
+REPETITIONS = 40
+EMPTY = np.empty(0, dtype=np.int64)
+
+
+def counts_of(cells):
+    """Item → how often it appears, as `truth` takes it."""
+    return dict(Counter(cells.tolist()))
+
+
+def require_same_distribution(first, second):
+    """Fisher's exact test, two-sided, of "the entry is at most v", for every entry and value.
+
+    Args:
+        first, second: one row for each run, one column for each entry. Rows are independent. If both have
+            the same distribution, this fails with probability at most FAILURE (union bound).
+    """
+    comparisons = [
+        (int((first[:, entry] <= value).sum()), int((second[:, entry] <= value).sum()))
+        for entry in range(first.shape[1])
+        for value in np.unique(np.concatenate([first[:, entry], second[:, entry]]))[:-1]
+    ]
+    for one, other in comparisons:
+        runs = len(first), len(second)
+        below = hypergeom.cdf(one, sum(runs), one + other, runs[0])
+        above = hypergeom.sf(one - 1, sum(runs), one + other, runs[0])
+        assert 2 * min(below, above) > FAILURE / len(comparisons)
+
+
+def entries(state):
+    """The state as one row of integers: every entry, and sums of neighbours, which betray dependence."""
+    flat = np.concatenate([np.asarray(array, dtype=np.int64).ravel() for array in state.arrays.values()])
+    return np.concatenate([flat, flat[:-1] + flat[1:]])
+
+
+class StreamContract:
+    @pytest.fixture
+    def source(self) -> random.Random:
+        return random.Random(20260)
+
+    def stream(self, statistic):
+        raise NotImplementedError
+
+    def guaranteed(self, statistic, announced):
+        raise NotImplementedError
+
+    def exact_truth(self, statistic, cells):
+        return statistic.truth(counts_of(cells))
+
+    def test_registry_looked_up_by_statistic_gives_the_class(self, statistic):
+        assert STREAM_STATISTICS[statistic.statistic] is type(statistic)
+        assert STATISTICS[statistic.statistic] is type(statistic)
+
+    def test_parameters_sent_as_a_mapping_come_back_equal(self, statistic):
+        parameters = statistic.parameters
+        assert isinstance(parameters, statistic.parameters_class)
+        assert type(parameters).from_mapping(parameters.as_dict()) == parameters
+
+    def test_statistic_describes_itself_to_an_analyst(self, statistic):
+        assert statistic.title
+        assert statistic.title[0].isupper()
+        assert not statistic.title.endswith(".")
+        assert statistic.description.endswith(".")
+        assert statistic.unit
+        assert all(statistic.labels)
+        assert statistic.trusts == (Trust.CURATOR,)
+        assert not statistic.counts_devices
+
+    def test_stream_statistic_has_neither_cohort_nor_local_guarantee(self, statistic):
+        assert statistic.cohort_size == 0
+        assert statistic.local_guarantees() == ()
+
+    def test_state_is_integer_arrays_and_nothing_else(self, statistic, source):
+        state = statistic.start(source)
+        statistic.process_batch(state, self.stream(statistic), source)
+        assert state.statistic == statistic.statistic
+        assert state.announced_intrusions == 0
+        assert vars(state).keys() == {"statistic", "announced_intrusions", "arrays"}
+        assert state.arrays
+        for array in state.arrays.values():
+            assert type(array) is np.ndarray
+            assert array.dtype.kind in "iu"
+
+    def test_state_has_one_length_however_long_the_stream(self, statistic, source):
+        state = statistic.start(source)
+        length = len(state.to_bytes())
+        cells = self.stream(statistic)
+        for _ in range(3):
+            statistic.process_batch(state, cells, source)
+            assert len(state.to_bytes()) == length
+
+    def test_state_read_back_from_bytes_goes_on_as_if_nothing_had_been(self, statistic):
+        cells = self.stream(statistic)
+        half = len(cells) // 2
+        results = []
+        for carried in (lambda state: state, lambda state: StreamState.from_bytes(state.to_bytes())):
+            source = random.Random(1)
+            state = statistic.start(source)
+            statistic.process_batch(state, cells[:half], source)
+            statistic.announce_intrusion(state, source)
+            state = carried(state)
+            statistic.process_batch(state, cells[half:], source)
+            results.append((state.to_bytes(), statistic.estimate(state, source)))
+        assert results[0] == results[1]
+
+    def test_runs_with_one_seed_are_equal_and_with_another_are_not(self, statistic):
+        cells = self.stream(statistic)
+        states = []
+        for seed in (5, 5, 6):
+            source = random.Random(seed)
+            state = statistic.start(source)
+            statistic.process_batch(state, cells, source)
+            states.append((state.to_bytes(), statistic.estimate(state, source)))
+        assert states[0] == states[1]
+        assert states[0][0] != states[2][0]
+
+    def test_runs_with_the_randomness_of_the_system_work_as_with_a_seed(self, tiny):
+        source = random.SystemRandom()
+        state = tiny.start(source)
+        tiny.process_batch(state, self.stream(tiny), source)
+        tiny.process(state, int(self.stream(tiny)[0]), source)
+        tiny.announce_intrusion(state, source)
+        assert len(tiny.estimate(state, source).values) == len(tiny.labels)
+
+    def test_batch_of_no_items_leaves_the_state_as_it_is(self, statistic, source):
+        state = statistic.start(source)
+        before = state.to_bytes()
+        statistic.process_batch(state, EMPTY, source)
+        assert state.to_bytes() == before
+
+    def test_batch_is_left_unchanged_by_processing(self, statistic, source):
+        cells = self.stream(statistic)
+        before = cells.copy()
+        cells.flags.writeable = False
+        statistic.process_batch(statistic.start(source), cells, source)
+        assert np.array_equal(cells, before)
+
+    def states_after(self, statistic, processed):
+        """One row for each of RUNS independent states."""
+        source = random.Random(f"{statistic.statistic} {processed.__name__}")
+        rows = []
+        for _ in range(RUNS):
+            state = statistic.start(source)
+            processed(state, source)
+            rows.append(entries(state))
+        return np.array(rows)
+
+    @pytest.mark.statistical
+    def test_batch_is_distributed_as_its_items_one_by_one_in_any_order_and_parts(self, tiny):
+        # Each comparison fails for a right algorithm with at most FAILURE.
+        cells = self.stream(tiny)
+
+        def one_by_one(state, source):
+            for cell in cells.tolist():
+                tiny.process(state, cell, source)
+
+        def at_once(state, source):
+            tiny.process_batch(state, cells, source)
+
+        def in_parts_and_another_order(state, source):
+            shuffled = cells.tolist()
+            source.shuffle(shuffled)
+            third = len(cells) // 3
+            for part in (shuffled[:third], shuffled[third : third + 1], shuffled[third + 1 :]):
+                tiny.process_batch(state, np.array(part, dtype=np.int64), source)
+
+        expected = self.states_after(tiny, one_by_one)
+        require_same_distribution(expected, self.states_after(tiny, at_once))
+        require_same_distribution(expected, self.states_after(tiny, in_parts_and_another_order))
+
+    @pytest.mark.statistical
+    def test_batch_after_an_announced_intrusion_is_distributed_as_its_items_one_by_one(self, tiny):
+        cells = self.stream(tiny)
+        half = len(cells) // 2
+
+        def one_by_one(state, source):
+            for cell in cells[:half].tolist():
+                tiny.process(state, cell, source)
+            tiny.announce_intrusion(state, source)
+            for cell in cells[half:].tolist():
+                tiny.process(state, cell, source)
+
+        def at_once(state, source):
+            tiny.process_batch(state, cells[:half], source)
+            tiny.announce_intrusion(state, source)
+            tiny.process_batch(state, cells[half:], source)
+
+        require_same_distribution(self.states_after(tiny, one_by_one), self.states_after(tiny, at_once))
+
+    def test_intrusions_announced_are_counted_and_more_than_allowed_refused(self, statistic, source):
+        state = statistic.start(source)
+        allowed = statistic.parameters.announced_intrusions
+        assert allowed >= 1
+        for announced in range(1, allowed + 1):
+            before = state.to_bytes()
+            statistic.announce_intrusion(state, source)
+            assert state.announced_intrusions == announced
+            assert state.to_bytes() != before
+        before = state.to_bytes()
+        with pytest.raises(ValueError, match="intrusion"):
+            statistic.announce_intrusion(state, source)
+        assert state.to_bytes() == before
+
+    def test_estimate_leaves_the_state_as_it_is(self, statistic, source):
+        state = statistic.start(source)
+        statistic.process_batch(state, self.stream(statistic), source)
+        before = state.to_bytes()
+        statistic.estimate(state, source)
+        assert state.to_bytes() == before
+
+    @pytest.mark.parametrize("announced", [0, 1])
+    def test_estimate_states_one_bound_for_each_value(self, statistic, source, announced):
+        state = statistic.start(source)
+        statistic.process_batch(state, self.stream(statistic), source)
+        for _ in range(announced):
+            statistic.announce_intrusion(state, source)
+        estimate = statistic.estimate(state, source, 0.9)
+        values = len(statistic.labels)
+        assert statistic.scalar == (values == 1)
+        assert len(estimate.values) == len(estimate.projection) == len(estimate.error_bounds) == values
+        assert len(estimate.standard_errors) in (0, values)
+        assert estimate.standard_error_note
+        assert estimate.confidence == 0.9
+        assert all(math.isfinite(number) for number in (*estimate.values, *estimate.projection))
+        assert all(0 < bound < math.inf for bound in estimate.error_bounds)
+        assert all(0 < error < math.inf for error in estimate.standard_errors)
+
+    def test_error_bounds_grow_with_the_confidence(self, statistic):
+        bounds = []
+        state = statistic.start(random.Random(1))
+        statistic.process_batch(state, self.stream(statistic), random.Random(2))
+        for confidence in (0.5, 0.95, 0.999):
+            estimate = statistic.estimate(state, random.Random(3), confidence)
+            bounds.append(max(estimate.error_bounds))
+        assert bounds[0] < bounds[1] < bounds[2]
+        expected = [statistic.expected_error_bound(confidence) for confidence in (0.5, 0.95, 0.999)]
+        assert expected[0] < expected[1] < expected[2]
+
+    @pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, math.nan])
+    def test_confidence_that_is_no_probability_is_refused(self, statistic, source, confidence):
+        state = statistic.start(source)
+        with pytest.raises(ValueError, match="confidence"):
+            statistic.estimate(state, source, confidence)
+        with pytest.raises(ValueError, match="confidence"):
+            statistic.expected_error_bound(confidence)
+
+    def test_expected_error_bound_covers_that_of_an_estimate(self, statistic, source):
+        for cells in (EMPTY, self.stream(statistic)):
+            state = statistic.start(source)
+            statistic.process_batch(state, cells, source)
+            bounds = statistic.estimate(state, source).error_bounds
+            assert max(bounds) <= statistic.expected_error_bound() * (1 + 1e-9)
+
+    @pytest.mark.statistical
+    @pytest.mark.parametrize("confidence", [0.5, 0.95])
+    @pytest.mark.parametrize("announced", [0, 1])
+    def test_estimates_lie_within_their_bounds_as_often_as_stated(self, statistic, confidence, announced):
+        # Misses of independent runs are at most Bin(REPETITIONS, 1 − confidence): more than the quantile
+        # come with probability at most FAILURE.
+        cells = self.stream(statistic)
+        truth = self.exact_truth(statistic, cells)
+        half = len(cells) // 2
+        misses = 0
+        for run in range(REPETITIONS):
+            source = random.Random(f"{run} {confidence} {announced}")
+            state = statistic.start(source)
+            statistic.process_batch(state, cells[:half], source)
+            for _ in range(announced):
+                statistic.announce_intrusion(state, source)
+            statistic.process_batch(state, cells[half:], source)
+            estimate = statistic.estimate(state, source, confidence)
+            misses += any(
+                abs(value - true) > bound
+                for value, true, bound in zip(estimate.values, truth, estimate.error_bounds, strict=True)
+            )
+        allowed = int(binom.isf(FAILURE, REPETITIONS, 1 - confidence))
+        assert allowed < REPETITIONS
+        assert misses <= allowed
+
+    def test_truth_of_an_empty_stream_has_one_value_for_each_label(self, statistic):
+        assert len(statistic.truth({})) == len(statistic.labels)
+
+    def test_guarantee_after_announced_intrusions_is_that_of_the_formula(self, statistic):
+        found = []
+        for announced in range(statistic.parameters.announced_intrusions + 1):
+            guarantee = statistic.guarantee(announced)
+            assert guarantee.model == Model.PAN
+            assert guarantee.relation in (Relation.USER, Relation.RECORD)
+            assert guarantee.trust == Trust.CURATOR
+            assert guarantee.intrusions == 1
+            assert guarantee.announced_intrusions == announced
+            assert guarantee.source
+            assert (guarantee.epsilon, guarantee.delta) == pytest.approx(
+                self.guaranteed(statistic, announced), rel=1e-9
+            )
+            found.append((guarantee.epsilon, guarantee.delta))
+        assert found == sorted(found)
+        assert all(epsilon > 0 for epsilon, _ in found)
+
+    def test_guarantee_of_more_intrusions_than_allowed_is_refused(self, statistic):
+        for announced in (-1, statistic.parameters.announced_intrusions + 1):
+            with pytest.raises(ValueError, match="intrusion"):
+                statistic.guarantee(announced)
+
+    def test_guarantees_stated_include_that_of_all_intrusions_allowed(self, statistic):
+        guarantees = statistic.guarantees()
+        assert statistic.guarantee(statistic.parameters.announced_intrusions) in guarantees
+        assert all(guarantee.model == Model.PAN for guarantee in guarantees)
+        assert len(set(guarantees)) == len(guarantees)
+
+    def test_budget_is_charged_with_the_guarantee_of_all_intrusions_allowed(self, statistic):
+        guarantee = statistic.guarantee(statistic.parameters.announced_intrusions)
+        event = statistic.aggregator_event()
+        assert event.proved
+        assert event.neighbours == Relation.REPLACE
+        assert event.epsilon(max(guarantee.delta, 1e-12)) == pytest.approx(guarantee.epsilon, rel=1e-9)
+
+    def test_promise_of_the_parameters_is_kept(self, statistic):
+        statistic.require_promise()
+
+    def test_epsilon_beyond_a_half_is_refused(self, statistic):
+        members = statistic.parameters.as_dict() | {"epsilon": 0.6}
+        with pytest.raises(FieldError, match="epsilon"):
+            type(statistic.parameters).from_mapping(members)

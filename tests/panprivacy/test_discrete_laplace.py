@@ -1,0 +1,83 @@
+"""Exact discrete Laplace noise: its distribution, its variance and its tail."""
+
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from panprivacy import discrete_laplace
+from panprivacy.mechanisms import discrete_gaussian
+
+FAILURE = 1e-7
+DRAWS = 20_000
+
+SCALES = st.fractions(min_value=Fraction(1, 5), max_value=200, max_denominator=50)
+
+
+def probability(x, scale):
+    ratio = math.exp(-1 / scale)
+    return (1 - ratio) / (1 + ratio) * ratio ** abs(x)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(5, 2), Fraction(10**17 + 1, 10**16)])
+def test_sample_values_have_exactly_their_probabilities(scale):
+    # Every comparison is exact and two-sided at FAILURE over their number: a right sampler fails with at
+    # most FAILURE for each scale.
+    source = random.Random(f"laplace {scale}")
+    counts = Counter(discrete_laplace.sample(scale, source) for _ in range(DRAWS))
+    reach = range(-3 * math.ceil(scale), 3 * math.ceil(scale) + 1)
+    outside = sum(counts.values()) - sum(counts[x] for x in reach)
+    expected = {x: probability(x, scale) for x in reach}
+    comparisons = [(counts[x], p) for x, p in expected.items()] + [
+        (outside, 1 - math.fsum(expected.values()))
+    ]
+    for count, p in comparisons:
+        two_sided = 2 * min(binom.cdf(count, DRAWS, p), binom.sf(count - 1, DRAWS, p))
+        assert two_sided > FAILURE / len(comparisons)
+
+
+def test_gaussian_draws_after_the_move_of_what_they_share_are_those_of_before():
+    source = random.Random(11)
+    draws = [discrete_gaussian.sample(Fraction(7, 3), source) for _ in range(12)]
+    assert draws == [-1, 2, 1, -2, 2, 0, -5, 1, -6, -1, -2, -2]
+    assert source.getrandbits(32) == 1580339018
+
+
+@given(SCALES)
+def test_variance_is_the_sum_of_its_definition(scale):
+    reach = 60 * math.ceil(scale)
+    expected = 2 * math.fsum(x * x * probability(x, scale) for x in range(1, reach))
+    assert discrete_laplace.variance(scale) == pytest.approx(expected, rel=1e-9)
+
+
+@given(SCALES, st.floats(1e-9, 1))
+def test_tail_bound_is_the_smallest_that_is_exceeded_no_more_often(scale, failure_probability):
+    def exceeded(bound):
+        return 2 * probability(bound + 1, scale) / (1 - math.exp(-1 / scale))
+
+    bound = discrete_laplace.tail_bound(scale, failure_probability)
+    assert exceeded(bound) <= failure_probability * (1 + 1e-9)
+    assert bound == 0 or exceeded(bound - 1) >= failure_probability * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1)])
+def test_a_scale_that_is_not_positive_is_refused(scale):
+    for operation in (
+        lambda: discrete_laplace.sample(scale, random.Random(1)),
+        lambda: discrete_laplace.variance(scale),
+        lambda: discrete_laplace.tail_bound(scale, 0.1),
+    ):
+        with pytest.raises(ValueError, match="above 0"):
+            operation()
+
+
+@pytest.mark.parametrize("failure_probability", [0, -0.1, 1.1])
+def test_tail_bound_of_no_probability_is_refused(failure_probability):
+    with pytest.raises(ValueError, match="failure_probability"):
+        discrete_laplace.tail_bound(Fraction(2), failure_probability)
