@@ -210,8 +210,8 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
                 Adversary("Someone who sees only the result", "reads a number with noise of its own", True),
                 Adversary(
                     "Someone who copies the table without our noticing, and sees it again later",
-                    "compares the two: where they differ, items have come in between. This holds for a second "
-                    "copy as for a later announced look, and no such table can prevent it",
+                    "compares the two: where they differ, items have come in between. This holds for a "
+                    "second copy as for a later announced look, and no such table can prevent it",
                     False,
                 ),
                 Adversary(

@@ -26,19 +26,22 @@ from recipes.selectors import drafts_list, guarantees_of, helper_signature_of
 from recipes.sentences import guarantee_from_mapping, guarantee_texts, protection_warning, sampling_sentence
 from recipes.trust_models import TRUST_MODELS
 from releases.charts import release_figure
+from releases.details import details_of
 from releases.exports import release_csv, release_document
 from releases.models import Release, SimulatedTruth
 from releases.presentation import (
+    Headline,
     Status,
     error_sentence,
     estimate_rows,
     headline,
     is_below_cohort,
+    percent,
     release_of,
     status_of,
 )
 from releases.progress import progress_text
-from releases.selectors import overview_search
+from releases.selectors import bounds_of, interval_of, overview_search, verdict_of
 from releases.servers import (
     ServerShown,
     TroubleShown,
@@ -70,7 +73,7 @@ class Card:
 
     recipe: Recipe
     status: Status
-    latest: str
+    latest: Headline | None
     below_cohort: bool
 
 
@@ -212,7 +215,7 @@ def _truth(recipe: Recipe) -> SimulatedTruth | None:
 def _card(recipe: Recipe) -> Card:
     release = release_of(recipe)
     released = release is not None and release.outcome == Release.Outcome.RELEASED
-    latest = headline(recipe, release) if release is not None and released else ""
+    latest = headline(recipe, release) if release is not None and released else None
     status = status_of(recipe, release, timezone.now())
     return Card(recipe, status, latest, is_below_cohort(release))
 
@@ -250,11 +253,15 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
     if release.outcome != Release.Outcome.RELEASED:
         return {"servers": servers, "coarse_counts": True, "below_cohort": is_below_cohort(release)}
     truth = _truth(recipe)
-    rows = estimate_rows(recipe, release, truth)
+    rows, bounds = estimate_rows(recipe, release, truth), bounds_of(release)
     return {
         "servers": servers,
         "truth": truth,
         "estimates": rows,
+        "details": details_of(release),
+        "verdict": verdict_of(release),
+        "intervals": interval_of(release) is not None,
+        "bounds_level": "" if bounds is None else percent(bounds.level),
         "any_below_zero": any(value < 0 for value in release.values),
         "headline": headline(recipe, release),
         "error_sentence": error_sentence(recipe, release),

@@ -134,6 +134,6 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         total = sum(min(count, self.parameters.t) for count in counts.values())
         return (total / self.parameters.universe_size,)
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)
-        return self._error_bound(0, confidence)
+        return self._error_bound(announced_intrusions, confidence)

@@ -82,8 +82,9 @@ class StreamStatistic(Statistic[P]):
         """What holds for whoever read the state once by surprise, so often announced, and the result."""
 
     @abstractmethod
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
-        """The largest error bound to expect, before anything is published, if no intrusion is announced."""
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        """The largest error bound to expect, before anything is published, after so many announced
+        intrusions."""
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         """None: the curator sees every item."""

@@ -107,13 +107,16 @@ class ManySizes(DensityReading):
             load = min(load, turning - math.sqrt(turning**2 - 2 * touched))
         return load
 
-    def largest_error_bound(self, confidence: float) -> float:
+    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
         return max(
-            self._expected_bound(self.universe_size * 2.0**-halvings, confidence)
+            self._expected_bound(self.universe_size * 2.0**-halvings, announced_intrusions, confidence)
             for halvings in range(len(self._sizes) + 1)
         )
 
-    def _expected_bound(self, items: float, confidence: float) -> float:
+    def _expected_bound(self, items: float, announced_intrusions: int, confidence: float) -> float:
         """The error bound if so many items come and every table shows as many as it may."""
-        shares = [-math.expm1(-items / size) + self._share_bound(size, 0, confidence) for size in self._sizes]
-        return self.read(shares, 0, confidence).error_bounds[0]
+        shares = [
+            -math.expm1(-items / size) + self._share_bound(size, announced_intrusions, confidence)
+            for size in self._sizes
+        ]
+        return self.read(shares, announced_intrusions, confidence).error_bounds[0]

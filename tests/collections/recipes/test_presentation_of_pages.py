@@ -5,7 +5,7 @@ import pytest
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.trust import Trust
 from recipes.odds import allowance, certainty, epsilon_text, odds_factor
-from recipes.presentation import at_place, estimate_with_margin, number, place_of, significant
+from recipes.presentation import at_place, estimate_with_margin, margin, number, place_of, significant
 from recipes.quantile_plot import DOTS, quantile_plot
 from recipes.sentences import guarantee_sentence, guarantee_texts, protection_warning, sampling_sentence
 
@@ -48,7 +48,7 @@ def test_rounding_up_to_a_new_digit_moves_the_place() -> None:
     ],
 )
 def test_estimate_is_shown_to_the_place_of_its_margin(value: float, error: float, shown: str) -> None:
-    assert estimate_with_margin(value, error) == shown
+    assert estimate_with_margin(value, margin(error)) == shown
 
 
 @pytest.mark.parametrize(
