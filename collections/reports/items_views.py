@@ -6,14 +6,14 @@ import structlog
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
-from streams.errors import StreamClosedError, StreamLostError
-from streams.operations import items_fold
 
 from panprivacy.streams.item_bytes import ItemError
 from panprivacy.trust import Trust
 from recipes.problems import Problem
 from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
+from streams.errors import StreamClosedError, StreamLostError
+from streams.operations import items_fold
 
 logger = structlog.get_logger(__name__)
 

@@ -1,11 +1,9 @@
-"""A curator: nothing is encrypted, and there is no key. What is made is the sample of items that have a cell."""
+"""A curator: nothing is encrypted, and there is no key. What is made is the sample of items with a cell."""
 
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-
-from streams.operations import stream_close, stream_start
 
 from dap.provisioning import Partner
 from panprivacy.errors import FieldError
@@ -17,6 +15,7 @@ from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
 from recipes.custody.interface import Custody, Holding
 from recipes.models import Recipe
+from streams.operations import stream_close, stream_start
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
 """A curator: the estimate is made from the state, once no item can come any more."""
 
-from streams.operations import stream_estimate, stream_forget
-from streams.selectors import stream_is_closed
-
 from panprivacy.trust import Trust
 from recipes.models import Recipe
 from releases.sums.interface import Estimated, Outcome, ServerStanding, Standing, SumSource
+from streams.operations import stream_estimate, stream_forget
+from streams.selectors import stream_is_closed
 
 
 class CuratorSums(SumSource):
