@@ -134,6 +134,10 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         total = sum(min(count, self.parameters.t) for count in counts.values())
         return (total / self.parameters.universe_size,)
 
+    @property
+    def largest(self) -> float:
+        return float(self.parameters.t)
+
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)
         return self._error_bound(announced_intrusions, confidence)

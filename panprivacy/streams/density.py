@@ -109,6 +109,10 @@ class Density(BitTable[DensityParameters]):
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
         return (sum(count > 0 for count in counts.values()) / self.parameters.universe_size,)
 
+    @property
+    def largest(self) -> float:
+        return 1.0
+
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)
         return self._reading.largest_error_bound(confidence, announced_intrusions)

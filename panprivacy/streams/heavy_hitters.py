@@ -257,5 +257,9 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
             "everything that can be seen and all appearances."
         )
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
-        return self._error_bound(0, confidence)
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        return self._error_bound(announced_intrusions, confidence)

@@ -239,8 +239,12 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
             "look at the state and ε for the result."
         )
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         """For the largest primes of the pool."""
         require_confidence(confidence)
         excess = self.pool.excess(self.drawn, (1 - confidence) / 2)
-        return excess + self._noise_bound(self.pool.primes[-1], 1, confidence)
+        return excess + self._noise_bound(self.pool.primes[-1], announced_intrusions + 1, confidence)

@@ -4,6 +4,7 @@ A *cell* is a place of the table, 0..table_size − 1. Which items have one, and
 `Sample` says; items without one leave the state as it is.
 """
 
+import math
 import random
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -80,6 +81,11 @@ class StreamStatistic(Statistic[P]):
     @abstractmethod
     def guarantee(self, announced_intrusions: int) -> Guarantee:
         """What holds for whoever read the state once by surprise, so often announced, and the result."""
+
+    @property
+    def largest(self) -> float:
+        """The largest value that an answer can have; infinite where nothing bounds it."""
+        return math.inf
 
     @abstractmethod
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:

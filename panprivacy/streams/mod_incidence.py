@@ -156,5 +156,9 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
             "and ε for the result; exact."
         )
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
-        return self._error_bound(1, confidence)
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        return self._error_bound(announced_intrusions + 1, confidence)
