@@ -14,6 +14,7 @@ from devices_sim.transport import HttpTransport
 from devices_sim.workloads import Workload
 from leader.models import Farewell
 from panapp.services import Services, wait_until
+from panprivacy.trust import Trust
 from recipes.models import Recipe
 from recipes.operations import recipe_close, recipe_publish_file, verification_key
 from releases.models import Release
@@ -114,13 +115,13 @@ def collection_run(
         say: takes lines that tell the progress.
 
     Raises:
-        FieldError, HelperUnavailableError: nothing was published.
+        FieldError, PartnerUnavailableError: nothing was published.
         FleetError, ServiceError, CollectionStalledError: the recipe is closed; its result is released
             or withheld as soon as workers run.
     """
     started = time.monotonic()
-    partner = None if services.pairing is None else services.pairing.partner()
-    recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partner=partner)
+    partners = {} if services.pairing is None else {Trust.TWO_SERVER: services.pairing.partner()}
+    recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partners=partners)
     try:
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
     except BaseException:
