@@ -218,7 +218,9 @@ def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
     }
     suggested = {**SUGGESTED, **kind_of(mechanism).suggested}
     for name in suggested.keys() & fields.keys():
-        fields[name].initial = suggested[name]
+        # What may be left out without a default is left out at first.
+        if fields[name].required or fields[name].initial is not None:
+            fields[name].initial = suggested[name]
     return fields
 
 

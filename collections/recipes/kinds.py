@@ -8,6 +8,7 @@ from panprivacy.mechanisms import MECHANISMS
 from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistic import Statistic
 from panprivacy.streams import STREAM_STATISTICS
+from panprivacy.streams.parameters import NUMBERED
 from panprivacy.trust import Trust
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
@@ -27,6 +28,7 @@ class Kind:
         help: field → what is said of it in the form.
         suggested: field → where a new recipe starts, or as near as is allowed, where not as everywhere.
         public: what becomes public of a recipe, as a heading.
+        about_population: what its population is, in a sentence.
     """
 
     key: str
@@ -36,8 +38,9 @@ class Kind:
     trusts: tuple[Trust, ...]
     groups: Groups
     help: Mapping[str, str]
-    suggested: Mapping[str, float]
+    suggested: Mapping[str, float | str]
     public: str
+    about_population: str
 
 
 _BUDGET = "its ε and δ hold against whoever reads every combined result, under replacement."
@@ -65,6 +68,7 @@ DEVICES = Kind(
     },
     suggested={"cohort_size": 1_000},
     public="What devices will be told",
+    about_population="Which devices are asked.",
 )
 
 SHUFFLED = Kind(
@@ -89,8 +93,9 @@ SHUFFLED = Kind(
         "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
         "encryption": "How devices encrypt their messages to this server.",
     },
-    suggested={"cohort_size": 10_000, "alpha": 0.5},
+    suggested={"cohort_size": 10_000, "alpha": 0.1},
     public="What devices will be told",
+    about_population="Which devices are asked.",
 )
 
 STREAMS = Kind(
@@ -112,8 +117,9 @@ STREAMS = Kind(
         "and δ hold against whoever reads every result, one item's history against any other.",
         "closes_at": "Leave empty for one day after it opens.",
     },
-    suggested={"epsilon": 0.5, "universe_size": 10_000, "table_size": 10_000},
+    suggested={"epsilon": 0.5, "items": NUMBERED, "universe_size": 100_000, "table_size": 100_000},
     public="What will be public",
+    about_population="Whose items are counted.",
 )
 
 KINDS = (DEVICES, SHUFFLED, STREAMS)

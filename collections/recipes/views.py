@@ -214,7 +214,8 @@ def _promise(form: RecipeForm) -> Promise | None:
     if form.parameters is None:
         return None
     try:
-        trust = Trust(form.cleaned_data["trust"])
+        # Not cleaned where it cannot be had here: what it would promise can be said all the same.
+        trust = Trust(form.cleaned_data.get("trust") or form.mechanism.trusts[0])
         return promise_of(form.mechanism(form.parameters), form.cleaned_data.get("population"), trust)
     except FieldError:
         return None

@@ -19,16 +19,18 @@ from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_standings
 from panprivacy.coarse import coarse
 from recipes.access import PublishersOnly, may_publish
+from recipes.kinds import STREAMS, kind_of
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.parameters_table import parameter_rows
-from recipes.selectors import drafts_list, guarantees_of, helper_signature_of
+from recipes.selectors import drafts_list, guarantees_of
 from recipes.sentences import guarantee_from_mapping, guarantee_texts, protection_warning, sampling_sentence
 from recipes.trust_models import TRUST_MODELS
 from releases.charts import release_figure
 from releases.details import details_of
 from releases.exports import release_csv, release_document
 from releases.models import Release, SimulatedTruth
+from releases.partners import partner_shown
 from releases.presentation import (
     Headline,
     Status,
@@ -46,11 +48,11 @@ from releases.servers import (
     ServerShown,
     TroubleShown,
     counts_differ,
-    helper_page,
     servers_of,
     stated_servers,
     troubles_of,
 )
+from releases.stream_section import stream_section
 from releases.sums import source_of
 
 PAGE_SIZE = 20
@@ -65,6 +67,10 @@ STATUSES = (
     ("released", "Released"),
     ("withheld", "Withheld"),
 )
+
+
+SECTIONS = {STREAMS.key: stream_section}
+"""Kind of statistic → what its recipes' pages show beside what all show."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,7 @@ class RecipeView(View):
         recipe = _recipe(identifier)
         release = release_of(recipe)
         published = recipe.published
+        kind = kind_of(type(published.mechanism))
         stated = guarantees_of(recipe) if release is None else release.guarantees
         guarantees = [guarantee_from_mapping(members) for members in stated]
         context: dict[str, Any] = {
@@ -121,6 +128,8 @@ class RecipeView(View):
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(published.parameters.sampling_rate),
+            "about_population": kind.about_population,
+            "join": f"releases/join/{kind.key}.html",
             "entries": entries_of_recipe(identifier),
             "server": request.build_absolute_uri("/").rstrip("/"),
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
@@ -133,8 +142,8 @@ class RecipeView(View):
             context |= {"everything": True, "coarse_counts": False}
         context["counts_differ"] = counts_differ(context["servers"])
         context["trust"] = TRUST_MODELS[published.trust]
-        context["helper_signature"] = helper_signature_of(recipe)
-        context["helper_page"] = helper_page(published.servers)
+        context["partner"] = partner_shown(recipe)
+        context |= SECTIONS.get(kind.key, _no_section)(request, recipe)
         return render(request, "releases/recipe.html", context)
 
 
@@ -194,6 +203,10 @@ class ResultJsonView(View):
         response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
         response["Content-Disposition"] = f'attachment; filename="result-{identifier[:12]}.json"'
         return response
+
+
+def _no_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
+    return {}
 
 
 def _recipe(identifier: str) -> Recipe:

@@ -198,7 +198,7 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
             return "What is released is a verdict: whether the statistic lies above a threshold."
         return (
             "What is released is a verdict: whether the statistic lies above a threshold. Values that differ "
-            f"from uniform by α = {alpha:g} raise it by at least {share:.2g} standard errors on average; "
+            f"from uniform by α = {alpha:g} raise it by at least {share:,.1f} standard errors on average; "
             "from about three of them on it is mostly noticed."
         )
 

@@ -53,6 +53,11 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         "more than t times."
     )
     unit = "appearances per item"
+    state_description = (
+        "A counter and a random bit for each item that has a place. The counter starts at a random number "
+        "and turns over at t: where it stands says nothing. Whenever it turns over, the bit is tossed "
+        "again, with a slightly biased coin."
+    )
     parameters_class = CroppedMeanParameters
 
     @property

@@ -68,6 +68,11 @@ class Density(BitTable[DensityParameters]):
     title = "Items that appear"
     description = "Estimates which fraction of all items that could appear does so at least once."
     unit = "of all items"
+    state_description = (
+        "One random bit for each item that has a place. It starts as the toss of a fair coin; whenever its "
+        "item comes, it is tossed again, with a slightly biased coin. One bit says hardly anything of its "
+        "item; many together say how many items came."
+    )
     parameters_class = DensityParameters
 
     def __init__(self, parameters: DensityParameters) -> None:

@@ -102,6 +102,11 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         "near k may count as one above or below it. Needs a large universe."
     )
     unit = "of all items"
+    state_description = (
+        "For each of several thresholds a counter and a random bit of every item that has a place. A counter "
+        "starts at a random number and turns over at its threshold: where it stands says nothing. Whenever "
+        "it turns over, the bit is tossed again, with a slightly biased coin."
+    )
     parameters_class = HeavyHittersParameters
 
     def __init__(self, parameters: HeavyHittersParameters) -> None:
@@ -256,6 +261,10 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
             "result, with noise on the ones of every table; computed exactly, as the largest loss over "
             "everything that can be seen and all appearances."
         )
+
+    def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float]:
+        distributions = self._distributions(announced_intrusions)
+        return float(distributions.absent), float(distributions.present)
 
     @property
     def largest(self) -> float:

@@ -109,6 +109,11 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         "Estimates which fraction of all items appeared exactly t times, neither more nor less often."
     )
     unit = "of all items"
+    state_description = (
+        "For each of a few random primes a counter of every item that has a place. It counts modulo the "
+        "prime and starts at a random number, 0 a little more often than others: where it stands says "
+        "hardly anything."
+    )
     parameters_class = IncidenceParameters
 
     def __init__(self, parameters: IncidenceParameters) -> None:

@@ -35,6 +35,9 @@ def require_confidence(confidence: float) -> None:
 class StreamStatistic(Statistic[P]):
     """One pan-private streaming algorithm with its parameters."""
 
+    state_description: ClassVar[str]
+    """What the state is, and why it tells little of any item, in sentences for whoever reads of a recipe."""
+
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.CURATOR,)
 
     @property
@@ -81,6 +84,11 @@ class StreamStatistic(Statistic[P]):
     @abstractmethod
     def guarantee(self, announced_intrusions: int) -> Guarantee:
         """What holds for whoever read the state once by surprise, so often announced, and the result."""
+
+    def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float] | None:  # noqa: ARG002
+        """How likely a bit of the state is 1 after so many announced intrusions: of an item that never came,
+        and of one that did. None where the state is not made of such bits."""
+        return None
 
     @property
     def largest(self) -> float:

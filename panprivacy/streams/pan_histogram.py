@@ -88,6 +88,10 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
     )
     unit = "elements"
     scalar = False
+    state_description = (
+        "A counter for each item, which starts at a random number: that hides each single element. As much "
+        "is added once more before the result."
+    )
     parameters_class = PanHistogramParameters
 
     @property
