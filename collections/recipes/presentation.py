@@ -46,6 +46,18 @@ def number(value: object) -> str:
     return f"{MINUS}{shown}" if exact < 0 else shown
 
 
+def in_unit(unit: str) -> str:
+    """What figures are in: devices → "in devices", of all items → "as parts of all items"."""
+    return f"as parts {unit}" if unit.startswith("of ") else f"in {unit}"
+
+
+def within(half_width: float, unit: str) -> str:
+    """190, devices → "within ± 190 devices of the truth"; of fractions the unit comes last."""
+    if unit.startswith("of "):
+        return f"within ± {significant(half_width)} of the truth, {in_unit(unit)}"
+    return f"within ± {significant(half_width)} {unit} of the truth"
+
+
 def margin(standard_error: float) -> float:
     """Half the width of the 95 % interval."""
     return Z_95 * standard_error

@@ -4,15 +4,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from panprivacy.streams.interface import CONFIDENCE, StreamStatistic
-from recipes.presentation import significant
+from recipes.presentation import significant, within
 
 
 @dataclass(frozen=True)
 class Looks:
-    """After so many announced intrusions: the error bound to expect, in the unit of the statistic."""
+    """After so many announced intrusions: the error bound to expect, in the unit of the statistic, and whether
+    it is as large as the range of answers."""
 
     announced: int
     error_bound: str
+    says_nothing: bool
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class StreamPreview:
     Attributes:
         percent: the confidence of the error bounds.
         error_bound: if no intrusion is announced, in `unit`.
+        within: the same as a clause.
         looks: after every number of announced intrusions that the recipe allows, none among them.
     """
 
@@ -30,6 +33,7 @@ class StreamPreview:
     unit: str
     percent: str
     error_bound: str
+    within: str
     looks: tuple[Looks, ...]
 
 
@@ -37,19 +41,22 @@ def preview_of_stream(
     statistic: StreamStatistic[Any], population_size: int | None
 ) -> StreamPreview:  # items come from however many
     """What to expect of a recipe with this statistic."""
-    looks = error_bounds(statistic)
+    bounds = expected_bounds(statistic)
     return StreamPreview(
         unit=statistic.unit,
         percent=significant(100 * CONFIDENCE),
-        error_bound=looks[0].error_bound,
-        looks=looks,
+        error_bound=significant(bounds[0]),
+        within=within(bounds[0], statistic.unit),
+        looks=tuple(
+            Looks(announced, significant(bound), bound >= statistic.largest)
+            for announced, bound in enumerate(bounds)
+        ),
     )
 
 
-def error_bounds(statistic: StreamStatistic[Any]) -> tuple[Looks, ...]:
+def expected_bounds(statistic: StreamStatistic[Any]) -> list[float]:
     """The error bound to expect after 0, 1, … announced intrusions, as many as the recipe allows."""
     allowed = statistic.parameters.announced_intrusions
-    return tuple(
-        Looks(announced, significant(statistic.expected_error_bound(announced_intrusions=announced)))
-        for announced in range(allowed + 1)
-    )
+    return [
+        statistic.expected_error_bound(announced_intrusions=announced) for announced in range(allowed + 1)
+    ]

@@ -198,7 +198,7 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
                 Adversary(
                     "Someone who copies or seizes what is kept here, once, without our noticing",
                     "reads a noisy table, and perhaps the result later: how little both tell about one item, "
-                    "the guarantee below says",
+                    "the guarantees say",
                     True,
                 ),
                 Adversary(

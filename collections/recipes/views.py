@@ -155,9 +155,10 @@ def _mechanism(request: HttpRequest) -> type[Statistic[Any]]:
         raise Http404(str(error)) from None
 
 
-def _presented(mechanism: type[Statistic[Any]]) -> dict[str, str]:
+def _presented(mechanism: type[Statistic[Any]]) -> dict[str, Any]:
     # A template would call the class itself.
-    return {name: getattr(mechanism, name) for name in ("statistic", "title", "description", "unit")}
+    named = {name: getattr(mechanism, name) for name in ("statistic", "title", "description", "unit")}
+    return {**named, "gives_verdict": getattr(mechanism, "gives_verdict", False)}
 
 
 def _offered(kind: Kind) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from recipes.presentation import (
     number,
     place_of,
     significant,
+    within,
 )
 from releases.models import Release, SimulatedTruth
 from releases.selectors import LEVEL, Interval, bounds_of, interval_of, verdict_of
@@ -111,24 +112,27 @@ def headline(recipe: Recipe, release: Release) -> Headline:
 
 
 def error_sentence(recipe: Recipe, release: Release) -> str:
-    """How far a repeat would land from the truth."""
+    """How far a repeat would land from the truth, and what is included in that."""
     unit = recipe.published.mechanism.unit
     if verdict_of(release):
-        return f"The standard error of the statistic is {significant(max(release.standard_errors))}."
+        error = significant(max(release.standard_errors))
+        return f"The standard error of the statistic is {error}. {release.standard_error_note}"
     sentences = []
     if release.standard_errors:
         error = max(release.standard_errors)
         sentences.append(
-            f"About 95 of 100 repeats would land within ± {significant(margin(error))} {unit} of the truth "
+            f"About 95 of 100 repeats would land {within(margin(error), unit)} "
             f"(standard error {significant(error)})."
         )
     bounds = bounds_of(release)
     if bounds is not None:
         which = "all estimates together lie" if len(release.values) > 1 else "the estimate lies"
         sentences.append(
-            f"With a probability of at least {percent(bounds.level)}, {which} within "
-            f"± {significant(max(release.error_bounds))} {unit} of the truth (error bound)."
+            f"With a probability of at least {percent(bounds.level)}, {which} "
+            f"{within(max(release.error_bounds), unit)} (error bound)."
         )
+    note = release.standard_error_note
+    sentences.append(note if release.standard_errors else f"Standard error: {note[:1].lower()}{note[1:]}")
     return " ".join(sentences)
 
 

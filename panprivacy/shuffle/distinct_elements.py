@@ -54,7 +54,9 @@ class DistinctElementsParameters(ShuffleParameters):
         return int(self.hash_seed)
 
     def calibrated(self) -> Self:
-        """With the hash seed: a published recipe has every derived parameter, be it used or not."""
+        """With the hash seed, where values are hashed."""
+        if self.hashed == NO:
+            return self
         return replace(self, hash_seed=public_seed(DistinctElements.statistic, self, "hash_seed"))
 
     @property
@@ -198,7 +200,7 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         parameters = self.parameters
         gamma = honest_users / self.cohort_size
         epsilon = -log_one_minus_exp(-gamma * log_one_minus_exp(parameters.epsilon))
-        distance = 2 ** max(-parameters.security, log2_distance(honest_users, parameters.shares))
+        distance = 2 ** max(-parameters.security, log2_distance(max(2, honest_users), parameters.shares))
         delta = min(1.0, 2 * (math.exp(epsilon) + 1) * distance)
         return 2 * epsilon, delta, epsilon + math.log(2 - math.exp(-epsilon))
 

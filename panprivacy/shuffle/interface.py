@@ -34,6 +34,12 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
 
+    gives_verdict: ClassVar[bool] = False
+    """Whether a hypothesis is tested: the estimate is the test's statistic, and its details have the verdict."""
+
+    source: ClassVar[str]
+    """The theorem behind every guarantee, as a sentence."""
+
     @property
     def cohort_size(self) -> int:
         """n: exactly so many users take part."""
@@ -147,9 +153,6 @@ class ShuffleStatistic(ReportStatistic[P]):
                 "predict, and on the shuffler mixing the messages and not telling who sent which"
             ),
         )
-
-    source: ClassVar[str]
-    """The theorem behind every guarantee."""
 
     @abstractmethod
     def privacy_of(self, honest_users: int) -> tuple[float, float, float]:

@@ -106,7 +106,8 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         "Tests whether the users' values are spread evenly over k possible values, or differ from that by a "
         "distance of more than α."
     )
-    unit = "of the test statistic"
+    unit = "units of the test statistic"
+    gives_verdict = True
     parameters_class = UniformityParameters
     source = "RSP Theorem 4.2; δ as its proof has it before ln(2k/δ) is replaced by ln(2/δ)."
 
@@ -195,11 +196,10 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         alpha, samples = self.parameters.alpha, self.cohort_size - 1
         share = 4 * alpha**2 * samples / self.expected_standard_error()
         if self.parameters.test == FINAL:
-            return "What is released is a verdict: whether the statistic lies above a threshold."
+            return "How far other values raise it depends on the groups that they fall into."
         return (
-            "What is released is a verdict: whether the statistic lies above a threshold. Values that differ "
-            f"from uniform by α = {alpha:g} raise it by at least {share:,.1f} standard errors on average; "
-            "from about three of them on it is mostly noticed."
+            f"Values at a distance of α = {alpha:g} raise it by at least {share:,.1f} standard errors on average; "
+            "from about three of them on they are mostly noticed."
         )
 
     @property
@@ -228,9 +228,9 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         """
         parameters = self.parameters
         gamma = honest_users / self.cohort_size
-        one = 4 * (parameters.delta / (2 * parameters.groups)) ** gamma
-        exact = 2 * poisson_epsilon(gamma * parameters.noise_messages, min(one, 0.25))
-        return 2 * parameters.epsilon, min(1.0, 2 * one), min(2 * parameters.epsilon, exact)
+        delta = min(1.0, 8 * (parameters.delta / (2 * parameters.groups)) ** gamma)
+        exact = poisson_epsilon(gamma * parameters.noise_messages, delta / 2, parameters.epsilon)
+        return 2 * parameters.epsilon, delta, 2 * exact
 
 
 def _verdict(value: float, threshold: float) -> str:
