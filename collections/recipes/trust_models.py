@@ -140,7 +140,7 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
                 Adversary(
                     "This server alone",
                     "reads all messages in random order: how little that tells about one device, the "
-                    "guarantee below says",
+                    "guarantees say",
                     True,
                 ),
                 Adversary(

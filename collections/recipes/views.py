@@ -12,6 +12,7 @@ from panprivacy.errors import FieldError
 from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
+from panprivacy.streams.parameters import LISTED
 from panprivacy.trust import Trust
 from recipes.access import PublishersOnly
 from recipes.budget import effect_of
@@ -116,9 +117,11 @@ class PublishView(PublishersOnly):
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = get_object_or_404(Recipe, pk=pk)
+        universe = request.POST.get("universe", "")
         try:
             published = recipe_publish(
                 recipe=recipe,
+                universe=_lines(universe) or None,
                 actor=request.user,  # type: ignore[arg-type]  # signed in
                 partners=configured_partners(),
             )
@@ -127,7 +130,7 @@ class PublishView(PublishersOnly):
             if recipe.status != Recipe.Status.DRAFT:
                 messages.info(request, f"Nothing was changed: {error}.")
                 return redirect("recipe", identifier=recipe.identifier)
-            return _review_page(request, recipe, problem=f"{error}.", status=422)
+            return _review_page(request, recipe, problem=f"{error}.", universe=universe, status=422)
         messages.success(request, "Published. Devices can take part from the opening time on.")
         return redirect("recipe", identifier=published.identifier)
 
@@ -229,8 +232,15 @@ def _filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeF
     return form_class({name: value for name, value in values.items() if value is not None})
 
 
-def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status: int = 200) -> HttpResponse:
-    context: dict[str, Any] = {"recipe": recipe, "problem": problem}
+def _lines(text: str) -> list[str]:
+    """The lines that are not blank, without the blanks around them."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _review_page(
+    request: HttpRequest, recipe: Recipe, problem: str = "", universe: str = "", status: int = 200
+) -> HttpResponse:
+    context: dict[str, Any] = {"recipe": recipe, "problem": problem, "universe": universe}
     try:
         # Another version may have accepted what this one does not.
         context["draft"] = draft = RecipeDraft.from_mapping(recipe.draft)
@@ -242,6 +252,7 @@ def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status
             "mechanism": mechanism,
             "trust": TRUST_MODELS[draft.trust],
             "public": kind_of(type(mechanism)).public,
+            "needs_universe": getattr(parameters, "items", "") == LISTED,
             "rows": parameter_rows(parameters),
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),

@@ -9,7 +9,7 @@ from typing import Any
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.presentation import percent
-from releases.selectors import Interval, bounds_of, interval_of, verdict_of
+from releases.selectors import Interval, bounds_of, interval_of, shown_positions, verdict_of
 
 THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "calibrated threshold"}
 """Detail of a test → its name in the legend."""
@@ -28,15 +28,19 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     zero where an interval does.
     """
     mechanism = recipe.published.mechanism
-    labels = list(mechanism.labels)
+    positions = shown_positions(release)
+    labels = [mechanism.labels[position] for position in positions]
+    values = [release.values[position] for position in positions]
     horizontal = mechanism.scalar
-    intervals = _intervals_of(release)
+    intervals = [
+        (name, role, width, interval.at(positions)) for name, role, width, interval in _intervals_of(release)
+    ]
     traces = [
         _intervals(name, role, width, labels, interval, horizontal)
         for name, role, width, interval in intervals
     ]
-    traces.append(_dots("estimate", "estimate", "circle", 11, labels, list(release.values), horizontal))
-    shown = [0.0, *release.values]
+    traces.append(_dots("estimate", "estimate", "circle", 11, labels, values, horizontal))
+    shown = [0.0, *values]
     for *_, interval in intervals:
         shown += [*interval.low, *interval.high]
     for (key, name), role in zip(THRESHOLDS.items(), ("line-3", "line-4"), strict=True):
@@ -44,8 +48,9 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
             traces.append(_dots(name, role, "line-ns-open", 28, labels, [release.details[key]], horizontal))
             shown.append(release.details[key])
     if truth is not None:
-        traces.append(_dots(TRUTH_NAME, "truth", "diamond-open", 13, labels, list(truth.values), horizontal))
-        shown += truth.values
+        truths = [truth.values[position] for position in positions]
+        traces.append(_dots(TRUTH_NAME, "truth", "diamond-open", 13, labels, truths, horizontal))
+        shown += truths
     low, high = min(shown), max(shown)
     room = MARGIN * (high - low)
     quantity = {

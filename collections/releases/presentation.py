@@ -15,7 +15,7 @@ from recipes.presentation import (
     within,
 )
 from releases.models import Release, SimulatedTruth
-from releases.selectors import LEVEL, Interval, bounds_of, interval_of, verdict_of
+from releases.selectors import LEVEL, Interval, bounds_of, interval_of, shown_positions, verdict_of
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,15 @@ class Headline:
 
 
 def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> list[EstimateRow]:
-    """The release as rows; the truth only where a simulation knows it."""
+    """What is shown of the release as rows; the truth only where a simulation knows it."""
     labels = recipe.published.mechanism.labels
     wide, narrow, bounds = interval_of(release), interval_of(release, 0.66), bounds_of(release)
+    margins = _margins(release)
     rows: list[EstimateRow] = []
-    for position, label in enumerate(labels):
+    for position in shown_positions(release):
+        label = labels[position]
         value, error = release.values[position], _at(release.standard_errors, position)
-        bound, half_width = _at(release.error_bounds, position), _margins(release)[position]
+        bound, half_width = _at(release.error_bounds, position), margins[position]
         place = _place(value, error, bound)
         rows.append(
             EstimateRow(

@@ -1,5 +1,6 @@
 """Reading results."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -10,6 +11,9 @@ from recipes.selectors import recipes_search
 from releases.models import Release
 
 LEVEL = 0.95
+
+MOST_SHOWN = 200
+"""Estimates that a page shows; of more, the largest. The files have all."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,14 @@ class Interval:
     level: float
     low: list[float]
     high: list[float]
+
+    def at(self, positions: Sequence[int]) -> "Interval":
+        """That of these values alone."""
+        return Interval(
+            self.level,
+            [self.low[position] for position in positions],
+            [self.high[position] for position in positions],
+        )
 
 
 def overview_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
@@ -52,6 +64,14 @@ def bounds_of(release: Release) -> Interval | None:
     if not release.error_bounds or release.confidence is None:
         return None
     return _around(release, release.confidence, release.error_bounds)
+
+
+def shown_positions(release: Release) -> list[int]:
+    """Which estimates a page shows, in their order."""
+    everyone = range(len(release.values))
+    if len(release.values) <= MOST_SHOWN:
+        return list(everyone)
+    return sorted(sorted(everyone, key=lambda position: -release.values[position])[:MOST_SHOWN])
 
 
 def verdict_of(release: Release) -> str:

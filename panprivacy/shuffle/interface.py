@@ -35,7 +35,7 @@ class ShuffleStatistic(ReportStatistic[P]):
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
 
     gives_verdict: ClassVar[bool] = False
-    """Whether a hypothesis is tested: the estimate is the test's statistic, and its details have the verdict."""
+    """Whether a hypothesis is tested: then the estimate is the test's statistic, and `details` has the verdict."""
 
     source: ClassVar[str]
     """The theorem behind every guarantee, as a sentence."""

@@ -198,8 +198,8 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         if self.parameters.test == FINAL:
             return "How far other values raise it depends on the groups that they fall into."
         return (
-            f"Values at a distance of α = {alpha:g} raise it by at least {share:,.1f} standard errors on average; "
-            "from about three of them on they are mostly noticed."
+            f"Values at a distance of α = {alpha:g} raise it by at least {share:,.1f} standard errors on "
+            "average; from about three of them on they are mostly noticed."
         )
 
     @property

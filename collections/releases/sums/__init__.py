@@ -11,8 +11,7 @@ from releases.sums.single_server import SingleServerSums
 from releases.sums.two_server import TwoServerSums
 
 SOURCES: Mapping[Trust, SumSource] = {
-    source.trust: source
-    for source in (SingleServerSums(), TwoServerSums(), ShufflerSums(), CuratorSums())
+    source.trust: source for source in (SingleServerSums(), TwoServerSums(), ShufflerSums(), CuratorSums())
 }
 
 
