@@ -308,7 +308,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "POSTPROCESSING_HOOKS": ["reports.openapi.add_report_paths", "recipes.openapi.add_problem_responses"],
+    "POSTPROCESSING_HOOKS": [
+        "reports.openapi.add_report_paths",
+        "reports.items_openapi.add_items_path",
+        "recipes.openapi.add_problem_responses",
+    ],
 }
 # A local installation has one web process, so that its counts of failures need not be shared.
 SILENCED_SYSTEM_CHECKS = ["axes.W001"] if LOCAL else []

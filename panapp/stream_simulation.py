@@ -3,7 +3,7 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
-from panprivacy.parameters import Description
+from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe import DRAFT_FIELDS
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.streams.interface import StreamStatistic
@@ -95,7 +95,7 @@ class _Plan:
     Attributes:
         statistic: with its parameters.
         named: item of the file → item of the universe.
-        counts: item of the universe → how often it appears.
+        counts: item of the universe → how often it appears; of a list, its place there.
     """
 
     statistic: StreamStatistic[Any]
@@ -107,39 +107,62 @@ def _plan(
     members: Mapping[str, Any], universe: Sequence[str] | None, counts: Mapping[str, int], intrusions: int
 ) -> _Plan:
     name = members.get("statistic")
-    if name not in STREAM_STATISTICS:
-        raise FieldError("statistic", f"must be one of {', '.join(STREAM_STATISTICS)}, not {name!r}")
+    if not isinstance(name, str) or name not in STREAM_STATISTICS:
+        raise FieldError("statistic", f"must be one of {', '.join(STREAM_STATISTICS)}, not {as_typed(name)}")
     statistic = STREAM_STATISTICS[name]
+    given = _given(statistic, members, intrusions)
+    numbered = None if "items" in given else _numbered_parameters(statistic, given)
+    if numbered is not None:
+        numbers = _numbers_of(counts, numbered.universe_size)
+        renamed = {numbers[item]: count for item, count in counts.items()}
+        return _Plan(statistic(numbered.calibrated()), numbers.__getitem__, renamed)
+    if universe is not None:
+        # What is not in the list is left out, of the stream as of the truth.
+        counts = {str(place): counts[item] for place, item in enumerate(universe) if item in counts}
+    parameters = statistic.parameters_class.from_mapping(given)
+    return _Plan(statistic(parameters.calibrated()), str, counts)
+
+
+def _given(
+    statistic: type[StreamStatistic[Any]], members: Mapping[str, Any], intrusions: int
+) -> dict[str, Any]:
+    """The statistic's parameters, with what a simulation makes of those that are left out."""
     known = statistic.parameters_class.names()
     given = {field: value for field, value in members.items() if field in known or field not in DRAFT_FIELDS}
-    if "table_size" in known and isinstance(given.get("universe_size"), int):
+    if isinstance(given.get("universe_size"), int):
         given.setdefault("table_size", min(given["universe_size"], LARGEST_TABLE))
     stated = given.get("announced_intrusions", 0)
     if isinstance(stated, int):
         given["announced_intrusions"] = max(stated, intrusions)
-    numbered = None if "items" in given else _numbered_parameters(statistic, given)
-    if numbered is None:
-        parameters = statistic.parameters_class.from_mapping(given)
-        return _Plan(statistic(parameters.calibrated()), lambda item: item, counts)
-    if len(counts) > numbered.universe_size:
+    return given
+
+
+def _numbers_of(items: Iterable[str], universe_size: int) -> dict[str, str]:
+    """A number of the universe for every item: its own if all are such numbers, else the next.
+
+    A simulation knows which items appear, so that nobody has to list those that do not.
+    """
+    items = list(items)
+    if len(items) > universe_size:
         raise FieldError(
-            "universe_size", f"must be at least {len(counts):,}: so many different items are in the file"
+            "universe_size", f"must be at least {len(items):,}: so many different items are in the file"
         )
-    # A simulation knows its items: they are the first of the universe, and nobody has to list the others.
-    numbers = {item: str(number) for number, item in enumerate(counts)}
-    return _Plan(
-        statistic(numbered.calibrated()),
-        numbers.__getitem__,
-        {numbers[item]: count for item, count in counts.items()},
-    )
+    if all(_is_number(item, below=universe_size) for item in items):
+        return {item: item for item in items}
+    return {item: str(number) for number, item in enumerate(items)}
+
+
+def _is_number(item: str, *, below: int) -> bool:
+    """Whether it is written as items that are numbered are."""
+    if not (item.isascii() and item.isdigit() and len(item) <= len(str(below))):
+        return False
+    return str(int(item)) == item and int(item) < below
 
 
 def _numbered_parameters(
     statistic: type[StreamStatistic[Any]], given: Mapping[str, Any]
 ) -> StreamParameters | None:
-    """The parameters over numbers; None of a statistic that is over something else."""
-    if "items" not in statistic.parameters_class.names():
-        return None
+    """The parameters over numbers; None where they must be over something else."""
     try:
         return statistic.parameters_class.from_mapping({**given, "items": NUMBERED})
     except FieldError as refusal:

@@ -87,7 +87,7 @@ class AnnouncedIntrusion(models.Model):
 
     class Meta:
         ordering = ("number",)
-        # No unique constraint: on SQLite, REPLACE would push a row aside that has the same pair. The lock on the
+        # Not unique: on SQLite, REPLACE would push a row aside that has the same pair. The lock on the
         # stream, under which they are numbered, keeps them apart.
         indexes = (models.Index(fields=("identifier", "number")),)
 

@@ -90,6 +90,14 @@ def test_compose_lets_no_database_log_statements_that_fail(name: str) -> None:
     assert {"log_min_error_statement=panic", "log_error_verbosity=terse"} <= set(command)
 
 
+def test_compose_lets_whoever_reads_streams_see_one_directory_of_keys() -> None:
+    mounts = [mount for name in ("web", "worker") for mount in SERVICES[name]["volumes"]]
+    assert mounts == ["stream-keys:/var/lib/panapp/stream-keys"] * 2
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    assert "PANAPP_DATA_DIR=/var/lib/panapp" in dockerfile
+    assert "--owner panapp --mode 700 /var/lib/panapp/stream-keys" in dockerfile
+
+
 def test_compose_keeps_the_helpers_database_apart_from_the_leaders() -> None:
     hosts = {name: OURS[name]["environment"]["DATABASE_URL"].split("@")[1] for name in ("web", "helper")}
     assert hosts == {"web": "database:5432/panapp", "helper": "helper-database:5432/panapp"}

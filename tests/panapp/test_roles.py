@@ -22,7 +22,7 @@ LEADER = {
 }
 SITE = {
     *("admin", "auth", "axes", "contenttypes", "sessions"),
-    *("aggregation", "audit", "dap", "leader", "ledger", "recipes", "releases", "reports"),
+    *("aggregation", "audit", "dap", "leader", "ledger", "recipes", "releases", "reports", "streams"),
 }
 LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER}
 

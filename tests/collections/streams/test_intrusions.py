@@ -1,5 +1,4 @@
 import pytest
-from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from audit.models import Action, Entry
@@ -89,15 +88,6 @@ def test_the_log_tells_who_looked_and_the_public_that_somebody_did() -> None:
     assert (entry.subject, entry.actor) == (recipe.identifier, "ana")
     assert entry.details == {"number": 1, "allowed": 1}
     assert Action.INTRUSION_ANNOUNCED in {line.action for line in entries_of_recipe(recipe.identifier)}
-
-
-@pytest.mark.parametrize(
-    "change", ["UPDATE streams_announcedintrusion SET number = 9", "DELETE FROM streams_announcedintrusion"]
-)
-def test_the_database_refuses_to_take_an_intrusion_back(change: str) -> None:
-    announce(published_stream())
-    with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(change)
 
 
 def test_layout_of_a_state_is_that_of_the_live_one() -> None:
