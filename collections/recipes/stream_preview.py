@@ -9,8 +9,8 @@ from recipes.presentation import significant, within
 
 @dataclass(frozen=True)
 class Looks:
-    """After so many announced intrusions: the error bound to expect, and whether it is as large as the range of
-    answers."""
+    """After so many announced intrusions: the error bound to expect, and whether it is as large as all
+    answers reach."""
 
     announced: int
     error_bound: str
