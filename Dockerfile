@@ -17,7 +17,9 @@ COPY . .
 RUN env $(python -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production PANAPP_ALLOWED_HOSTS=build.invalid \
         DATABASE_URL=sqlite:///:memory: CELERY_BROKER_URL=redis://build.invalid \
         python manage.py collectstatic --noinput \
-    && useradd --system --home-dir /var/lib/panapp --create-home panapp
+    && useradd --system --home-dir /var/lib/panapp --create-home panapp \
+    # A new volume takes over whose directory it was.
+    && install --directory --owner panapp --mode 700 /var/lib/panapp/stream-keys
 
 USER panapp
 ENV PANAPP_MODE=production

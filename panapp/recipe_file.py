@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from panapp.items_file import read_items
 from panprivacy.errors import FieldError
+from panprivacy.streams.parameters import LISTED
 
 MAX_BYTES = 1024 * 1024
 
@@ -31,6 +33,29 @@ def read_recipe_file(path: Path) -> dict[str, Any]:
     if not isinstance(members, dict):
         raise FieldError("file", f"{path} must hold one JSON object")
     return members
+
+
+def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
+    """The items that `universe` names a file of, beside the recipe's; None where there is no such member.
+
+    It is taken out of the members, and what follows from it put in: that items are listed, and how many.
+
+    Args:
+        folder: where the recipe file lies.
+
+    Raises:
+        FieldError: named `universe`, where it cannot be read; or another member says otherwise.
+    """
+    if "universe" not in members:
+        return None
+    name = members.pop("universe")
+    if not isinstance(name, str) or not name:
+        raise FieldError("universe", f"must be the name of a CSV file with one column `item`, not {name!r}")
+    universe = list(read_items(folder / name, field="universe"))
+    for field, follows in {"items": LISTED, "universe_size": len(universe)}.items():
+        if members.setdefault(field, follows) != follows:
+            raise FieldError(field, f"must be {follows} with this `universe`, or be left out")
+    return universe
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ _SITE_APPS = (
     "audit",
     "dap",
     "leader",
+    "streams",
     "ledger",
     "recipes",
     "planner",
@@ -36,7 +37,7 @@ _SITE_APPS = (
     "panapp",
 )
 _SITE_MIDDLEWARE = (
-    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "panapp.request_metrics.RequestsBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -50,7 +51,7 @@ _SITE_MIDDLEWARE = (
     "django_htmx.middleware.HtmxMiddleware",
     "csp.middleware.CSPMiddleware",
     "axes.middleware.AxesMiddleware",
-    "django_prometheus.middleware.PrometheusAfterMiddleware",
+    "panapp.request_metrics.RequestsAfterMiddleware",
 )
 _SITE_CONTEXT = (
     "django.template.context_processors.request",

@@ -175,6 +175,9 @@ CONTENT_SECURITY_POLICY = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
+# Keys of streams' states: on this host only, and in no backup (docs/operations.md, "Streams").
+STREAM_KEYS_DIR = Path(environment.text("PANAPP_STREAM_KEYS_DIR", str(DATA_DIR / "stream-keys")))
+
 METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 
 # Two servers -------------------------------------------------------------------
@@ -230,6 +233,7 @@ CELERY_TASK_ROUTES = {
     "analyzer.tasks.advance_intakes": {"queue": ADVANCE_QUEUE},
     "analyzer.tasks.drive_intake": {"queue": HELPER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
+    "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
 }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -251,6 +255,7 @@ _PERIODIC_SECONDS = {
     "releases.tasks.advance_collections": ADVANCE_SECONDS,
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
     "leader.tasks.call_off_registrations": 600,
+    "streams.tasks.erase_old_keys": 60,
     "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
 }
 CELERY_BEAT_SCHEDULE = {
@@ -303,7 +308,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "POSTPROCESSING_HOOKS": ["reports.openapi.add_report_paths", "recipes.openapi.add_problem_responses"],
+    "POSTPROCESSING_HOOKS": [
+        "reports.openapi.add_report_paths",
+        "reports.items_openapi.add_items_path",
+        "recipes.openapi.add_problem_responses",
+    ],
 }
 # A local installation has one web process, so that its counts of failures need not be shared.
 SILENCED_SYSTEM_CHECKS = ["axes.W001"] if LOCAL else []

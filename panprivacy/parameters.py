@@ -130,6 +130,11 @@ class PublicParameters:
         """Number of time steps that a device takes; 0 where it takes none."""
         return 0
 
+    @property
+    def sampling_rate(self) -> float:
+        """Probability with which a device takes part; 1 where nobody is left out."""
+        return 1.0
+
     def calibrated(self) -> Self:
         """The same parameters with every derived one computed."""
         return self

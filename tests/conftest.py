@@ -101,8 +101,9 @@ def _guards() -> list:
     import ledger.guards
     import recipes.guards
     import releases.guards
+    import streams.guards
 
-    apps_with_guards = (audit, ledger, recipes, releases)
+    apps_with_guards = (audit, ledger, recipes, releases, streams)
     return [guard for app in apps_with_guards for guard in app.guards.GUARDS]
 
 

@@ -3,12 +3,12 @@
 import base64
 import random
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from panprivacy.encryption.interface import Ciphertext
 from recipes.models import Recipe
-from recipes.operations import recipe_draft_save, recipe_publish
+from recipes.operations import recipe_draft_save, recipe_publish, recipe_publish_file
 
 
 def recipe_members(**changes: Any) -> dict[str, Any]:
@@ -24,6 +24,30 @@ def recipe_members(**changes: Any) -> dict[str, Any]:
         **changes,
     }
     return {name: value for name, value in members.items() if value is not None}
+
+
+def stream_members(**changes: Any) -> dict[str, Any]:
+    """A recipe file about a stream: counters of the numbers 0..9, which wrap around at a million."""
+    members = {
+        "name": "Aircraft",
+        "question": "How often does an aircraft fly?",
+        "statistic": "cropped_mean",
+        "epsilon": 0.5,
+        "items": "numbered",
+        "universe_size": 10,
+        "table_size": 10,
+        "t": 1_000_000,
+        **changes,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def published_stream(
+    *, simulation: bool = False, universe: Sequence[str] | None = None, **changes: Any
+) -> Recipe:
+    return recipe_publish_file(
+        members=stream_members(**changes), actor=None, simulation=simulation, universe=universe
+    )
 
 
 def draft_recipe(**changes: Any) -> Recipe:

@@ -15,6 +15,7 @@ class Action(models.TextChoices):
     POPULATION_CHANGED = "population_changed", "Population or its budget changed"
     RESULT_RELEASED = "result_released", "Result released"
     RESULT_WITHHELD = "result_withheld", "Result withheld"
+    INTRUSION_ANNOUNCED = "intrusion_announced", "Intrusion announced: the state was read"
     TASK_REGISTERED = "task_registered", "Two-server task registered"
     SHARE_RELEASED = "share_released", "Aggregate share released"
     TASK_ENDED = "task_ended", "Two-server task ended"
@@ -33,6 +34,7 @@ PUBLIC_ACTIONS = (
     Action.RECIPE_CLOSED,
     Action.RESULT_RELEASED,
     Action.RESULT_WITHHELD,
+    Action.INTRUSION_ANNOUNCED,
     Action.TASK_REGISTERED,
     Action.SHARE_RELEASED,
     Action.TASK_ENDED,

@@ -1,6 +1,6 @@
 """What can be done to a recipe. Every operation is one transaction with its audit entry."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -76,6 +76,7 @@ def recipe_publish(
     actor: AbstractBaseUser | None,
     simulation: bool = False,
     partners: Partners = NOBODY,
+    universe: Sequence[str] | None = None,
 ) -> Recipe:
     """Draft → published: make the keys, fix the document, sign it.
 
@@ -84,6 +85,7 @@ def recipe_publish(
 
     Args:
         partners: the helper and the shuffler that are set up.
+        universe: the items that a recipe with `items = listed` is about. It is not stored.
 
     Raises:
         FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
@@ -95,7 +97,7 @@ def recipe_publish(
     content = recipe.draft
     draft = RecipeDraft.from_mapping(content)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners)
+        prepared = _prepare(draft, simulation, partners, universe)
         with transaction.atomic():
             recipe = _locked(recipe, Recipe.Status.DRAFT)
             if recipe.draft != content:
@@ -111,6 +113,7 @@ def recipe_publish_file(
     actor: AbstractBaseUser | None,
     simulation: bool = False,
     partners: Partners = NOBODY,
+    universe: Sequence[str] | None = None,
 ) -> Recipe:
     """Publish the content of a recipe file at once; as `recipe_publish`.
 
@@ -119,7 +122,7 @@ def recipe_publish_file(
     """
     draft = RecipeDraft.from_mapping(members)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners)
+        prepared = _prepare(draft, simulation, partners, universe)
         with transaction.atomic():
             return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
 
@@ -133,7 +136,9 @@ class _Prepared:
     guarantees: list[dict[str, Any]]
 
 
-def _prepare(draft: RecipeDraft, simulation: bool, partners: Partners) -> _Prepared:
+def _prepare(
+    draft: RecipeDraft, simulation: bool, partners: Partners, universe: Sequence[str] | None
+) -> _Prepared:
     now = timezone.now()
     # The cheap refusals first: a key takes longer to make.
     population_named(draft.population)
@@ -142,7 +147,9 @@ def _prepare(draft: RecipeDraft, simulation: bool, partners: Partners) -> _Prepa
         room_require(mechanism=mechanism, population=draft.population)
     guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
     # Last, because others may be asked: nobody is for a draft that is refused here.
-    holding = CUSTODIES[draft.trust].prepare(draft, now=now, simulation=simulation, partners=partners)
+    holding = CUSTODIES[draft.trust].prepare(
+        draft, now=now, simulation=simulation, partners=partners, universe=universe
+    )
     return _Prepared(holding, now, guarantees)
 
 

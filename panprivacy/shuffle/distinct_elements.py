@@ -147,7 +147,6 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         keep, empty = math.exp(log_keep), -math.expm1(log_keep) / 2
         value = (2 * odd - 2 * k * empty) / keep
         projection = min(max(value, 1.0), float(min(k, reports)))
-        variance = projection / 4 + (k - projection) * empty * (1 - empty)
         failure, collisions = 1 - CONFIDENCE, 0.0
         note = "Includes the randomization by the users."
         details: dict[str, float] = {}
@@ -158,13 +157,30 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
             details = {"corrected_for_collisions": corrected_for_collisions(projection, k)}
         return Estimate(
             values=(value,),
-            standard_errors=(2 / keep * math.sqrt(variance),),
+            standard_errors=(self._standard_error(projection, log_keep),),
             standard_error_note=note,
             projection=(projection,),
             error_bounds=(math.sqrt(2 * k * math.log(2 / failure)) / keep + collisions,),
             confidence=CONFIDENCE,
             details=details,
         )
+
+    def expected_standard_error(self) -> float:
+        """Where as many places as possible are taken."""
+        k = self.parameters.k
+        return self._standard_error(min(k, self.cohort_size), log_one_minus_exp(self.parameters.epsilon))
+
+    def _standard_error(self, distinct: float, log_keep: float) -> float:
+        """If so many places are taken, and the XOR of an empty one is 1 with probability (1 − keep)/2."""
+        empty = -math.expm1(log_keep) / 2
+        variance = distinct / 4 + (self.parameters.k - distinct) * empty * (1 - empty)
+        return 2 * math.exp(-log_keep) * math.sqrt(variance)
+
+    @property
+    def expected_note(self) -> str:
+        if self.parameters.hashed == NO:
+            return ""
+        return "Values that share a place by their hash are counted once, which this does not include."
 
     @property
     def labels(self) -> tuple[str, ...]:

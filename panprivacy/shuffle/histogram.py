@@ -74,6 +74,9 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
             confidence=CONFIDENCE,
         )
 
+    def expected_standard_error(self) -> float:
+        return self._sum.standard_error(self.cohort_size)
+
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(f"value {value}" for value in range(self.parameters.k))

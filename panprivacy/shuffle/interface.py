@@ -34,6 +34,9 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
 
+    gives_verdict: ClassVar[bool] = False
+    """Whether a hypothesis is tested: then the estimate is the test's statistic, and `details` has the verdict."""
+
     source: ClassVar[str]
     """The theorem behind every guarantee, as a sentence."""
 
@@ -120,6 +123,16 @@ class ShuffleStatistic(ReportStatistic[P]):
         """The exact answer, for simulations: value → how many users have it."""
 
     # The accountant's face -----------------------------------------------------
+
+    @abstractmethod
+    def expected_standard_error(self) -> float:
+        """The largest standard error to expect if all n users follow the protocol, before anything is
+        published."""
+
+    @property
+    def expected_note(self) -> str:
+        """What else to expect, in sentences; empty where the standard error says all."""
+        return ""
 
     def guarantee(self, dishonest_fraction: float) -> Guarantee:
         """What holds for whoever reads all messages in random order, if only

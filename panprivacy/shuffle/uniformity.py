@@ -106,7 +106,8 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         "Tests whether the users' values are spread evenly over k possible values, or differ from that by a "
         "distance of more than α."
     )
-    unit = "of the test statistic"
+    unit = "units of the test statistic"
+    gives_verdict = True
     parameters_class = UniformityParameters
     source = "RSP Theorem 4.2; δ as its proof has it before ln(2k/δ) is replaced by ln(2/δ)."
 
@@ -181,6 +182,24 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
                 "calibrated_threshold": calibrated,
                 "calibrated_level": uniformity_test.CALIBRATED_LEVEL,
             },
+        )
+
+    def expected_standard_error(self) -> float:
+        """Of Z′ if the values are uniform."""
+        trials = np.full(self.parameters.groups, float(self.parameters.noise_messages))
+        return uniformity_test.uniform_standard_error(trials, self.cohort_size)
+
+    @property
+    def expected_note(self) -> str:
+        """How far Z′ rises for values at a distance of α: kΣ(p_j − 1/k)²·(n − 1) ≥ 4α²(n − 1) on average, by
+        Cauchy and Schwarz, where none are put into groups."""
+        alpha, samples = self.parameters.alpha, self.cohort_size - 1
+        share = 4 * alpha**2 * samples / self.expected_standard_error()
+        if self.parameters.test == FINAL:
+            return "How far other values raise it depends on the groups that they fall into."
+        return (
+            f"Values at a distance of α = {alpha:g} raise it by at least {share:,.1f} standard errors on "
+            "average; from about three of them on they are mostly noticed."
         )
 
     @property

@@ -102,6 +102,11 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         "near k may count as one above or below it. Needs a large universe."
     )
     unit = "of all items"
+    state_description = (
+        "For each of several thresholds a counter and a random bit of every item that has a place. A counter "
+        "starts at a random number and turns over at its threshold: where it stands says nothing. Whenever "
+        "it turns over, the bit is tossed again, with a slightly biased coin."
+    )
     parameters_class = HeavyHittersParameters
 
     def __init__(self, parameters: HeavyHittersParameters) -> None:
@@ -257,5 +262,13 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
             "everything that can be seen and all appearances."
         )
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
-        return self._error_bound(0, confidence)
+    def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float]:
+        distributions = self._distributions(announced_intrusions)
+        return float(distributions.absent), float(distributions.present)
+
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        return self._error_bound(announced_intrusions, confidence)

@@ -109,6 +109,11 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         "Estimates which fraction of all items appeared exactly t times, neither more nor less often."
     )
     unit = "of all items"
+    state_description = (
+        "For each of a few random primes a counter of every item that has a place. It counts modulo the "
+        "prime and starts at a random number, 0 a little more often than others: where it stands says "
+        "hardly anything."
+    )
     parameters_class = IncidenceParameters
 
     def __init__(self, parameters: IncidenceParameters) -> None:
@@ -239,8 +244,12 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
             "look at the state and ε for the result."
         )
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         """For the largest primes of the pool."""
         require_confidence(confidence)
         excess = self.pool.excess(self.drawn, (1 - confidence) / 2)
-        return excess + self._noise_bound(self.pool.primes[-1], 1, confidence)
+        return excess + self._noise_bound(self.pool.primes[-1], announced_intrusions + 1, confidence)

@@ -52,6 +52,10 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
     description = "Estimates which fraction of all items appeared 0, 1, …, k − 1 times, counted modulo k."
     unit = "of all items"
     scalar = False
+    state_description = (
+        "A counter for each item that has a place. It counts modulo k and starts at a random number, 0 a "
+        "little more often than others: where it stands says hardly anything of its item."
+    )
     parameters_class = ModIncidenceParameters
 
     def __init__(self, parameters: ModIncidenceParameters) -> None:
@@ -156,5 +160,9 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
             "and ε for the result; exact."
         )
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
-        return self._error_bound(1, confidence)
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        return self._error_bound(announced_intrusions + 1, confidence)

@@ -88,6 +88,10 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
     )
     unit = "elements"
     scalar = False
+    state_description = (
+        "A counter for each item, which starts at a random number: that hides each single element. As much "
+        "is added once more before the result."
+    )
     parameters_class = PanHistogramParameters
 
     @property
@@ -190,5 +194,5 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
     def require_promise(self) -> None:
         """Nothing: the noise follows from ε and δ."""
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
-        return self._error_bound(0, confidence)
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        return self._error_bound(announced_intrusions, confidence)

@@ -108,6 +108,14 @@ def test_compose_keeps_every_servers_database_apart_from_the_others() -> None:
     assert len({str(SERVICES[name]["volumes"]) for name in databases}) == len(databases)
 
 
+def test_compose_lets_whoever_reads_streams_see_one_directory_of_keys() -> None:
+    mounts = [mount for name in ("web", "worker") for mount in SERVICES[name]["volumes"]]
+    assert mounts == ["stream-keys:/var/lib/panapp/stream-keys"] * 2
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    assert "PANAPP_DATA_DIR=/var/lib/panapp" in dockerfile
+    assert "--owner panapp --mode 700 /var/lib/panapp/stream-keys" in dockerfile
+
+
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_compose_commands_and_health_checks_name_what_exists(name: str) -> None:
     service = OURS[name]

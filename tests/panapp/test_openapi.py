@@ -35,6 +35,7 @@ def test_every_api_path_is_described() -> None:
         "/api/v1/recipes/",
         "/api/v1/plan",
         "/api/v1/recipes/{identifier}/",
+        "/api/v1/recipes/{identifier}/items/",
         "/api/v1/recipes/{identifier}/reports/",
         "/api/v1/recipes/{identifier}/reports/batch/",
     }

@@ -23,7 +23,18 @@ LEADER = {
 SHUFFLER = {"PANAPP_SHUFFLER_URL": "http://127.0.0.1:1/shuffler", "PANAPP_ANALYZER_KEY": OTHER_KEY}
 SITE = {
     *("admin", "auth", "axes", "contenttypes", "sessions"),
-    *("aggregation", "analyzer", "audit", "dap", "leader", "ledger", "recipes", "releases", "reports"),
+    *(
+        "aggregation",
+        "analyzer",
+        "audit",
+        "dap",
+        "leader",
+        "ledger",
+        "recipes",
+        "releases",
+        "reports",
+        "streams",
+    ),
 }
 LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER, "shuffler": SHUFFLER}
 

@@ -1,7 +1,7 @@
 """What publishing and closing a recipe do differently under each trust model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -48,8 +48,19 @@ class Custody(ABC):
         """Why no recipe of this model can be published, as a clause; empty where one can."""
 
     @abstractmethod
-    def prepare(self, draft: RecipeDraft, *, now: datetime, simulation: bool, partners: Partners) -> Holding:
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Holding:
         """Make the keys and the document. May take seconds and ask others: call it outside of transactions.
+
+        Args:
+            universe: the items that a recipe over a list is about; None of every other recipe.
 
         Raises:
             FieldError: the draft cannot be published as it stands.

@@ -5,6 +5,7 @@ drops it when its time is over.
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -47,7 +48,15 @@ class ShufflerCustody(Custody):
     def unavailable(self, partners: Partners) -> str:
         return "" if self.trust in partners else SHUFFLER.missing
 
-    def prepare(self, draft: RecipeDraft, *, now: datetime, simulation: bool, partners: Partners) -> Holding:
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Holding:
         partner = partner_of(SHUFFLER, partners)
         private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
         servers = ShufflerAndAnalyzer(

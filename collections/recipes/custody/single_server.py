@@ -1,6 +1,7 @@
 """One server: it makes the key pair, and keeps the private half."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -52,7 +53,15 @@ class SingleServerCustody(Custody):
     def unavailable(self, partners: Partners) -> str:
         return ""
 
-    def prepare(self, draft: RecipeDraft, *, now: datetime, simulation: bool, partners: Partners) -> Holding:
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Holding:
         private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
         published = draft.publish(OneServer.of(private_key.public_key), now, simulation=simulation)
         return SealedKey.of(private_key, published)

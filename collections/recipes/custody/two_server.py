@@ -7,6 +7,7 @@ behind, leader/registrations.py says.
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -83,7 +84,15 @@ class TwoServerCustody(Custody):
     def unavailable(self, partners: Partners) -> str:
         return "" if self.trust in partners else HELPER.missing
 
-    def prepare(self, draft: RecipeDraft, *, now: datetime, simulation: bool, partners: Partners) -> Holding:
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Holding:
         partner = partner_of(HELPER, partners)
         source = secrets.SystemRandom()
         share_key = generate_private_key(draft.encryption, source)

@@ -130,7 +130,7 @@ class SumSource(ABC):
 
     trust: ClassVar[Trust]
     waits_for_another: ClassVar[bool]
-    """Whether the outcome depends on somebody else, who may be gone for good."""
+    """Whether the outcome depends on somebody or something beside the database that may be gone for good."""
 
     @abstractmethod
     def advance(self, recipe: Recipe) -> None:

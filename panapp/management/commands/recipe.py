@@ -2,13 +2,14 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panapp.database import require_migrated_database
-from panapp.recipe_file import read_recipe_file
+from panapp.recipe_file import read_recipe_file, take_universe
 from panprivacy.errors import FieldError
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
@@ -40,10 +41,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            members = read_recipe_file(options["file"]) if options["action"] == "publish" else {}
+            members, universe = {}, None
+            if options["action"] == "publish":
+                members = read_recipe_file(options["file"])
+                universe = take_universe(members, options["file"].parent)
             require_migrated_database()
             if options["action"] == "publish":
-                self.publish(members, as_json=options["json"])
+                self.publish(members, universe, as_json=options["json"])
             elif options["action"] == "close":
                 self.close(options["identifier"])
             else:
@@ -53,8 +57,10 @@ class Command(BaseCommand):
         except (FieldError, RecipeStateError) as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
 
-    def publish(self, members: dict[str, Any], *, as_json: bool) -> None:
-        recipe = recipe_publish_file(members=members, actor=None, partners=configured_partners())
+    def publish(self, members: dict[str, Any], universe: Sequence[str] | None, *, as_json: bool) -> None:
+        recipe = recipe_publish_file(
+            members=members, actor=None, partners=configured_partners(), universe=universe
+        )
         if not as_json:
             self.stdout.write(f"Published {recipe.name!r}: {recipe.identifier}")
             return

@@ -2,13 +2,15 @@
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
 
 from audit.models import Action
 from audit.operations import entry_append
 from recipes.models import Recipe
 from recipes.operations import recipe_close
 from releases.models import Release
-from tests.factories import draft_recipe, published_recipe
+from streams.operations import intrusion_announce
+from tests.factories import draft_recipe, published_recipe, published_stream
 from tests.scenes import finished_recipe, simulated_recipe
 
 pytestmark = pytest.mark.django_db
@@ -21,6 +23,7 @@ TABLES = (
     "ledger_spending",
     "audit_entry",
     "audit_head",
+    "streams_announcedintrusion",
 )
 
 
@@ -41,6 +44,8 @@ def everything() -> None:
     recipe_close(recipe=published_recipe(), actor=None)
     finished_recipe([[1]] * 6)
     simulated_recipe({0: 3, 1: 3})
+    stream = published_stream()
+    intrusion_announce(identifier=stream.identifier, actor=None, now=timezone.now())
     entry_append(action=Action.ACCESS_DENIED, subject="x", actor=None, details={})
 
 

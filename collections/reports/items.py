@@ -1,0 +1,113 @@
+"""From a request's body to a batch of items. What is refused is named by its place, never by its text."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgpack
+
+from recipes.problems import Problem, malformed_body
+from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE
+
+NONCE_BYTES = 16
+BATCH_ITEMS = 10_000
+ITEM_LENGTH = 200
+"""Most characters of an item."""
+
+BODY_BYTES = 4 * 1024 * 1024
+JSON_BRACKETS = 10 * BATCH_ITEMS
+"""Most of them in a body of JSON. A batch has one object and one list; the others may stand in items."""
+
+
+@dataclass(frozen=True)
+class ItemsBatch:
+    """Items that are folded in together.
+
+    Attributes:
+        nonce: 16 bytes, drawn once for the batch.
+        items: in their order.
+    """
+
+    nonce: bytes
+    items: list[str]
+
+
+def invalid_item(index: int, detail: str) -> Problem:
+    """An item of the batch that cannot be one."""
+    return Problem(
+        "invalid-item",
+        "An item cannot be one",
+        422,
+        f"Item {index} of the batch {detail}; nothing of the batch was counted.",
+        field="items",
+        index=index,
+    )
+
+
+def read_items(body: bytes, media_type: str) -> ItemsBatch:
+    """The batch in a body.
+
+    Raises:
+        Problem: an unsupported media type, not a body of that type, or not a batch.
+    """
+    if media_type not in _READERS:
+        raise Problem(
+            "unsupported-media-type",
+            "The media type is not supported",
+            415,
+            f"Content-Type must be {' or '.join(_READERS)}.",
+        )
+    try:
+        content = _READERS[media_type](body)
+    # RecursionError: brackets nested deeper than the parser's stack.
+    except (ValueError, RecursionError, msgpack.UnpackException) as error:
+        raise malformed_body(f"Not valid {media_type}: {type(error).__name__}.") from None
+    if not isinstance(content, Mapping) or set(content) != {"batch", "items"}:
+        raise malformed_body('The body must be an object with two members, "batch" and "items".')
+    items = content["items"]
+    if not isinstance(items, list):
+        raise _invalid("items", "must be a list of texts.")
+    if len(items) > BATCH_ITEMS:
+        raise _invalid("items", f"must have at most {BATCH_ITEMS:,} members, not {len(items):,}.")
+    nonce = content["batch"]
+    if not isinstance(nonce, bytes) or len(nonce) != NONCE_BYTES:
+        raise _invalid(
+            "batch", f"must be {NONCE_BYTES} random bytes; in JSON {2 * NONCE_BYTES} hexadecimal digits."
+        )
+    for index, item in enumerate(items):
+        if not isinstance(item, str) or not 1 <= len(item) <= ITEM_LENGTH:
+            raise invalid_item(index, f"must be a text of 1 to {ITEM_LENGTH} characters")
+    return ItemsBatch(nonce, items)
+
+
+def _read_json(body: bytes) -> object:
+    # Bounded before they are built: an empty list takes a byte in the body and a hundred in memory.
+    if body.count(b"[") + body.count(b"{") > JSON_BRACKETS:
+        raise malformed_body("Not a batch of items: too many objects and lists.")
+    content = json.loads(body)
+    if isinstance(content, dict) and isinstance(content.get("batch"), str):
+        content["batch"] = _from_hexadecimal(content["batch"])
+    return content
+
+
+def _from_hexadecimal(text: str) -> bytes | None:
+    # bytes.fromhex would take spaces as well, and one batch have several names.
+    if len(text) != 2 * NONCE_BYTES or not text.isascii() or not text.isalnum():
+        return None
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return None
+
+
+def _read_messagepack(body: bytes) -> object:
+    return msgpack.unpackb(
+        body, raw=False, strict_map_key=True, max_array_len=BATCH_ITEMS + 1, max_map_len=2, max_ext_len=0
+    )
+
+
+def _invalid(field: str, detail: str) -> Problem:
+    return Problem("invalid-batch", "The batch is not one", 422, f"{field} {detail}", field=field)
+
+
+_READERS = {JSON_TYPE: _read_json, MESSAGEPACK_TYPE: _read_messagepack}

@@ -1,0 +1,13 @@
+"""Why a stream could not be read or changed; nothing was changed then."""
+
+
+class StreamClosedError(ValueError):
+    """The stream takes no items now, or no more."""
+
+
+class StreamLostError(RuntimeError):
+    """The key of the state is not where it should be. Without it nobody can read the state."""
+
+
+class IntrusionRefusedError(ValueError):
+    """No intrusion can be announced; the message says why, as a clause."""

@@ -1,0 +1,198 @@
+"""What can be done to a stream. Every change of its state is one transaction that holds the stream's row.
+
+The key of the next version is written before the transaction commits and the key of the version before is
+erased after: whatever crashes, the committed state can be read, and with it every batch
+that was acknowledged. docs/threat-model.md says what may be readable besides, and for how long.
+"""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from audit.models import Action
+from audit.operations import entry_append
+from panprivacy.estimate import Estimate
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.streams.sample import Sample
+from panprivacy.streams.state import StreamState
+from streams.errors import IntrusionRefusedError, StreamClosedError
+from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, Stream, StreamSample
+from streams.samples import sample_of, sample_seal
+from streams.sealed_state import key_slots, state_seal, state_unseal, sync_committed
+
+
+@transaction.atomic
+def stream_start(*, published: PublishedRecipe, sample: Sample) -> Stream:
+    """Begin the stream of a recipe, in the transaction that publishes it."""
+    stream = Stream(identifier=published.identifier, document=published.canonical.decode())
+    state_seal(stream, published.mechanism.start(secrets.SystemRandom()))
+    stream.save(force_insert=True)
+    StreamSample.objects.create(stream=stream, sealed=sample_seal(sample, stream.id))
+    return stream
+
+
+@transaction.atomic
+def stream_close(*, identifier: str) -> None:
+    """Take no more items. Waits for those who are folding items in."""
+    stream = _locked(identifier)
+    stream.is_open = False
+    stream.save(update_fields=["is_open"])
+
+
+def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: datetime) -> None:
+    """Fold a batch into the state, all of it or nothing; one with a nonce that is there already is as good as
+    folded. The items themselves go nowhere else.
+
+    Args:
+        identifier: of the recipe.
+        nonce: 16 bytes, drawn once for the batch.
+
+    Raises:
+        ItemError: an item cannot be one; the message has its place in the batch, not the item.
+        StreamClosedError: the stream takes no items now.
+        StreamLostError: its state cannot be read.
+    """
+    stream_id = _stream_id(identifier)
+    # Before anything is locked: hashing takes longer than the rest.
+    cells = sample_of(stream_id).cells_of(items)
+    # Durable: inside of another transaction a rollback would bring back a state without its key.
+    with transaction.atomic(durable=True):
+        stream = _locked(identifier)
+        if ItemBatch.objects.filter(stream=stream, nonce=nonce).exists():
+            return
+        _require_open(stream, now)
+        ItemBatch.objects.create(stream=stream, nonce=nonce)
+        state = state_unseal(stream)
+        stream.published.mechanism.process_batch(state, cells, secrets.SystemRandom())
+        _advance(stream, state)
+
+
+@transaction.atomic(durable=True)
+def intrusion_announce(
+    *, identifier: str, actor: AbstractBaseUser | None, now: datetime
+) -> AnnouncedIntrusion:
+    """Read the state on purpose: keep what was seen, and randomize everything anew.
+
+    Args:
+        identifier: of the recipe.
+        actor: who looks. That they may is for the caller to check.
+
+    Returns:
+        What was seen: `snapshot` is a `StreamState`.
+
+    Raises:
+        IntrusionRefusedError: the recipe allows no more, or is closed.
+        StreamLostError: the state cannot be read.
+    """
+    stream = _locked(identifier)
+    if not stream.is_open:
+        raise IntrusionRefusedError("the recipe is closed")
+    state = state_unseal(stream)
+    statistic = stream.published.mechanism
+    allowed = statistic.parameters.announced_intrusions
+    if state.announced_intrusions >= allowed:
+        raise IntrusionRefusedError(f"the recipe allows {allowed:,}, and they have been made")
+    intrusion = AnnouncedIntrusion.objects.create(
+        identifier=identifier, number=state.announced_intrusions + 1, at=now, snapshot=state.to_bytes()
+    )
+    statistic.announce_intrusion(state, secrets.SystemRandom())
+    _advance(stream, state)
+    entry_append(
+        action=Action.INTRUSION_ANNOUNCED,
+        subject=identifier,
+        actor=actor,
+        details={"number": intrusion.number, "allowed": allowed},
+    )
+    return intrusion
+
+
+@transaction.atomic
+def stream_estimate(*, identifier: str) -> Estimate:
+    """The result of a closed stream.
+
+    For the transaction that releases it and forgets the stream: each call is another look at the state.
+
+    Raises:
+        StreamLostError: the state cannot be read.
+    """
+    stream = _locked(identifier)
+    if stream.is_open:
+        raise StreamClosedError("a stream is estimated once it takes no more items")
+    estimate: Estimate = stream.published.mechanism.estimate(state_unseal(stream), secrets.SystemRandom())
+    return estimate
+
+
+@transaction.atomic
+def stream_forget(*, identifier: str) -> None:
+    """Delete state, sample, nonces and keys. What was seen at announced intrusions stays."""
+    stream = _locked(identifier)
+    EndedStream.objects.create(id=stream.id)
+    transaction.on_commit(partial(_keys_delete, stream.id))
+    stream.delete()
+
+
+def old_keys_erase() -> None:
+    """Erase what a crash left: keys of other versions than the committed one, and of ended streams."""
+    for stream in Stream.objects.only("id", "version"):
+        # Looked at without a lock first: hardly ever there is something to do.
+        if key_slots(stream.id).read_all().keys() - {stream.version}:
+            _old_keys_erase_of(stream.id)
+    for ended in EndedStream.objects.all():
+        _keys_delete(ended.id)
+
+
+@transaction.atomic
+def _old_keys_erase_of(stream_id: UUID) -> None:
+    stream = Stream.objects.select_for_update().only("id", "version").filter(id=stream_id).first()
+    if stream is None:
+        return
+    # What is committed may not be on the disk yet, and the version before is all there is then.
+    sync_committed()
+    slots = key_slots(stream_id)
+    for version in slots.read_all().keys() - {stream.version}:
+        slots.erase(version)
+
+
+def _locked(identifier: str) -> Stream:
+    stream = Stream.objects.select_for_update().filter(identifier=identifier).first()
+    if stream is None:
+        raise StreamClosedError("the stream has ended")
+    return stream
+
+
+def _stream_id(identifier: str) -> UUID:
+    found = Stream.objects.filter(identifier=identifier).values_list("id", flat=True).first()
+    if found is None:
+        raise StreamClosedError("the stream has ended")
+    return found
+
+
+def _require_open(stream: Stream, now: datetime) -> None:
+    published = stream.published
+    if not stream.is_open or not (published.simulation or published.opens_at <= now < published.closes_at):
+        raise StreamClosedError("the stream takes no items now")
+
+
+def _advance(stream: Stream, state: StreamState) -> None:
+    """Store `state` as the next version; the key of this one is erased once that is committed."""
+    before = stream.version
+    stream.version += 1
+    state_seal(stream, state)
+    stream.save(update_fields=["version", "state"])
+    transaction.on_commit(partial(_key_erase, stream.id, before))
+
+
+def _key_erase(stream_id: UUID, version: int) -> None:
+    sync_committed()
+    key_slots(stream_id).erase(version)
+
+
+def _keys_delete(stream_id: UUID) -> None:
+    sync_committed()
+    key_slots(stream_id).delete()
+    EndedStream.objects.filter(id=stream_id).delete()

@@ -1,0 +1,47 @@
+"""Reading what is known of streams without looking at a state."""
+
+import random
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.streams.state import StreamState
+from streams.models import AnnouncedIntrusion, Stream
+
+
+@dataclass(frozen=True)
+class ArrayLayout:
+    """One array of a state: its name, its kind of number as NumPy names it, and its shape."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+
+
+def state_layout(published: PublishedRecipe) -> tuple[ArrayLayout, ...]:
+    """What the arrays of such a recipe's state look like. It follows from the recipe, not from any stream."""
+    state = published.mechanism.start(random.Random())  # noqa: S311  # thrown away: only its shape is read
+    return tuple(ArrayLayout(name, array.dtype.name, array.shape) for name, array in state.arrays.items())
+
+
+def intrusions_of(identifier: str) -> QuerySet[AnnouncedIntrusion]:
+    """The announced intrusions of a recipe, first to last; they stay when its stream is gone."""
+    return AnnouncedIntrusion.objects.filter(identifier=identifier)
+
+
+def intrusions_left(published: PublishedRecipe) -> int:
+    """How many more the recipe allows."""
+    made = intrusions_of(published.identifier).count()
+    allowed: int = published.mechanism.parameters.announced_intrusions
+    return allowed - made
+
+
+def seen_state(intrusion: AnnouncedIntrusion) -> StreamState:
+    """The state as it was seen."""
+    return StreamState.from_bytes(bytes(intrusion.snapshot))
+
+
+def stream_is_closed(identifier: str) -> bool:
+    """Whether there is such a stream, and it takes no more items."""
+    return Stream.objects.filter(identifier=identifier, is_open=False).exists()

@@ -1,0 +1,11 @@
+"""The periodic task that tidies up after crashes."""
+
+from celery import shared_task
+
+from streams.operations import old_keys_erase
+
+
+@shared_task
+def erase_old_keys() -> None:
+    """Erase keys that a crash left; safe to run at any time, twice."""
+    old_keys_erase()

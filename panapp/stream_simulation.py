@@ -1,0 +1,204 @@
+"""One stream and its curator, in memory: nothing is published or stored."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+from panapp.items_file import read_items
+from panprivacy.errors import FieldError
+from panprivacy.estimate import Estimate
+from panprivacy.parameters import Description, as_typed
+from panprivacy.recipe import DRAFT_FIELDS
+from panprivacy.streams import STREAM_STATISTICS
+from panprivacy.streams.interface import StreamStatistic
+from panprivacy.streams.item_bytes import ItemError
+from panprivacy.streams.parameters import NUMBERED, StreamParameters
+from panprivacy.streams.sample import Sample
+
+BATCH_ITEMS = 10_000
+LARGEST_TABLE = 1_000_000
+LEVEL = 0.95
+
+
+def stream_simulate(
+    *,
+    members: Mapping[str, Any],
+    universe: Sequence[str] | None,
+    path: Path,
+    intrusions: Sequence[int],
+    random_source: random.Random,
+) -> dict[str, Any]:
+    """Fold every item of the file at `path` into a state, and estimate.
+
+    Args:
+        members: of a recipe file. Those that say nothing of the statistic are not looked at.
+        universe: the items that it is over, if they are listed.
+        intrusions: after so many items each the state is read on purpose, and randomized anew.
+        random_source: of everything: sample, state and result.
+
+    Returns:
+        Plain values for JSON. `seconds` is the time for hashing, folding and estimating.
+
+    Raises:
+        FieldError: names what is wrong.
+    """
+    counts = Counter(read_items(path, field="items"))
+    in_all = counts.total()
+    steps = sorted(
+        Description(label="", help="", minimum=0, maximum=in_all).check("intrude", int, step)
+        for step in intrusions
+    )
+    plan = _plan(members, universe, counts, len(intrusions))
+    statistic = plan.statistic
+    sample = Sample.draw(statistic.parameters, universe, random_source)
+    state = statistic.start(random_source)
+    items = map(plan.named, read_items(path, field="items"))
+    done, seconds = 0, 0.0
+    for stop in (*steps, in_all):
+        for batch in _batches(items, stop - done):
+            began = time.perf_counter()
+            try:
+                cells = sample.cells_of(batch)
+            except ItemError as error:
+                raise FieldError(
+                    "items", f"{path}: item {done + error.index + 1:,} {error.message}"
+                ) from None
+            statistic.process_batch(state, cells, random_source)
+            seconds += time.perf_counter() - began
+            done += len(batch)
+        if state.announced_intrusions < len(steps):
+            statistic.announce_intrusion(state, random_source)
+    began = time.perf_counter()
+    estimate = statistic.estimate(state, random_source)
+    seconds += time.perf_counter() - began
+    return {
+        "statistic": statistic.statistic,
+        "items": in_all,
+        **_numbers(statistic, estimate),
+        "truth": _shown(statistic, statistic.truth(plan.counts)),
+        "guarantee": statistic.guarantee(statistic.parameters.announced_intrusions).as_dict(),
+        "state_bytes": len(state.to_bytes()),
+        "seconds": round(seconds, 3),
+    }
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is run.
+
+    Attributes:
+        statistic: with its parameters.
+        named: item of the file → item of the universe.
+        counts: item of the universe → how often it appears; of a list, its place there.
+    """
+
+    statistic: StreamStatistic[Any]
+    named: Callable[[str], str]
+    counts: Mapping[str, int]
+
+
+def _plan(
+    members: Mapping[str, Any], universe: Sequence[str] | None, counts: Mapping[str, int], intrusions: int
+) -> _Plan:
+    name = members.get("statistic")
+    if not isinstance(name, str) or name not in STREAM_STATISTICS:
+        raise FieldError("statistic", f"must be one of {', '.join(STREAM_STATISTICS)}, not {as_typed(name)}")
+    statistic = STREAM_STATISTICS[name]
+    given = _given(statistic, members, intrusions)
+    numbered = None if "items" in given else _numbered_parameters(statistic, given)
+    if numbered is not None:
+        numbers = _numbers_of(counts, numbered.universe_size)
+        renamed = {numbers[item]: count for item, count in counts.items()}
+        return _Plan(statistic(numbered.calibrated()), numbers.__getitem__, renamed)
+    if universe is not None:
+        # What is not in the list is left out, of the stream as of the truth.
+        counts = {str(place): counts[item] for place, item in enumerate(universe) if item in counts}
+    parameters = statistic.parameters_class.from_mapping(given)
+    return _Plan(statistic(parameters.calibrated()), str, counts)
+
+
+def _given(
+    statistic: type[StreamStatistic[Any]], members: Mapping[str, Any], intrusions: int
+) -> dict[str, Any]:
+    """The statistic's parameters, with what a simulation makes of those that are left out."""
+    known = statistic.parameters_class.names()
+    given = {field: value for field, value in members.items() if field in known or field not in DRAFT_FIELDS}
+    if isinstance(given.get("universe_size"), int):
+        given.setdefault("table_size", min(given["universe_size"], LARGEST_TABLE))
+    stated = given.get("announced_intrusions", 0)
+    if isinstance(stated, int):
+        given["announced_intrusions"] = max(stated, intrusions)
+    return given
+
+
+def _numbers_of(items: Iterable[str], universe_size: int) -> dict[str, str]:
+    """A number of the universe for every item: its own if all are such numbers, else the next.
+
+    A simulation knows which items appear, so that nobody has to list those that do not.
+    """
+    items = list(items)
+    if len(items) > universe_size:
+        raise FieldError(
+            "universe_size", f"must be at least {len(items):,}: so many different items are in the file"
+        )
+    if all(_is_number(item, below=universe_size) for item in items):
+        return {item: item for item in items}
+    return {item: str(number) for number, item in enumerate(items)}
+
+
+def _is_number(item: str, *, below: int) -> bool:
+    """Whether it is written as items that are numbered are."""
+    if not (item.isascii() and item.isdigit() and len(item) <= len(str(below))):
+        return False
+    return str(int(item)) == item and int(item) < below
+
+
+def _numbered_parameters(
+    statistic: type[StreamStatistic[Any]], given: Mapping[str, Any]
+) -> StreamParameters | None:
+    """The parameters over numbers; None where they must be over something else."""
+    try:
+        return statistic.parameters_class.from_mapping({**given, "items": NUMBERED})
+    except FieldError as refusal:
+        if refusal.field != "items":
+            raise
+        return None
+
+
+def _batches(items: Iterator[str], count: int) -> Iterator[list[str]]:
+    """The next `count` items, in batches."""
+    while count > 0:
+        batch = list(islice(items, min(count, BATCH_ITEMS)))
+        if not batch:
+            raise FieldError("items", "became shorter while it was read")
+        count -= len(batch)
+        yield batch
+
+
+def _numbers(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any]:
+    """The result, with what is known of its error; None for what is not."""
+    reach = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    ends = [
+        [value - reach * error, value + reach * error]
+        for value, error in zip(estimate.values, estimate.standard_errors, strict=False)
+    ]
+    return {
+        "estimate": _shown(statistic, estimate.values),
+        "standard_error": _shown(statistic, estimate.standard_errors),
+        "error_bound": _shown(statistic, estimate.error_bounds),
+        "confidence": estimate.confidence,
+        "interval": _shown(statistic, ends),
+    }
+
+
+def _shown(statistic: StreamStatistic[Any], values: Sequence[Any]) -> Any:
+    """One value, or a list of them; None where there are none."""
+    if not values:
+        return None
+    return values[0] if statistic.scalar else list(values)

@@ -1,0 +1,177 @@
+"""Batches over HTTP: what is counted, what is refused, and that no answer quotes an item."""
+
+import json
+import secrets
+from typing import Any
+
+import msgpack
+import pytest
+from django.test import Client
+
+from recipes.models import Recipe
+from recipes.operations import recipe_close
+from reports.items import BATCH_ITEMS, ITEM_LENGTH, JSON_BRACKETS
+from streams import operations
+from streams.models import ItemBatch
+from streams.sealed_state import key_slots
+from tests.collections.streams.scene import batch_body, counted, state_of, stream_of
+from tests.factories import published_recipe, published_stream
+
+pytestmark = pytest.mark.django_db
+
+JSON, MESSAGEPACK = "application/json", "application/msgpack"
+
+
+def post(recipe: Recipe, body: Any, media_type: str = JSON, **headers: str) -> Any:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    client = Client(raise_request_exception=False)
+    address = f"/api/v1/recipes/{recipe.identifier}/items/"
+    return client.post(address, content, content_type=media_type, headers=headers)
+
+
+def test_a_batch_is_counted_at_once_and_again_with_the_same_answer() -> None:
+    recipe = published_stream()
+    start = state_of(recipe)
+    batch = batch_body(["3", "3", "7"])
+    for _ in range(2):
+        answer = post(recipe, batch)
+        assert (answer.status_code, answer.json()) == (200, {"status": "counted"})
+    assert counted(recipe, start) == [0, 0, 0, 2, 0, 0, 0, 1, 0, 0]
+
+
+def test_a_batch_in_messagepack_is_the_same_batch_as_in_json() -> None:
+    recipe = published_stream()
+    start = state_of(recipe)
+    nonce = secrets.token_bytes(16)
+    packed = msgpack.packb({"batch": nonce, "items": ["3"]})
+    assert post(recipe, packed, MESSAGEPACK).status_code == 200
+    assert post(recipe, batch_body(["3"], nonce)).status_code == 200
+    assert counted(recipe, start)[3] == 1
+
+
+def test_the_largest_batch_and_the_longest_item_are_taken() -> None:
+    recipe = published_stream(statistic="density", t=None, items="hashed")
+    items = ["ß" * ITEM_LENGTH] + ["[{[{"] * (BATCH_ITEMS - 1)
+    assert post(recipe, batch_body(items)).status_code == 200
+
+
+def test_an_empty_batch_is_taken() -> None:
+    assert post(published_stream(), batch_body([])).status_code == 200
+
+
+NONCE = "00" * 16
+MARK = "MARKED-ITEM"
+REFUSED: dict[str, tuple[Any, int, dict[str, Any]]] = {
+    "no JSON": (b"{" + MARK.encode(), 400, {}),
+    "no object": ([MARK], 400, {}),
+    "no batch": ({"items": [MARK]}, 400, {}),
+    "another member": ({"batch": NONCE, "items": [MARK], MARK: 1}, 400, {}),
+    "a short nonce": ({"batch": NONCE[:30], "items": [MARK]}, 422, {"field": "batch"}),
+    "a nonce with spaces": ({"batch": "00 " * 10 + "00", "items": [MARK]}, 422, {"field": "batch"}),
+    "a nonce that is no text": ({"batch": 0, "items": [MARK]}, 422, {"field": "batch"}),
+    "a text for items": ({"batch": NONCE, "items": MARK}, 422, {"field": "items"}),
+    "too many": ({"batch": NONCE, "items": [MARK] * (BATCH_ITEMS + 1)}, 422, {"field": "items"}),
+    "a number": ({"batch": NONCE, "items": [MARK, 5]}, 422, {"field": "items", "index": 1}),
+    "nothing": ({"batch": NONCE, "items": ["1", ""]}, 422, {"field": "items", "index": 1}),
+    "too long": ({"batch": NONCE, "items": [MARK * ITEM_LENGTH]}, 422, {"field": "items", "index": 0}),
+    "not in the universe": ({"batch": NONCE, "items": ["1", MARK]}, 422, {"field": "items", "index": 1}),
+    "half a character": ({"batch": NONCE, "items": ["1", "\ud800"]}, 422, {"field": "items", "index": 1}),
+    "many brackets": (b"[" * (JSON_BRACKETS + 1), 400, {}),
+    "deep brackets": (b"[" * JSON_BRACKETS, 400, {}),
+    "a larger body": (b" " * (4 * 1024 * 1024 + 1), 413, {}),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_batch_is_refused_by_its_place_and_never_quoted(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    body, status, members = REFUSED[kind]
+    recipe = published_stream()
+    answer = post(recipe, body)
+    assert answer.status_code == status, answer.content
+    problem = answer.json()
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert {name: problem.get(name) for name in members} == members
+    assert MARK not in answer.content.decode()
+    assert MARK not in caplog.text
+    assert not ItemBatch.objects.exists()
+
+
+def test_another_media_type_is_refused_unread() -> None:
+    body = f"items={MARK}".encode()
+    answer = post(published_stream(), body, "application/x-www-form-urlencoded")
+    assert answer.status_code == 415
+    assert MARK not in answer.content.decode()
+
+
+def test_a_recipe_of_devices_takes_no_items_and_one_of_a_stream_no_reports() -> None:
+    answer = post(published_recipe(), batch_body([]))
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/recipe-takes-no-items")
+    recipe = published_stream()
+    answer = Client().post(f"/api/v1/recipes/{recipe.identifier}/reports/", "{}", content_type=JSON)
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/reports-go-elsewhere")
+    assert f"/api/v1/recipes/{recipe.identifier}/items/" in answer.json()["detail"]
+
+
+def test_a_closed_recipe_and_one_that_is_not_there_take_nothing() -> None:
+    recipe = published_stream()
+    recipe_close(recipe=recipe, actor=None)
+    answer = post(recipe, batch_body(["1"]))
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/recipe-not-open")
+    recipe.identifier = "0" * 64
+    assert post(recipe, batch_body(["1"])).status_code == 404
+
+
+def test_only_post_is_allowed() -> None:
+    answer = Client().get(f"/api/v1/recipes/{published_stream().identifier}/items/")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST, OPTIONS")
+
+
+def test_an_error_that_nobody_expected_does_not_bring_an_item_into_the_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    recipe = published_stream(statistic="density", t=None, items="hashed")
+
+    def fail(stream_id: object) -> None:
+        raise KeyError(MARK)
+
+    monkeypatch.setattr(operations, "sample_of", fail)
+    answer = post(recipe, batch_body([MARK]))
+    assert (answer.status_code, answer.json()["type"]) == (500, "/problems/internal-error")
+    told = answer.content.decode() + caplog.text + "".join(capsys.readouterr())
+    assert "items_not_folded" in told
+    assert "KeyError" in told
+    assert MARK not in told
+
+
+def test_a_lost_state_is_our_fault_and_counts_nothing() -> None:
+    recipe = published_stream()
+    key_slots(stream_of(recipe).id).delete()
+    answer = post(recipe, batch_body(["1"]))
+    assert (answer.status_code, answer.json()["type"]) == (500, "/problems/internal-error")
+
+
+def test_metrics_count_batches_and_do_not_measure_them() -> None:
+    recipe = published_stream()
+
+    def measures() -> dict[str, float]:
+        lines = Client().get("/metrics").content.decode().splitlines()
+        rows = [line.rsplit(" ", 1) for line in lines if not line.startswith("#") and "items" not in line]
+        told = ("django_http_requests_body_total_bytes", "latency")
+        return {name: float(value) for name, value in rows if any(part in name for part in told)}
+
+    measures()  # its own request is measured, too
+    first = measures()
+    second = measures()
+    alone = {name: second[name] - first[name] for name in second if "bytes" in name}
+    for items in ([], ["1"] * 5_000):
+        assert post(recipe, batch_body(items)).status_code == 200
+    third = measures()
+    assert {name: third[name] - second[name] for name in alone} == alone
+    counts = [name for name in second if "latency" in name and name.endswith("_count")]
+    assert counts
+    assert all(third[name] - second[name] <= 1 for name in counts)
+    text = Client().get("/metrics").content.decode()
+    assert 'view="api-items"' in text
+    assert not [line for line in text.splitlines() if "latency" in line and "api-items" in line]

@@ -1,0 +1,123 @@
+"""No item is ever written down: the database, the broker, the logs and every file are searched for them."""
+
+import json
+import secrets
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+import redis
+from django.conf import settings
+from django.db import connection
+
+from panapp.services import Services, wait_until
+from recipes.operations import recipe_close
+from releases.models import Release
+from streams.sealed_state import key_slots
+from tests.collections.streams.scene import batch_body, stream_of
+from tests.factories import published_stream
+from tests.processes import services_on_test_database
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+
+MARK = secrets.token_hex(12)
+"""In every item that is sent, good or bad."""
+
+
+def post(url: str, body: bytes, media_type: str) -> int:
+    request = urllib.request.Request(url, body, {"Content-Type": media_type})  # noqa: S310  # http to ourselves
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            text, status = answer.read(), answer.status
+    except urllib.error.HTTPError as error:
+        text, status = error.read(), error.code
+    assert MARK.encode() not in text
+    return status
+
+
+@contextmanager
+def broker_overheard(services: Services) -> Iterator[list[str]]:
+    """Everything that anybody says to the broker meanwhile."""
+    heard: list[str] = []
+    client = redis.Redis(unix_socket_path=str(services._broker.unix_socket_path))
+    with client.monitor() as monitor:
+        listening = threading.Thread(target=listen, args=(monitor, heard), daemon=True)
+        listening.start()
+        yield heard
+        client.echo("the end")
+        listening.join(20)
+    heard.extend(repr((key, client.dump(key))) for key in client.scan_iter())
+    client.close()
+
+
+def listen(monitor: Any, heard: list[str]) -> None:
+    for command in monitor.listen():
+        heard.append(command["command"])
+        if command["command"] == "ECHO the end":
+            return
+
+
+def in_files(needle: bytes) -> set[Path]:
+    """Files of the installation that hold it: database, its log, keys, caches, schedules."""
+    files = {path for path in settings.DATA_DIR.rglob("*") if path.is_file()}
+    return {path for path in files if needle in path.read_bytes()}
+
+
+def in_database(needle: bytes) -> set[str]:
+    """Tables that hold it."""
+    found = set()
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names():
+            cursor.execute(f'SELECT * FROM "{table}"')
+            content = [bytes(v) if isinstance(v, memoryview) else v for row in cursor for v in row]
+            if any(needle in (v if isinstance(v, bytes) else str(v).encode()) for v in content):
+                found.add(table)
+    return found
+
+
+def test_items_good_and_bad_are_found_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
+    recipe = published_stream(statistic="density", t=None, items="hashed")
+    nonce = secrets.token_bytes(16)
+    good = [f"{MARK}-{number}" for number in range(500)]
+    bad = {**batch_body([MARK]), "items": [MARK, MARK * 50]}
+    disposition = f'Content-Disposition: form-data; name="items"; filename="{MARK}"'
+    upload = f"--x\r\n{disposition}\r\n\r\n{MARK}\r\n--x--"
+    with services_on_test_database() as services, broker_overheard(services) as heard:
+        url = f"{services.base_url}/api/v1/recipes/{recipe.identifier}/items/"
+        packed = msgpack.packb({"batch": secrets.token_bytes(16), "items": good})
+        sent = [
+            (json.dumps(batch_body(good, nonce)).encode(), "application/json", 200),
+            (packed, "application/msgpack", 200),
+            (json.dumps(bad).encode(), "application/json", 422),
+            (json.dumps({"batch": MARK, "items": [MARK]}).encode(), "application/json", 422),
+            (json.dumps({MARK: MARK}).encode(), "application/json", 400),
+            (MARK.encode(), "application/json", 400),
+            (f"items={MARK}".encode(), "application/x-www-form-urlencoded", 415),
+            (upload.encode(), "multipart/form-data; boundary=x", 415),
+        ]
+        for body, media_type, status in sent:
+            assert post(url, body, media_type) == status
+        # An error on the way, which is logged: the state cannot be read for a moment.
+        keys = key_slots(stream_of(recipe).id).path
+        keys.rename(keys.with_suffix(".elsewhere"))
+        assert post(url, json.dumps(batch_body(good)).encode(), "application/json") == 500
+        keys.with_suffix(".elsewhere").rename(keys)
+        # The search finds what is there: the nonce is kept until the release.
+        assert "streams_itembatch" in in_database(nonce)
+        assert in_files(nonce) or connection.vendor != "sqlite"  # PostgreSQL's files are not ours
+        kept = in_files(MARK.encode()), in_database(MARK.encode())
+        recipe_close(recipe=recipe, actor=None)
+        assert wait_until(lambda: Release.objects.filter(recipe=recipe).exists(), 60)
+        later = in_files(MARK.encode()), in_database(MARK.encode())
+    log = "".join(capfd.readouterr())
+    assert "stream_lost" in log
+    assert any("advance_collections" in said for said in heard)
+    assert kept == later == (set(), set())
+    assert MARK not in log
+    assert not [said for said in heard if MARK in said]

@@ -1,0 +1,235 @@
+"""`stream`, as other tools call it: without a database, which pytest-django keeps from these tests."""
+
+import json
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from panapp import stream_simulation
+from recipes.models import Recipe
+from streams.models import Stream, StreamSample
+from tests.factories import stream_members
+
+MEMBERS = {
+    "statistic",
+    "items",
+    "estimate",
+    "standard_error",
+    "error_bound",
+    "confidence",
+    "interval",
+    "truth",
+    "guarantee",
+    "state_bytes",
+    "seconds",
+}
+EXAMPLES: Path = settings.BASE_DIR / "examples"
+
+
+def items_file(folder: Path, items: Sequence[str], name: str = "items.csv", header: str = "item") -> Path:
+    path = folder / name
+    path.write_text("\n".join([header, *items]) + "\n")
+    return path
+
+
+def recipe_file(folder: Path, **changes: Any) -> Path:
+    path = folder / "stream.json"
+    members = {
+        "statistic": "density",
+        "epsilon": 0.5,
+        "universe_size": 2_000,
+        "table_size": 1_000,
+        **changes,
+    }
+    path.write_text(json.dumps({name: value for name, value in members.items() if value is not None}))
+    return path
+
+
+def run(recipe: Path, items: Path, *arguments: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("stream", str(recipe), "--items", str(items), *arguments, stdout=out)
+    return json.loads(out.getvalue())
+
+
+def refusal(recipe: Path, items: Path, *arguments: str) -> str:
+    with pytest.raises(CommandError) as error:
+        run(recipe, items, *arguments)
+    assert error.value.returncode == 2
+    (line,) = str(error.value).splitlines()
+    return line
+
+
+def test_a_stream_is_estimated_beside_its_truth(tmp_path: Path) -> None:
+    items = items_file(tmp_path, [f"N{number}" for number in range(500)] * 3)
+    result = run(recipe_file(tmp_path), items, "--json")
+    assert set(result) == MEMBERS
+    assert result["statistic"] == "density"
+    assert result["items"] == 1_500
+    assert result["truth"] == 0.25
+    assert result["confidence"] == 0.95
+    assert result["error_bound"] > 0
+    assert result["interval"][0] < result["estimate"] < result["interval"][1]
+    guarantee = result["guarantee"]
+    assert (guarantee["model"], guarantee["relation"]) == ("pan", "user")
+    assert (guarantee["intrusions"], guarantee["announced_intrusions"]) == (1, 0)
+    assert 1_000 < result["state_bytes"] < 2_000
+    assert result["seconds"] >= 0
+
+
+@pytest.mark.statistical
+def test_the_estimate_lies_within_its_bound(tmp_path: Path) -> None:
+    # At confidence 0.95 all of 5 independent runs miss with probability at most 0.05^5 < 1e-6.
+    items = items_file(tmp_path, [f"N{number}" for number in range(500)])
+    results = [run(recipe_file(tmp_path), items) for _ in range(5)]
+    assert any(abs(result["estimate"] - result["truth"]) <= result["error_bound"] for result in results)
+
+
+def test_a_seed_repeats_everything_but_the_time(tmp_path: Path) -> None:
+    recipe, items = recipe_file(tmp_path), items_file(tmp_path, ["a", "b", "a"])
+    first, second, other = (run(recipe, items, "--seed", seed) for seed in ("5", "5", "6"))
+    for result in (first, second, other):
+        del result["seconds"]
+    assert first == second
+    assert first != other
+
+
+def test_announced_intrusions_cost_privacy_and_precision(tmp_path: Path) -> None:
+    recipe, items = recipe_file(tmp_path), items_file(tmp_path, ["a", "b", "c"])
+    none, one, two = (
+        run(recipe, items, *arguments) for arguments in ([], ["--intrude", "1"], ["--intrude", "0", "3"])
+    )
+    for fewer, more, announced in ((none, one, 1), (one, two, 2)):
+        assert more["guarantee"]["announced_intrusions"] == announced
+        assert more["guarantee"]["epsilon"] > fewer["guarantee"]["epsilon"]
+        assert more["error_bound"] > fewer["error_bound"]
+
+
+def test_a_recipe_that_allows_more_intrusions_promises_what_it_promises(tmp_path: Path) -> None:
+    items = items_file(tmp_path, ["a"])
+    result = run(recipe_file(tmp_path, announced_intrusions=3), items, "--intrude", "1")
+    assert result["guarantee"]["announced_intrusions"] == 3
+
+
+def test_intrusions_come_where_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With batches smaller and larger than the distance between two of them.
+    monkeypatch.setattr(stream_simulation, "BATCH_ITEMS", 4)
+    seen: list[tuple[str, int]] = []
+    statistic = stream_simulation.STREAM_STATISTICS["density"]
+    process, announce = statistic.process_batch, statistic.announce_intrusion
+
+    def process_batch(self: Any, state: Any, cells: Any, source: Any) -> None:
+        seen.append(("items", len(cells)))
+        process(self, state, cells, source)
+
+    def announce_intrusion(self: Any, state: Any, source: Any) -> None:
+        seen.append(("intrusion", 0))
+        announce(self, state, source)
+
+    monkeypatch.setattr(statistic, "process_batch", process_batch)
+    monkeypatch.setattr(statistic, "announce_intrusion", announce_intrusion)
+    items = items_file(tmp_path, [str(number) for number in range(10)])
+    run(recipe_file(tmp_path, universe_size=10, table_size=10), items, "--intrude", "7", "--intrude", "10")
+    intrusion = ("intrusion", 0)
+    assert seen == [("items", 4), ("items", 3), intrusion, ("items", 3), intrusion]
+
+
+def test_a_universe_beside_the_recipe_is_what_the_stream_is_over(tmp_path: Path) -> None:
+    items_file(tmp_path, ["a", "b", "c", "d"], "universe.csv")
+    recipe = recipe_file(tmp_path, universe="universe.csv", universe_size=None, table_size=None)
+    result = run(recipe, items_file(tmp_path, ["a", "b", "a", "not among them"]))
+    assert (result["items"], result["truth"]) == (4, 0.5)
+
+
+def test_the_table_has_the_size_of_the_universe_unless_the_recipe_says_so(tmp_path: Path) -> None:
+    items = items_file(tmp_path, ["a"])
+    sizes = [
+        run(recipe_file(tmp_path, table_size=size), items)["state_bytes"] for size in (None, 2_000, 1_000)
+    ]
+    assert sizes[0] == sizes[1] == sizes[2] + 1_000
+
+
+def test_hashed_items_are_hashed_as_a_real_curator_hashes_them(tmp_path: Path) -> None:
+    result = run(recipe_file(tmp_path, items="hashed"), items_file(tmp_path, ["a", "b"]))
+    assert result["truth"] == 2 / 2_000
+
+
+def test_the_multiplicative_density_runs_from_the_same_file(tmp_path: Path) -> None:
+    result = run(recipe_file(tmp_path, accuracy="multiplicative"), items_file(tmp_path, ["a", "b"]))
+    assert result["truth"] == 2 / 2_000
+
+
+def test_a_published_recipes_members_are_allowed_and_ignored(tmp_path: Path) -> None:
+    recipe = recipe_file(tmp_path, name="x", question="y", trust="curator", population="everyone")
+    assert run(recipe, items_file(tmp_path, ["a"]))["items"] == 1
+
+
+def test_the_mean_over_a_file_of_no_items_is_estimated(tmp_path: Path) -> None:
+    result = run(recipe_file(tmp_path, statistic="cropped_mean", t=5), items_file(tmp_path, []))
+    assert (result["items"], result["truth"]) == (0, 0)
+
+
+def test_bad_input_ends_with_one_line_that_names_the_field(tmp_path: Path) -> None:
+    items = items_file(tmp_path, ["a", "b"])
+    assert refusal(recipe_file(tmp_path, statistic="histogram"), items).startswith(
+        "statistic: must be one of density"
+    )
+    assert refusal(recipe_file(tmp_path, statistic=None), items).startswith("statistic: ")
+    assert refusal(recipe_file(tmp_path, statistic=[]), items).startswith("statistic: ")
+    assert refusal(recipe_file(tmp_path, epsilon=None), items).startswith("epsilon: is missing")
+    assert refusal(recipe_file(tmp_path, epsilon=2), items).startswith("epsilon: must be")
+    assert refusal(recipe_file(tmp_path, universe_size=1, table_size=None), items).startswith(
+        "universe_size: must be at least 2"
+    )
+    assert refusal(recipe_file(tmp_path, universe_size="1"), items).startswith("universe_size: ")
+    assert refusal(recipe_file(tmp_path, colour=1), items).startswith("colour: ")
+    assert refusal(recipe_file(tmp_path, items="listed"), items).startswith("universe: is missing")
+    assert refusal(recipe_file(tmp_path, items="numbered"), items).startswith(
+        f"items: {items}: item 1 must be a whole number"
+    )
+    assert refusal(recipe_file(tmp_path, universe="none.csv"), items).startswith("universe: ")
+    assert refusal(recipe_file(tmp_path, universe="items.csv"), items).startswith(
+        "universe_size: must be 2 with"
+    )
+    assert refusal(recipe_file(tmp_path, announced_intrusions="1"), items).startswith(
+        "announced_intrusions: "
+    )
+    recipe = recipe_file(tmp_path)
+    assert refusal(recipe, tmp_path / "none.csv").startswith("items: ")
+    assert refusal(recipe, items_file(tmp_path, ["a"], header="thing")).startswith("items: ")
+    assert refusal(recipe, items_file(tmp_path, ["a", "b,c"])).endswith("line 3 must have one column, not 2")
+    (tmp_path / "latin.csv").write_bytes(b"item\n\xff\n")
+    assert refusal(recipe, tmp_path / "latin.csv").endswith("it is not UTF-8")
+    items = items_file(tmp_path, ["a"])
+    assert refusal(recipe, items, "--intrude", "2").startswith("intrude: must be a whole number")
+    assert refusal(recipe, items, "--intrude", "0", *["1"] * 20).startswith("announced_intrusions: ")
+
+
+def test_the_example_runs() -> None:
+    result = run(EXAMPLES / "stream.json", EXAMPLES / "items.csv")
+    assert result["truth"] == pytest.approx(1_397 / 5_000, abs=0.2)
+
+
+@pytest.mark.django_db
+def test_a_recipe_over_a_list_is_published_from_its_file_and_the_list_is_not_stored(tmp_path: Path) -> None:
+    universe = [f"tail-{number}" for number in range(50)]
+    items_file(tmp_path, universe, "universe.csv")
+    members = stream_members(universe="universe.csv", universe_size=None, items=None, table_size=50)
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps(members))
+    out = StringIO()
+    call_command("recipe", "publish", str(path), stdout=out)
+    recipe = Recipe.objects.get()
+    assert recipe.identifier in out.getvalue()
+    parameters = recipe.published.parameters
+    assert (parameters.items, parameters.universe_size) == ("listed", 50)
+    stored = [recipe.document, json.dumps(recipe.draft), Stream.objects.get().document]
+    stored += [
+        bytes(blob).decode("latin-1")
+        for blob in (StreamSample.objects.get().sealed, Stream.objects.get().state)
+    ]
+    assert not [text for text in stored if "tail-" in text or "universe.csv" in text]
