@@ -25,7 +25,7 @@ from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, enco
 from devices_sim.storage import AtomicFile
 from devices_sim.transport import Delivery, RecipeNotOpenError, ServedRecipe, Transport
 from devices_sim.uploads import upload_of
-from panprivacy.recipe import format_time
+from panprivacy.recipe import Recipe, format_time
 
 
 class AlreadyJoinedError(DeviceError):
@@ -84,19 +84,17 @@ class Device:
             RecipeVerificationError: identifier or a signature does not hold, or the helper's key is missing
                 or another.
             FieldError: the recipe is the server's, but its noise does not keep the guarantee it names.
-            RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
+            RecipeRefusedError: a recipe for simulations on a real device or the reverse, a closed one, or
+                one in which devices take no steps.
             AlreadyJoinedError: `path` exists.
             StateFileBusyError: another process has it open.
             StateFileError: its directory does not exist or cannot be written.
         """
         enrolment = Enrolment(served, verification_key, server, helper_key)
         recipe = enrolment.verified()
-        if recipe.simulation and not simulation:
-            raise RecipeRefusedError("this recipe is for simulated devices")
-        if simulation and not recipe.simulation:
-            raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
-        if served.status == "closed":
-            raise RecipeRefusedError("this recipe is closed")
+        require_takes_part(recipe, served, simulation=simulation)
+        if not recipe.parameters.step_count:
+            raise RecipeRefusedError("devices take no steps in this recipe (of values, see send-value)")
         source = secrets.SystemRandom() if random_source is None else random_source
 
         def start(content: bytes | None, file: AtomicFile) -> "Device":
@@ -258,6 +256,20 @@ class Device:
         self._file.replace(encode(self._enrolment, state))
         self._state = state
         self._usable = True
+
+
+def require_takes_part(recipe: Recipe, served: ServedRecipe, *, simulation: bool) -> None:
+    """RecipeRefusedError where a device must keep out of a verified recipe.
+
+    Args:
+        simulation: whether the device is a simulated one.
+    """
+    if recipe.simulation and not simulation:
+        raise RecipeRefusedError("this recipe is for simulated devices")
+    if simulation and not recipe.simulation:
+        raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
+    if served.status == "closed":
+        raise RecipeRefusedError("this recipe is closed")
 
 
 def _not_joined(path: Path) -> NotJoinedError:
