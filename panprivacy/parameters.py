@@ -224,5 +224,8 @@ def description_of(field: "dataclasses.Field[Any]") -> Description:
 
 
 def kind_of(field: "dataclasses.Field[Any]") -> type:
-    """int, float or str: the plain type of a parameter's field."""
-    return field.type if field.type in (int, float, str) else float
+    """int, float or str: the plain type of a parameter's field, which may also be None."""
+    return _KINDS.get(field.type, float)
+
+
+_KINDS: Mapping[Any, type] = {int: int, int | None: int, str: str}
