@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devices_sim.client import RecipeRefusedError
-from devices_sim.fleet_devices import EAGER, LAZY
+from devices_sim.fleet_devices import EAGER, LAZY, Answer
 from devices_sim.transport import (
     HttpTransport,
     ServedRecipe,
@@ -59,8 +59,8 @@ class FleetResult:
         sampled: those whose sampling coin let them take part; each made one report.
         accepted: reports that the server stored.
         rejected: the others, by reason.
-        devices_by_answer: what is true of a device (its count of events, or its value) -> number of such
-            devices, over all devices, sampled or not.
+        devices_by_answer: what is true of a device (its count of events, or its value as text) -> number of
+            such devices, over all devices, sampled or not.
         accepted_by_answer: the same over those whose report was accepted.
         device_seconds: time spent making reports, added up over processes, reading the workload included.
         submit_seconds: time spent encoding batches and waiting for answers, added up over processes.
@@ -72,8 +72,8 @@ class FleetResult:
     sampled: int = 0
     accepted: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
-    devices_by_answer: Counter[int] = field(default_factory=Counter)
-    accepted_by_answer: Counter[int] = field(default_factory=Counter)
+    devices_by_answer: Counter[Answer] = field(default_factory=Counter)
+    accepted_by_answer: Counter[Answer] = field(default_factory=Counter)
     device_seconds: float = 0.0
     submit_seconds: float = 0.0
     elapsed_seconds: float = 0.0
@@ -239,11 +239,11 @@ class _Batcher:
     def __init__(self, upload: Upload) -> None:
         self._upload = upload
         self._reports: list[WireReport] = []
-        self._answers: list[int] = []
+        self._answers: list[Answer] = []
         self._size = 0
         self.seconds = 0.0
 
-    def add(self, report: WireReport, answer: int, result: FleetResult) -> None:
+    def add(self, report: WireReport, answer: Answer, result: FleetResult) -> None:
         size = report.size
         if self._reports and self._size + size > BATCH_BYTES:
             self.flush(result)

@@ -12,13 +12,15 @@ from devices_sim.workloads.bucket import Given
 from panprivacy.recipe import Recipe
 from panprivacy.trust import Trust
 
+Answer = int | str
+
 
 class FleetDevices(ABC, Generic[Given]):
     """The devices of one recipe. Holds nothing about any of them."""
 
     @abstractmethod
-    def answer(self, given: Given) -> int:
-        """What is true of a device, as the statistic's `truth` takes it."""
+    def answer(self, given: Given) -> Answer:
+        """What is true of a device, as the statistic's truth is made of it."""
 
     @abstractmethod
     def report(self, given: Given, random_source: random.Random) -> WireReport | None:
@@ -64,12 +66,12 @@ class ValueDevices(FleetDevices[str]):
         self._statistic = recipe.mechanism
         self._public_key = recipe.public_key.with_tables()
 
-    def answer(self, given: str) -> int:
-        value: int = self._statistic.value_of(given)
-        return value
+    def answer(self, given: str) -> str:
+        return given
 
     def report(self, given: str, random_source: random.Random) -> WireReport:
-        return value_report(self._statistic, self._public_key, self.answer(given), random_source)
+        value = self._statistic.value_of(given)
+        return value_report(self._statistic, self._public_key, value, random_source)
 
 
 Kinds = Mapping[Trust, Callable[[Recipe], FleetDevices[Any]]]

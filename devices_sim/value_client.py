@@ -3,18 +3,23 @@
 Nothing is kept: value, randomness and messages are gone with the process.
 """
 
+import http
 import random
 import secrets
 
 from devices_sim.algorithm import NONCE_BYTES
 from devices_sim.client import require_takes_part
-from devices_sim.transport import Delivery, ServedRecipe, Transport, WireReport
+from devices_sim.transport import Delivery, ServedRecipe, Transport, TransportError, WireReport
 from devices_sim.uploads import upload_of
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.trust import Trust
+
+
+class UnknownDeliveryError(TransportError):
+    """Messages were sent, and no answer says whether they arrived."""
 
 
 def send_value(
@@ -29,7 +34,7 @@ def send_value(
 ) -> Delivery:
     """Randomize a value, encrypt every message to the analyzer, and send them to the shuffler.
 
-    Call it once: a value that is sent twice counts twice, and twice the randomness protects it less. The
+    Call it once: a value that is sent twice counts twice, and both together protect it less. The
     transport repeats what got no answer, with the same nonce and the same bytes, which count once.
 
     Args:
@@ -48,7 +53,8 @@ def send_value(
         RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
         BatchFullError: the shuffler has as many users as it mixes; it will take no more.
         ReportRejectedError: it refused the messages, as it will again.
-        TransportError: no answer after several attempts: the messages may have arrived or not.
+        UnknownDeliveryError: no answer after several attempts.
+        TransportError: refused for another reason: the messages have not been taken.
     """
     recipe = served.verified(verification_key, shuffler_key)
     if recipe.trust is not Trust.SHUFFLER:
@@ -59,8 +65,15 @@ def send_value(
     source = secrets.SystemRandom() if random_source is None else random_source
     value = recipe.mechanism.value_of(text)
     report = value_report(recipe.mechanism, recipe.public_key, value, source)
-    with upload_of(recipe, transport) as upload:
-        return upload.submit(report)
+    try:
+        with upload_of(recipe, transport) as upload:
+            return upload.submit(report)
+    except TransportError as error:
+        if error.status is None or error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise UnknownDeliveryError(
+                f"{error}; the value may have arrived, and sent again it may count twice", status=error.status
+            ) from error
+        raise
 
 
 def value_report(
