@@ -190,6 +190,12 @@ SMALLEST_COHORT = environment.whole_number("PANAPP_SMALLEST_COHORT", 2 if LOCAL 
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
 # were handed out for half as long: below an hour they would hardly do anything but ask.
 HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)
+# Base address of the resources of a shuffler, and the Ed25519 verification keys of either side of it.
+SHUFFLER_URL = environment.address("PANAPP_SHUFFLER_URL", path="/shuffler", secure=_https)
+SHUFFLER_KEY = environment.verification_key("PANAPP_SHUFFLER_KEY", own=SIGNING_KEY)
+ANALYZER_KEY = environment.verification_key("PANAPP_ANALYZER_KEY", own=SIGNING_KEY)
+# Bytes of all ciphertexts of one batch, at most: a shuffler mixes them in memory, and needs three times as much.
+BATCH_BYTES = environment.whole_number("PANAPP_BATCH_BYTES", 512 * 1024 * 1024, minimum=1024 * 1024)
 # Reports that a helper takes in one request; fewer than leaders send would keep their jobs waiting.
 JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=dap_limits.JOB_REPORTS)
 # For how long a helper keeps the keys of a task whose time is over and that nobody ended.
