@@ -130,7 +130,7 @@ def collection_run(
         say: takes lines that tell the progress.
 
     Raises:
-        FieldError, HelperUnavailableError: nothing was published.
+        FieldError, PartnerUnavailableError: nothing was published.
         FleetError, ServiceError, CollectionStalledError: the recipe is closed; its result is released
             or withheld as soon as workers run.
     """

@@ -194,7 +194,7 @@ HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 
 SHUFFLER_URL = environment.address("PANAPP_SHUFFLER_URL", path="/shuffler", secure=_https)
 SHUFFLER_KEY = environment.verification_key("PANAPP_SHUFFLER_KEY", own=SIGNING_KEY)
 ANALYZER_KEY = environment.verification_key("PANAPP_ANALYZER_KEY", own=SIGNING_KEY)
-# Bytes of all ciphertexts of one batch, at most: a shuffler mixes them in memory, and needs three times as much.
+# Bytes of all ciphertexts of a batch, at most: a shuffler mixes them in memory, and needs thrice as much.
 BATCH_BYTES = environment.whole_number("PANAPP_BATCH_BYTES", 512 * 1024 * 1024, minimum=1024 * 1024)
 # Reports that a helper takes in one request; fewer than leaders send would keep their jobs waiting.
 JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=dap_limits.JOB_REPORTS)

@@ -32,12 +32,13 @@ REQUEST_BYTES = 16
 
 @dataclass(frozen=True)
 class Partner:
-    """The helper with which this installation runs recipes, as settings or running services name it.
+    """Another server with which this installation runs recipes, as settings or running services name it: a
+    helper, or a shuffler.
 
     Attributes:
-        url: the helper's base address.
+        url: its base address.
         verification_key: its Ed25519 key, 32 bytes.
-        leader_url: our own base address.
+        leader_url: our own base address, for a helper; empty for a shuffler, which needs none.
         signing_key: our Ed25519 key, 32 bytes.
     """
 

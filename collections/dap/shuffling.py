@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.provisioning import ask_json, member_of
 
-UNRECOGNIZED, NOT_FULL, DELETED = (
-    f"/problems/{kind}" for kind in ("unrecognized-recipe", "not-full", "batch-deleted")
-)
+NOT_FULL, UNRECOGNIZED = "/problems/not-full", "/problems/unrecognized-recipe"
 """Types of the shuffler's problem documents."""
 
 
@@ -59,7 +57,7 @@ def batch_ask(shuffler: PeerClient, *, identifier: str) -> ShuffledBatch | NotFu
     """The batch, if it is full: shuffled then at the latest.
 
     Raises:
-        PeerUnavailableError, PeerRefusedError: the latter where the shuffler has deleted it, or never knew it.
+        PeerUnavailableError, PeerRefusedError: the latter where the shuffler has deleted it, or never had it.
     """
     try:
         answer = ask_json(shuffler, "GET", f"/recipes/{identifier}/batch")

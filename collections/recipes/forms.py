@@ -25,7 +25,7 @@ from panprivacy.recipe import (
 )
 from panprivacy.trust import Trust
 from recipes.custody import CUSTODIES
-from recipes.partner import configured_partner
+from recipes.partner import configured_partners
 from recipes.presentation import number
 from recipes.trust_models import TRUST_MODELS, TrustModel
 
@@ -65,7 +65,7 @@ def trust_unavailable(trust: Trust, mechanism: type[Mechanism[Any]]) -> str:
     """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
     if trust not in mechanism.trusts:
         return "servers that cannot read a report could not check one of this statistic"
-    return CUSTODIES[trust].unavailable(configured_partner())
+    return CUSTODIES[trust].unavailable(configured_partners())
 
 
 class RecipeForm(forms.Form):

@@ -19,7 +19,7 @@ from recipes.forms import RecipeForm, recipe_form_class, trust_unavailable
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
 from recipes.parameters_table import parameter_rows
-from recipes.partner import configured_partner
+from recipes.partner import configured_partners
 from recipes.preview import Preview, preview_of
 from recipes.promise import Promise, promise_of
 from recipes.sentences import guarantee_texts, protection_warning, sampling_sentence
@@ -119,7 +119,7 @@ class PublishView(PublishersOnly):
             published = recipe_publish(
                 recipe=recipe,
                 actor=request.user,  # type: ignore[arg-type]  # signed in
-                partner=configured_partner(),
+                partners=configured_partners(),
             )
         except (FieldError, RecipeStateError) as error:
             recipe.refresh_from_db()

@@ -58,9 +58,11 @@ class _ReportsView(View):
         recipe = Recipe.objects.filter(identifier=identifier).first()
         if recipe is None:
             raise not_found("No recipe has this identifier.")
-        elsewhere = CUSTODIES[recipe.published.trust].upload_elsewhere(recipe.published)
+        custody = CUSTODIES[recipe.published.trust]
+        elsewhere = custody.upload_elsewhere(recipe.published)
         if elsewhere:
-            raise Problem("recipe-of-two-servers", "The recipe is of two servers", 409, elsewhere)
+            kind, title = custody.elsewhere
+            raise Problem(kind, title, 409, elsewhere)
         if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
             raise Problem("length-required", "The body's length is missing", 411, "Send Content-Length.")
         most = largest_body(recipe.published, self.most_reports)

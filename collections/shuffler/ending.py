@@ -1,7 +1,7 @@
 """How batches end: by the analyzer's request, or when their time is over.
 
-The shuffler has no worker and no clock of its own. What is due is done whenever a recipe is registered, and by
-`manage.py shuffler_upkeep`, for a daily timer.
+The shuffler has no worker and no clock of its own. What is due is done whenever a recipe is registered, and
+by `manage.py shuffler_upkeep`, for a daily timer.
 """
 
 from datetime import datetime, timedelta
@@ -53,9 +53,8 @@ def upkeep(*, now: datetime) -> None:
     """End batches that can never be full any more, and full ones that nobody fetched for long."""
     for batch in Batch.objects.exclude(state=Batch.State.ENDED).order_by("pk"):
         if ends_at(batch) <= now:
-            batch_end(
-                batch=batch, reason=f"The shuffler deleted it {format_time(now)}: its time was over.", now=now
-            )
+            reason = f"The shuffler deleted it {format_time(now)}: its time was over."
+            batch_end(batch=batch, reason=reason, now=now)
     with transaction.atomic():
         log_truncate_on_commit()
 

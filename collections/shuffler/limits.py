@@ -46,10 +46,11 @@ def require_fits(recipe: Recipe) -> None:
             "k",
             f"makes {statistic.most_messages:,} messages per user: more than {most:,} bytes in one request",
         )
-    size = statistic.cohort_size * statistic.most_messages * recipe.public_key.ciphertext_bytes
+    messages = statistic.cohort_size * statistic.most_messages
+    size = messages * recipe.public_key.ciphertext_bytes
     if size > settings.BATCH_BYTES:
         raise FieldError(
             "cohort_size",
-            f"makes {statistic.cohort_size * statistic.most_messages:,} messages of all users, {size:,} bytes; "
-            f"this shuffler mixes at most {settings.BATCH_BYTES:,}",
+            f"makes {messages:,} messages of all users, {size:,} bytes; this shuffler mixes at most "
+            f"{settings.BATCH_BYTES:,}",
         )

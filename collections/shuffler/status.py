@@ -1,4 +1,4 @@
-"""What a shuffler says of itself to everybody: its recipes, how full their batches are in coarse steps, its log."""
+"""What a shuffler says of itself to everybody: its recipes, how full they are in coarse steps, its log."""
 
 import base64
 from collections.abc import Sequence

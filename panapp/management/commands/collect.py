@@ -19,7 +19,7 @@ from panapp.services import ServiceError, running_services
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
-from recipes.errors import HelperUnavailableError
+from recipes.errors import PartnerUnavailableError
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
@@ -60,7 +60,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         except KeyboardInterrupt:
             raise CommandError("interrupted; what was published is closed", returncode=INTERRUPTED) from None
-        except (FleetError, HelperUnavailableError, ServiceError, CollectionStalledError) as error:
+        except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(result, indent=None if options["json"] else 2, ensure_ascii=False))
 

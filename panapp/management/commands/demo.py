@@ -20,7 +20,7 @@ from panapp.database import require_migrated_database
 from panapp.pairing import Pairing
 from panapp.ports import HOST
 from panapp.services import BASE_DIR, ServiceError, Services, running_services
-from recipes.errors import HelperUnavailableError
+from recipes.errors import PartnerUnavailableError
 from releases.models import Release
 
 EXAMPLES = ("flights_count.json", "flights_histogram.json", "flights_mean.json", "flights_two_server.json")
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         require_migrated_database()
         try:
             self.run(serve=not options["no_serve"], port=options["port"])
-        except (FleetError, HelperUnavailableError, ServiceError, CollectionStalledError) as error:
+        except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
             raise CommandError(str(error)) from error
 
     def run(self, *, serve: bool, port: int) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py shuffler_batches list|end`: the batches of this shuffler, and ending them without the analyzer."""
+"""`manage.py shuffler_batches list|end`: the batches of this shuffler; ending them without the analyzer."""
 
 from typing import Any
 
