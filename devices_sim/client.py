@@ -23,7 +23,7 @@ from devices_sim.algorithm import (
 )
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
-from devices_sim.transport import Delivery, RecipeNotOpenError, ServedRecipe, Transport
+from devices_sim.transport import Delivery, RecipeClosedError, RecipeNotOpenError, ServedRecipe, Transport
 from devices_sim.uploads import upload_of
 from panprivacy.recipe import Recipe, format_time
 
@@ -226,12 +226,7 @@ class Device:
             with upload_of(self.recipe, transport) as upload:
                 delivery = upload.submit(wire_report(self._state))
         except RecipeNotOpenError as error:
-            # The server's answer is the same for both; a clock alone may be wrong, or the closing early.
-            moment = datetime.now(UTC) if now is None else now
-            over = moment >= self.recipe.closes_at and not self.recipe.simulation
-            if over or transport.recipe(self.recipe.identifier).status == "closed":
-                raise error.closed() from error
-            raise error.until(format_time(self.recipe.opens_at)) from error
+            raise early_or_late(error, self.recipe, transport, now) from error
         self._become(DeviceState(phase=Phase.DONE, step=self._state.step))
         return delivery
 
@@ -256,6 +251,26 @@ class Device:
         self._file.replace(encode(self._enrolment, state))
         self._state = state
         self._usable = True
+
+
+def early_or_late(
+    error: RecipeNotOpenError, recipe: Recipe, transport: Transport, now: datetime | None = None
+) -> RecipeNotOpenError | RecipeClosedError:
+    """The same error, saying whether the recipe takes no reports any more or does not take any yet.
+
+    Args:
+        transport: to the server that published the recipe.
+        now: the time, by default the clock's.
+
+    Raises:
+        TransportError: that server cannot say.
+    """
+    # The server's answer is the same for both; a clock alone may be wrong, or the closing early.
+    moment = datetime.now(UTC) if now is None else now
+    over = moment >= recipe.closes_at and not recipe.simulation
+    if over or transport.recipe(recipe.identifier).status == "closed":
+        return error.closed()
+    return error.until(format_time(recipe.opens_at))
 
 
 def require_takes_part(recipe: Recipe, served: ServedRecipe, *, simulation: bool) -> None:

@@ -1,7 +1,7 @@
 """Messages to a shuffler, which mixes those of a whole cohort before anyone reads them (docs/protocol.md)."""
 
 import http
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgpack  # type: ignore[import-untyped]  # the package carries no types
 
@@ -9,9 +9,11 @@ from devices_sim.transport import (
     BatchAnswer,
     BatchFullError,
     Delivery,
+    RecipeNotOpenError,
     Rejection,
     ReportRejectedError,
     Transport,
+    TransportError,
     WireReport,
     refusal,
 )
@@ -23,7 +25,13 @@ MSGPACK = "application/msgpack"
 BATCH_FULL = "batch_full"
 """Why a shuffler takes no more messages, as fleets count it."""
 
-FULL = "/problems/batch-full"
+PROBLEMS: Mapping[object, type[TransportError]] = {
+    "/problems/batch-full": BatchFullError,
+    "/problems/recipe-not-open": RecipeNotOpenError,
+    "/problems/malformed-messages": ReportRejectedError,
+    "/problems/invalid-ciphertext": ReportRejectedError,
+}
+"""Types of the shuffler's problem documents that are told apart."""
 
 
 class ShufflerUpload(Upload):
@@ -52,11 +60,8 @@ class ShufflerUpload(Upload):
         if answer.status == http.HTTPStatus.CREATED:
             return Delivery.ACCEPTED
         error = refusal(answer, self._target)
-        if error.problem.get("type") == FULL:
-            raise BatchFullError(str(error), status=error.status, problem=error.problem)
-        if error.status == http.HTTPStatus.UNPROCESSABLE_ENTITY:
-            raise ReportRejectedError(str(error), status=error.status, problem=error.problem)
-        raise error
+        kind = PROBLEMS.get(error.problem.get("type"), TransportError)
+        raise kind(str(error), status=error.status, problem=error.problem)
 
     def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
         """One request for each, as real devices send them."""

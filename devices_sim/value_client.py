@@ -8,8 +8,15 @@ import random
 import secrets
 
 from devices_sim.algorithm import NONCE_BYTES
-from devices_sim.client import require_takes_part
-from devices_sim.transport import Delivery, ServedRecipe, Transport, TransportError, WireReport
+from devices_sim.client import early_or_late, require_takes_part
+from devices_sim.transport import (
+    Delivery,
+    RecipeNotOpenError,
+    ServedRecipe,
+    Transport,
+    TransportError,
+    WireReport,
+)
 from devices_sim.uploads import upload_of
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
@@ -51,6 +58,7 @@ def send_value(
             another.
         FieldError: the recipe takes no values, or not this one; or it does not keep its promise.
         RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
+        RecipeNotOpenError: the recipe takes no values yet; RecipeClosedError: any more.
         BatchFullError: the shuffler has as many users as it mixes; it will take no more.
         ReportRejectedError: it refused the messages, as it will again.
         UnknownDeliveryError: no answer after several attempts.
@@ -68,6 +76,8 @@ def send_value(
     try:
         with upload_of(recipe, transport) as upload:
             return upload.submit(report)
+    except RecipeNotOpenError as error:
+        raise early_or_late(error, recipe, transport) from error
     except TransportError as error:
         if error.status is None or error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
             raise UnknownDeliveryError(

@@ -53,6 +53,7 @@ class MemoryShuffler:
 
     Attributes:
         users: nonce → encoded messages, of at most the recipe's cohort.
+        takes_messages: whether the recipe is open there.
         lost: how many answers to messages get lost after they were stored.
     """
 
@@ -60,6 +61,7 @@ class MemoryShuffler:
         self.recipe = shuffler_recipe(**members)
         self.status = "open"
         self.users: dict[bytes, list[bytes]] = {}
+        self.takes_messages = True
         self.lost = 0
 
     @property
@@ -105,7 +107,9 @@ class MemoryShuffler:
         body = msgpack.unpackb(environ["wsgi.input"].read())
         nonce, messages = body["nonce"], body["messages"]
         if any(len(message) != ANALYZER_KEY.public_key.ciphertext_bytes for message in messages):
-            return _answer(start_response, 422, _problem("report-rejected", 422))
+            return _answer(start_response, 422, _problem("invalid-ciphertext", 422))
+        if not self.takes_messages:
+            return _answer(start_response, 409, _problem("recipe-not-open", 409))
         if nonce not in self.users and len(self.users) == self.recipe.mechanism.cohort_size:
             return _answer(start_response, 409, _problem("batch-full", 409))
         self.users.setdefault(nonce, messages)

@@ -4,6 +4,7 @@ import base64
 import io
 import random
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -15,6 +16,8 @@ from devices_sim.transport import (
     BatchFullError,
     Delivery,
     HttpTransport,
+    RecipeClosedError,
+    RecipeNotOpenError,
     ReportRejectedError,
     TransportError,
     WireReport,
@@ -131,6 +134,30 @@ def test_send_value_after_the_last_user_is_told_that_the_batch_is_full():
     with pytest.raises(BatchFullError, match="409"):
         send(server)
     assert len(server.users) == 2
+
+
+@pytest.mark.parametrize(
+    ("window", "kind", "message"),
+    [
+        (
+            {"opens_at": "1999-01-01T00:00:00Z", "closes_at": "2000-01-01T00:00:00Z"},
+            RecipeClosedError,
+            "closed",
+        ),
+        (
+            {"opens_at": "2998-01-01T00:00:00Z", "closes_at": "2999-01-01T00:00:00Z"},
+            RecipeNotOpenError,
+            "opens 2998-01-01T00:00:00Z",
+        ),
+    ],
+)
+def test_send_value_outside_of_the_recipes_time_is_told_on_which_side(window, kind, message):
+    server = MemoryShuffler(simulation=False, closes_at="2999-01-01T00:00:00Z")
+    times = {name: datetime.fromisoformat(text) for name, text in window.items()}
+    server.recipe = replace(server.recipe, **times)
+    server.takes_messages = False
+    with pytest.raises(kind, match=message):
+        send(server, simulation=False)
 
 
 def test_send_value_whose_answer_got_lost_is_repeated_and_counts_once():

@@ -131,15 +131,3 @@ def test_helper_whose_database_cannot_be_made_ready_stops_the_start_and_says_so(
     with pytest.raises(ServiceError, match="the helper's database cannot be made ready"):
         with running_services(port=free_port(), helper=tmp_path):
             pass
-
-
-@pytest.mark.processes
-@pytest.mark.django_db(transaction=True)
-def test_shuffler_runs_beside_in_its_own_role_with_its_own_database(tmp_path: Path) -> None:
-    with services_on_test_database(shuffler=tmp_path, workers=0) as services:
-        pairing = services.pairings[Trust.SHUFFLER]
-        with urllib.request.urlopen(f"http://{HOST}:{pairing.port}/health/ready", timeout=5) as answer:
-            assert answer.status == 200
-    apps = {app for (app,) in helper_rows(tmp_path, "SELECT DISTINCT app FROM django_migrations")}
-    assert {"audit", "shuffler"} <= apps
-    assert not {"recipes", "dap"} & apps
