@@ -65,6 +65,7 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/end_to_end.py --million
 	$(RUN) -m benchmarks.planner
 	$(RUN) -m benchmarks.two_server
+	$(RUN) -m benchmarks.shuffle
 
 clean: ## Remove .venv and caches; var/ (your data) stays
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -66,8 +66,9 @@ class BinarySum:
         return self.epsilon, min(1.0, 2 * (self.delta / 2) ** (honest_users / self.users))
 
     def exact_epsilon(self, honest_users: int, delta: float) -> float:
-        """The smallest ε with which Bin(γ·n, p) hides one bit at this δ."""
-        return binomial_epsilon(honest_users, self.one_probability, self.zero_probability, delta)
+        """The smallest ε with which Bin(γ·n, p) hides one bit at this δ, at most the theorem's."""
+        one, zero = self.one_probability, self.zero_probability
+        return binomial_epsilon(honest_users, one, zero, delta, self.epsilon)
 
 
 def least_users(epsilon: float, delta: float) -> int:

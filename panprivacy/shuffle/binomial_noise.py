@@ -20,6 +20,7 @@ from panprivacy.accounting.interface import SMALLEST_DELTA, smallest_epsilon
 
 _OUTSIDE = 1e-40
 _BLOCKS = 2048
+_LARGEST_MEAN = 1e10  # up to which binomial tails were compared (panprivacy/accounting/binomial.py)
 
 
 def noise_factor(epsilon: float) -> float:
@@ -39,22 +40,33 @@ def shift_delta(trials: ArrayLike, p: float, q: float, epsilon: float) -> Number
 
 
 @lru_cache(maxsize=256)
-def binomial_epsilon(trials: int, p: float, q: float, delta: float) -> float:
-    """The smallest ε at which Bin(trials, p) hides 1 with this δ."""
-    return _epsilon(lambda epsilon: float(shift_delta(trials, p, q, epsilon)), delta)
+def binomial_epsilon(trials: int, p: float, q: float, delta: float, proved: float) -> float:
+    """The smallest ε at which Bin(trials, p) hides 1 with this δ; at most `proved`, that of a theorem."""
+    return _epsilon(lambda epsilon: float(shift_delta(trials, p, q, epsilon)), delta, proved)
 
 
 @lru_cache(maxsize=256)
-def poisson_epsilon(mean: float, delta: float) -> float:
-    """The smallest ε at which Bin(L, 1/2) hides 1 with this δ, L ~ Pois(mean) being known."""
+def poisson_epsilon(mean: float, delta: float, proved: float) -> float:
+    """The same for Bin(L, 1/2), where L ~ Pois(mean) is known to whoever reads it."""
+    if mean > _LARGEST_MEAN:
+        return proved
     spread = 14 * math.sqrt(mean) + 150  # a tail below 1e-40 (RSP Lemma 4.3)
-    counts = np.arange(max(0, math.floor(mean - spread)), math.ceil(mean + spread) + 1, dtype=float)
-    starts = np.arange(0, len(counts), math.ceil(len(counts) / _BLOCKS))
-    mass = np.add.reduceat(scipy.stats.poisson.pmf(counts, mean), starts)
+    low, high = max(0, math.floor(mean - spread)), math.ceil(mean + spread)
+    edges = np.unique(np.floor(np.linspace(low, high + 1, _BLOCKS + 1)))
+    below, above = scipy.stats.poisson.cdf(edges - 1, mean), scipy.stats.poisson.sf(edges - 1, mean)
+    # Differences of the smaller tail, so that small probabilities keep their digits.
+    mass = np.where(edges[1:] <= mean, np.diff(below), -np.diff(above))
     # More noise hides more: the smallest number of a block stands for all.
-    least = counts[starts]
-    return _epsilon(lambda epsilon: float(mass @ shift_delta(least, 0.5, 0.5, epsilon)) + 2 * _OUTSIDE, delta)
+    least = edges[:-1]
+
+    def curve(epsilon: float) -> float:
+        return float(mass @ shift_delta(least, 0.5, 0.5, epsilon)) + 2 * _OUTSIDE
+
+    return _epsilon(curve, delta, proved)
 
 
-def _epsilon(curve: Callable[[float], float], delta: float) -> float:
-    return smallest_epsilon(curve, max(delta, SMALLEST_DELTA))
+def _epsilon(curve: Callable[[float], float], delta: float, proved: float) -> float:
+    # Where δ cannot be reached at any ε as far as rounding can tell, the theorem stands.
+    if delta < SMALLEST_DELTA or curve(proved) > delta:
+        return proved
+    return smallest_epsilon(curve, delta)

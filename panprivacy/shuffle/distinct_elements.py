@@ -188,7 +188,7 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         parameters = self.parameters
         gamma = honest_users / self.cohort_size
         epsilon = -log_one_minus_exp(-gamma * log_one_minus_exp(parameters.epsilon))
-        distance = 2 ** max(-parameters.security, log2_distance(honest_users, parameters.shares))
+        distance = 2 ** max(-parameters.security, log2_distance(max(2, honest_users), parameters.shares))
         delta = min(1.0, 2 * (math.exp(epsilon) + 1) * distance)
         return 2 * epsilon, delta, epsilon + math.log(2 - math.exp(-epsilon))
 

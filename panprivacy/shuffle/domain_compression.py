@@ -10,7 +10,7 @@ def compressed_size(k: int, epsilon: float, alpha: float) -> int:
     is no larger (the smallest from 2 on where there is none): with groups of two sizes, uniform values
     would not be uniform over groups.
     """
-    wanted = k ** (2 / 3) * (epsilon / alpha) ** (4 / 3)
+    wanted = k ** (2 / 3) * (epsilon / alpha) ** (4 / 3) * (1 + 1e-12)  # 1000^{2/3} is 99.99999999999997
     divisors = _divisors_from_two(k)
     return max((size for size in divisors if size <= wanted), default=divisors[0])
 

@@ -84,5 +84,4 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     def privacy_of(self, honest_users: int) -> tuple[float, float, float]:
         epsilon, delta = self._sum.privacy_of(honest_users)
         both = min(1.0, 2 * delta)
-        exact = 2 * self._sum.exact_epsilon(honest_users, both / 2)
-        return 2 * epsilon, both, min(2 * epsilon, exact)
+        return 2 * epsilon, both, 2 * self._sum.exact_epsilon(honest_users, both / 2)

@@ -35,6 +35,9 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
 
+    source: ClassVar[str]
+    """The theorem behind every guarantee, as a sentence."""
+
     @property
     def cohort_size(self) -> int:
         """n: exactly so many users take part."""
@@ -145,9 +148,6 @@ class ShuffleStatistic(ReportStatistic[P]):
                 "predict, and on the shuffler mixing the messages and not telling who sent which"
             ),
         )
-
-    source: ClassVar[str]
-    """The theorem behind every guarantee."""
 
     @abstractmethod
     def privacy_of(self, honest_users: int) -> tuple[float, float, float]:

@@ -118,7 +118,10 @@ class PanPrivate(ABC):
 
 
 class FixedDummies(PanPrivate):
-    """Algorithm 3: all invented users have one value. It adds at most 1 to a number of different values."""
+    """Algorithm 3: all invented users have one value.
+
+    It adds at most 1 to a number of different values; a histogram's count of that value includes them.
+    """
 
     def __init__(self, protocol: ShuffleStatistic[Any], value: int = 0) -> None:
         super().__init__(protocol)

@@ -25,8 +25,8 @@ import math
 import random
 from functools import lru_cache
 
-LEAST_SHARES = 3
-"""With fewer, the distance does not fall as there are more users."""
+LEAST_SHARES = 4
+"""With fewer, a few more users do not always make the distance smaller, as robustness needs."""
 
 _TERMS = 4  # of either end of the sum; the others are bounded together
 _ROUNDING = 1e-9

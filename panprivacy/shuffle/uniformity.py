@@ -209,9 +209,9 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         """
         parameters = self.parameters
         gamma = honest_users / self.cohort_size
-        one = 4 * (parameters.delta / (2 * parameters.groups)) ** gamma
-        exact = 2 * poisson_epsilon(gamma * parameters.noise_messages, min(one, 0.25))
-        return 2 * parameters.epsilon, min(1.0, 2 * one), min(2 * parameters.epsilon, exact)
+        delta = min(1.0, 8 * (parameters.delta / (2 * parameters.groups)) ** gamma)
+        exact = poisson_epsilon(gamma * parameters.noise_messages, delta / 2, parameters.epsilon)
+        return 2 * parameters.epsilon, delta, 2 * exact
 
 
 def _verdict(value: float, threshold: float) -> str:
