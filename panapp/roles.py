@@ -64,6 +64,7 @@ _SITE_METRICS = (
     "panapp.collection_metrics.CollectionsCollector",
     "panapp.task_metrics.TasksCollector",
     "panapp.leader_metrics.LeaderCollector",
+    "panapp.analyzer_metrics.IntakesCollector",
 )
 _SHUFFLER = ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY")
 

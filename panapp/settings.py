@@ -214,8 +214,8 @@ CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 ADVANCE_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-advance"
 # Plans come last: anyone may ask for them, and no collection must wait for that.
 PLAN_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-plans"
-# What asks the helper comes after what asks nobody: a helper that does not answer must not hold up other
-# recipes.
+# What asks a helper or a shuffler comes after what asks nobody: one that does not answer must not hold up
+# other recipes.
 HELPER_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-helper"
 CELERY_TASK_QUEUES = [
     # An exchange each: whoever deletes a queue leaves nothing of it on the broker.
@@ -227,6 +227,8 @@ CELERY_TASK_ROUTES = {
     "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
     "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
+    "analyzer.tasks.advance_intakes": {"queue": ADVANCE_QUEUE},
+    "analyzer.tasks.drive_intake": {"queue": HELPER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
 }
 CELERY_TASK_IGNORE_RESULT = True
@@ -249,6 +251,7 @@ _PERIODIC_SECONDS = {
     "releases.tasks.advance_collections": ADVANCE_SECONDS,
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
     "leader.tasks.call_off_registrations": 600,
+    "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
 }
 CELERY_BEAT_SCHEDULE = {
     task: {

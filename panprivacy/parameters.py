@@ -146,12 +146,22 @@ class PublicParameters:
 
     @classmethod
     def required_names(cls) -> tuple[str, ...]:
-        """Names of the parameters that have a value in every published recipe."""
+        """Names of the parameters that have a value in every published recipe, beside derived ones."""
         return tuple(
             field.name
             for field in dataclasses.fields(cls)
-            if field.default is not None or description_of(field).derived
+            if field.default is not None and not description_of(field).derived
         )
+
+    def require_derived(self) -> None:
+        """FieldError naming a derived parameter that is missing, though with these others it has a value."""
+        missing = [name for name in self.derived_names() if getattr(self, name) is None]
+        if not missing:
+            return
+        calibrated = self.calibrated()
+        for name in missing:
+            if getattr(calibrated, name) is not None:
+                raise FieldError(name, "is missing")
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:

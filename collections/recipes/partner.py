@@ -90,8 +90,8 @@ def why_no_answer(role: PartnerRole, partner: Partner, error: PeerUnavailableErr
         key = Ed25519PrivateKey.from_private_bytes(partner.signing_key).public_key().public_bytes_raw()
         return (
             f"the {role.name} at {partner.url} does not accept the signature of this {role.our_name}: set "
-            f"its {role.our_key_setting} to {base64.b64encode(key).decode()}, and see that both sides name the "
-            f"same {role.url_setting} and that both clocks are right"
+            f"its {role.our_key_setting} to {base64.b64encode(key).decode()}, and see that both sides name "
+            f"the same {role.url_setting} and that both clocks are right"
         )
     if isinstance(cause, SignatureRefusedError):
         return (

@@ -54,7 +54,9 @@ class DistinctElementsParameters(ShuffleParameters):
         return int(self.hash_seed)
 
     def calibrated(self) -> Self:
-        """With the hash seed: a published recipe has every derived parameter, be it used or not."""
+        """With the hash seed, where values are hashed."""
+        if self.hashed == NO:
+            return self
         return replace(self, hash_seed=public_seed(DistinctElements.statistic, self, "hash_seed"))
 
     @property

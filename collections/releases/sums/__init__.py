@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from panprivacy.trust import Trust
 from recipes.models import Recipe
 from releases.sums.interface import SumSource
+from releases.sums.shuffler import ShufflerSums
 from releases.sums.single_server import SingleServerSums
 from releases.sums.two_server import TwoServerSums
 
 SOURCES: Mapping[Trust, SumSource] = {
-    source.trust: source for source in (SingleServerSums(), TwoServerSums())
+    source.trust: source for source in (SingleServerSums(), TwoServerSums(), ShufflerSums())
 }
 
 

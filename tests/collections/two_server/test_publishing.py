@@ -54,8 +54,8 @@ def test_publish_makes_one_task_of_both_servers_and_has_the_document_signed_by_b
         str(recipe.identifier),
         bytes(recipe.signature),
         verification_key(),
-        helper_key=helper_key,
-        helper_signature=bytes(HelperSignature.objects.get(recipe=recipe).signature),
+        partner_key=helper_key,
+        partner_signature=bytes(HelperSignature.objects.get(recipe=recipe).signature),
     )
     assert read.document == document
     assert document["leader"]["url"] == scene.LEADER_URL
