@@ -25,7 +25,7 @@ from devices_sim.transport import (
     TransportError,
     WireReport,
 )
-from devices_sim.upload import BATCH_REPORTS, Upload
+from devices_sim.upload import Upload
 from devices_sim.uploads import upload_of
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads import Bucket, Workload
@@ -250,7 +250,7 @@ class _Batcher:
         self._reports.append(report)
         self._answers.append(answer)
         self._size += size
-        if len(self._reports) == BATCH_REPORTS:
+        if len(self._reports) == self._upload.batch_reports:
             self.flush(result)
 
     def flush(self, result: FleetResult) -> None:

@@ -42,6 +42,8 @@ class ShufflerUpload(Upload):
         transport: what reaches other servers; stays open.
     """
 
+    batch_reports = 1
+
     def __init__(self, recipe: Recipe, transport: Transport) -> None:
         servers = recipe.servers
         if not isinstance(servers, ShufflerAndAnalyzer):
@@ -64,7 +66,7 @@ class ShufflerUpload(Upload):
         raise kind(str(error), status=error.status, problem=error.problem)
 
     def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
-        """One request for each, as real devices send them."""
+        """As of `Upload`; every user sends by itself, in simulations too."""
         rejected = []
         for index, report in enumerate(reports):
             try:

@@ -13,8 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from devices_sim.fleet import FleetResult, run_fleet
 from devices_sim.transport import HttpTransport
 from devices_sim.workloads import Workload
-from leader.models import Farewell
-from panapp.device_runs import DEVICE_RUNS
+from panapp.device_runs import DEVICE_RUNS, DeviceRun
 from panapp.services import Services, wait_until
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
@@ -32,7 +31,7 @@ STALLED_SECONDS = 600.0
 """Without any progress for so long, waiting for the workers is given up."""
 
 FAREWELL_SECONDS = 30.0
-"""For how long a helper is waited for to hear that a recipe has ended, and to delete its keys."""
+"""For how long a partner is waited for to hear that a recipe has ended, and to delete what it holds."""
 
 POLL_SECONDS = 0.1
 
@@ -143,16 +142,15 @@ def collection_run(
         truth = run.truth(recipe.published.mechanism, fleet)
         truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
         submitted = time.monotonic()
-        run.finish(recipe, fleet, actor)
+        _close_if_open(recipe, actor)
         release = _wait_for_release(recipe, services, say)
     except BaseException:
         # Interrupted or failed: no report will follow, so the recipe must not stay open with its key.
-        with suppress(RecipeStateError):  # closed already
-            recipe_close(recipe=recipe, actor=actor)
+        _close_if_open(recipe, actor)
         raise
     recipe.refresh_from_db()
     ended = time.monotonic()
-    _wait_for_farewell(recipe, say)
+    _wait_for_farewell(run, recipe, say)
     # Devices and requests overlap when several processes work: their wall-clock time is shared
     # out in proportion to the time that the processes spent on each.
     busy = fleet.device_seconds + fleet.submit_seconds
@@ -231,11 +229,16 @@ def _wait_for_release(recipe: Recipe, services: Services, say: Say) -> Release:
         time.sleep(POLL_SECONDS)
 
 
-def _wait_for_farewell(recipe: Recipe, say: Say) -> None:
-    """Until nothing is left to tell the helper: with the processes ends who would tell it."""
-    owed = Farewell.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier)))
-    if not wait_until(lambda: not owed.exists(), FAREWELL_SECONDS, POLL_SECONDS):
-        say("the helper has not heard of the end; it is told when both run again")
+def _close_if_open(recipe: Recipe, actor: AbstractBaseUser | None) -> None:
+    # Closed already where somebody else's end was its own: a helper's, or that of a full batch.
+    with suppress(RecipeStateError):
+        recipe_close(recipe=recipe, actor=actor)
+
+
+def _wait_for_farewell(run: DeviceRun, recipe: Recipe, say: Say) -> None:
+    """Until nothing is left to tell the partner: with the processes ends who would tell it."""
+    if not wait_until(lambda: not run.owes_farewell(recipe), FAREWELL_SECONDS, POLL_SECONDS):
+        say(f"the {run.partner} has not heard of the end; it is told when both run again")
 
 
 def _first(values: Any) -> Any:

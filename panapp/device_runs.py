@@ -10,18 +10,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from django.contrib.auth.models import AbstractBaseUser
-
+from analyzer.models import Intake
 from devices_sim.fleet import FleetResult
 from devices_sim.workloads import Workload, events_csv, values_csv
 from devices_sim.workloads.events_file import HEADER as EVENTS_HEADER
 from devices_sim.workloads.values_file import HEADER as VALUES_HEADER
+from leader.models import Farewell
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 
 
 class DeviceRun(ABC):
@@ -51,9 +50,9 @@ class DeviceRun(ABC):
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         """The exact answer to what is estimated."""
 
-    def finish(self, recipe: Recipe, fleet: FleetResult, actor: AbstractBaseUser | None) -> None:
-        """Let no more reports in, once every device has sent its own."""
-        recipe_close(recipe=recipe, actor=actor)
+    def owes_farewell(self, recipe: Recipe) -> bool:  # a site by itself has nobody to tell
+        """Whether the partner has still to hear of the end of a recipe, and to delete what it holds."""
+        return False
 
 
 class OneServerRun(DeviceRun):
@@ -76,6 +75,9 @@ class TwoServerRun(OneServerRun):
 
     partner = "helper"
 
+    def owes_farewell(self, recipe: Recipe) -> bool:
+        return Farewell.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier))).exists()
+
 
 class ShufflerRun(DeviceRun):
     """Devices with values, which send them to a shuffler."""
@@ -92,10 +94,8 @@ class ShufflerRun(DeviceRun):
         values: tuple[float, ...] = statistic.truth_of(fleet.accepted_by_answer)
         return values
 
-    def finish(self, recipe: Recipe, fleet: FleetResult, actor: AbstractBaseUser | None) -> None:
-        """Nothing where the batch is full: the recipe closes when the analyzer has fetched it."""
-        if fleet.accepted < recipe.cohort_size:
-            super().finish(recipe, fleet, actor)
+    def owes_farewell(self, recipe: Recipe) -> bool:
+        return Intake.objects.filter(recipe=recipe, is_deleted_there=False).exists()
 
 
 DEVICE_RUNS: Mapping[Trust, DeviceRun] = {

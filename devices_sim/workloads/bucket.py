@@ -87,9 +87,9 @@ BUCKET_DEVICES = 1_000
 """Devices per bucket where their number is known beforehand: one full batch of reports."""
 
 
-def listed(devices: Iterable[tuple[str, Given]]) -> tuple[ListedBucket[Given], ...]:
-    """Buckets of devices in memory; every name must occur once."""
+def listed(
+    devices: Iterable[tuple[str, Given]], size: int = BUCKET_DEVICES
+) -> tuple[ListedBucket[Given], ...]:
+    """Buckets of `size` devices in memory; every name must occur once."""
     every = tuple(devices)
-    return tuple(
-        ListedBucket(every[first : first + BUCKET_DEVICES]) for first in range(0, len(every), BUCKET_DEVICES)
-    )
+    return tuple(ListedBucket(every[first : first + size]) for first in range(0, len(every), size))

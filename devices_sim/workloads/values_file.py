@@ -15,6 +15,9 @@ from panprivacy.errors import FieldError
 
 HEADER = ("device", "value")
 
+BUCKET_DEVICES = 50
+"""Devices per bucket: each sends by itself, so that processes share few devices evenly."""
+
 
 @contextmanager
 def values_csv(path: Path, require_value: Callable[[str], object]) -> Iterator[ValueWorkload]:
@@ -33,7 +36,7 @@ def values_csv(path: Path, require_value: Callable[[str], object]) -> Iterator[V
         devices = list(_devices(file, require_value))
     if not devices:
         raise FieldError("device", "the file must name at least one device")
-    yield ValueWorkload(listed(devices))
+    yield ValueWorkload(listed(devices, BUCKET_DEVICES))
 
 
 def _devices(file: BinaryIO, require_value: Callable[[str], object]) -> Iterator[Valued]:

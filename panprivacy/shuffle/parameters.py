@@ -22,10 +22,3 @@ class ShuffleParameters(PublicParameters):
         minimum=2,
         maximum=100_000,
     )
-
-    @classmethod
-    def required_names(cls) -> tuple[str, ...]:
-        """As of every statistic, but without derived seeds: one that uses its seed refuses to be without it
-        (`require_promise`)."""
-        derived = cls.derived_names()
-        return tuple(name for name in super().required_names() if name not in derived)
