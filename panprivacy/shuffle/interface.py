@@ -36,7 +36,7 @@ class ShuffleStatistic(ReportStatistic[P]):
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
 
     gives_verdict: ClassVar[bool] = False
-    """Whether a hypothesis is tested: the estimate is then the test's statistic, `details` has the verdict."""
+    """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
 
     source: ClassVar[str]
     """The theorem behind every guarantee, as a sentence."""
