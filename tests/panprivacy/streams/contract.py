@@ -29,7 +29,7 @@ from panprivacy.streams.state import StreamState
 from panprivacy.trust import Trust
 
 FAILURE = 1e-7
-RUNS = 1_000
+RUNS = 2_000
 REPETITIONS = 40
 EMPTY = np.empty(0, dtype=np.int64)
 
