@@ -62,6 +62,7 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/encryption.py
 	$(RUN) benchmarks/prio3.py
 	$(RUN) benchmarks/accounting.py
+	$(RUN) benchmarks/streams.py
 	$(RUN) benchmarks/end_to_end.py --million
 	$(RUN) -m benchmarks.planner
 	$(RUN) -m benchmarks.two_server
