@@ -15,7 +15,7 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
 ]
 
-handler400 = "panapp.helper_errors.bad_request"
-handler403 = "panapp.helper_errors.forbidden"
-handler404 = "panapp.helper_errors.not_found"
-handler500 = "panapp.helper_errors.server_error"
+handler400 = "panapp.problem_errors.bad_request"
+handler403 = "panapp.problem_errors.forbidden"
+handler404 = "panapp.problem_errors.not_found"
+handler500 = "panapp.problem_errors.server_error"

@@ -31,6 +31,7 @@ _SITE_APPS = (
     "recipes",
     "planner",
     "reports",
+    "analyzer",
     "aggregation",
     "releases",
     "panapp",
@@ -64,6 +65,25 @@ _SITE_METRICS = (
     "panapp.collection_metrics.CollectionsCollector",
     "panapp.task_metrics.TasksCollector",
     "panapp.leader_metrics.LeaderCollector",
+    "panapp.analyzer_metrics.IntakesCollector",
+)
+_SHUFFLER = ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY")
+
+# Of the servers that others run: no accounts, sessions or forms, for nobody signs in there.
+_PARTNER_MIDDLEWARE = (
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "panapp.plain_query.PlainQueryMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
+)
+_PARTNER_CONTEXT = (
+    "django.template.context_processors.request",
+    "csp.context_processors.nonce",
 )
 
 
@@ -77,7 +97,8 @@ class Role:
         urlconf: module of the addresses that it answers to.
         errors: module that answers where no view does.
         middleware, context_processors: as in Django's settings.
-        required: variables about the other aggregator, that this role needs and others refuse.
+        required: variables about another server, that this role needs and others refuse.
+        optional: those that it may have, all or none, and others refuse.
         tasks: whether it has workers, and with them a broker and a cache that processes share.
         checks: what `/health/ready` looks at.
         metrics: collectors that `/metrics` reads, as dotted names.
@@ -92,6 +113,7 @@ class Role:
     middleware: tuple[str, ...]
     context_processors: tuple[str, ...]
     required: tuple[str, ...]
+    optional: tuple[str, ...]
     tasks: bool
     checks: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -109,9 +131,14 @@ class Role:
                 raise ImproperlyConfigured(
                     f"{name} must be set when PANAPP_ROLE is {self.name} (see docs/operations.md)"
                 )
+        given = [name for name in self.optional if variables.get(name)]
+        if 0 < len(given) < len(self.optional):
+            (missing, *_) = set(self.optional) - set(given)
+            raise ImproperlyConfigured(f"{missing} must be set where {given[0]} is (see docs/operations.md)")
+        own = self.required + self.optional
         for role in ROLES.values():
             for name in role.required:
-                if name not in self.required and variables.get(name):
+                if name not in own and variables.get(name):
                     raise ImproperlyConfigured(
                         f"{name} belongs to PANAPP_ROLE={role.name}, but PANAPP_ROLE is {self.name}"
                     )
@@ -128,6 +155,7 @@ ROLES = {
             middleware=_SITE_MIDDLEWARE,
             context_processors=_SITE_CONTEXT,
             required=(),
+            optional=_SHUFFLER,
             tasks=True,
             checks=_SITE_CHECKS,
             metrics=_SITE_METRICS,
@@ -142,6 +170,7 @@ ROLES = {
             middleware=_SITE_MIDDLEWARE,
             context_processors=_SITE_CONTEXT,
             required=("PANAPP_LEADER_URL", "PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"),
+            optional=_SHUFFLER,
             tasks=True,
             checks=_SITE_CHECKS,
             metrics=_SITE_METRICS,
@@ -150,7 +179,6 @@ ROLES = {
         ),
         Role(
             name="helper",
-            # No accounts, sessions or forms: nobody signs in to a helper.
             apps=(
                 "django.contrib.staticfiles",
                 "csp",
@@ -160,29 +188,38 @@ ROLES = {
                 "helper",
             ),
             urlconf="panapp.helper_urls",
-            errors="panapp.helper_errors",
-            middleware=(
-                "django_prometheus.middleware.PrometheusBeforeMiddleware",
-                "django.middleware.security.SecurityMiddleware",
-                "whitenoise.middleware.WhiteNoiseMiddleware",
-                "django.middleware.common.CommonMiddleware",
-                "panapp.plain_query.PlainQueryMiddleware",
-                "django.middleware.csrf.CsrfViewMiddleware",
-                "django.middleware.clickjacking.XFrameOptionsMiddleware",
-                "csp.middleware.CSPMiddleware",
-                "django_prometheus.middleware.PrometheusAfterMiddleware",
-            ),
-            context_processors=(
-                "django.template.context_processors.request",
-                "csp.context_processors.nonce",
-            ),
+            errors="panapp.problem_errors",
+            middleware=_PARTNER_MIDDLEWARE,
+            context_processors=_PARTNER_CONTEXT,
             required=("PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"),
+            optional=(),
             tasks=False,
             checks=("database", "migrations"),
             metrics=("panapp.task_metrics.TasksCollector",),
             # Its page looks like the site's.
             static_folders=("panapp/static",),
             data_folder="var/helper",
+        ),
+        Role(
+            name="shuffler",
+            apps=(
+                "django.contrib.staticfiles",
+                "csp",
+                "django_prometheus",
+                "audit.apps.AuditWithoutAccountsConfig",
+                "shuffler",
+            ),
+            urlconf="panapp.shuffler_urls",
+            errors="panapp.problem_errors",
+            middleware=_PARTNER_MIDDLEWARE,
+            context_processors=_PARTNER_CONTEXT,
+            required=("PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"),
+            optional=(),
+            tasks=False,
+            checks=("database", "migrations"),
+            metrics=("panapp.shuffler_metrics.BatchesCollector",),
+            static_folders=("panapp/static",),
+            data_folder="var/shuffler",
         ),
     )
 }

@@ -193,6 +193,12 @@ SMALLEST_COHORT = environment.whole_number("PANAPP_SMALLEST_COHORT", 2 if LOCAL 
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
 # were handed out for half as long: below an hour they would hardly do anything but ask.
 HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)
+# Base address of the resources of a shuffler, and the Ed25519 verification keys of either side of it.
+SHUFFLER_URL = environment.address("PANAPP_SHUFFLER_URL", path="/shuffler", secure=_https)
+SHUFFLER_KEY = environment.verification_key("PANAPP_SHUFFLER_KEY", own=SIGNING_KEY)
+ANALYZER_KEY = environment.verification_key("PANAPP_ANALYZER_KEY", own=SIGNING_KEY)
+# Bytes of all ciphertexts of a batch, at most: a shuffler mixes them in memory, and needs thrice as much.
+BATCH_BYTES = environment.whole_number("PANAPP_BATCH_BYTES", 512 * 1024 * 1024, minimum=1024 * 1024)
 # Reports that a helper takes in one request; fewer than leaders send would keep their jobs waiting.
 JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=dap_limits.JOB_REPORTS)
 # For how long a helper keeps the keys of a task whose time is over and that nobody ended.
@@ -211,8 +217,8 @@ CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 ADVANCE_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-advance"
 # Plans come last: anyone may ask for them, and no collection must wait for that.
 PLAN_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-plans"
-# What asks the helper comes after what asks nobody: a helper that does not answer must not hold up other
-# recipes.
+# What asks a helper or a shuffler comes after what asks nobody: one that does not answer must not hold up
+# other recipes.
 HELPER_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-helper"
 CELERY_TASK_QUEUES = [
     # An exchange each: whoever deletes a queue leaves nothing of it on the broker.
@@ -224,6 +230,8 @@ CELERY_TASK_ROUTES = {
     "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
     "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
+    "analyzer.tasks.advance_intakes": {"queue": ADVANCE_QUEUE},
+    "analyzer.tasks.drive_intake": {"queue": HELPER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
 }
@@ -248,6 +256,7 @@ _PERIODIC_SECONDS = {
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
     "leader.tasks.call_off_registrations": 600,
     "streams.tasks.erase_old_keys": 60,
+    "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
 }
 CELERY_BEAT_SCHEDULE = {
     task: {

@@ -130,6 +130,11 @@ class PublicParameters:
         """Number of time steps that a device takes; 0 where it takes none."""
         return 0
 
+    @property
+    def sampling_rate(self) -> float:
+        """Probability with which a device takes part; 1 where nobody is left out."""
+        return 1.0
+
     def calibrated(self) -> Self:
         """The same parameters with every derived one computed."""
         return self
@@ -146,12 +151,22 @@ class PublicParameters:
 
     @classmethod
     def required_names(cls) -> tuple[str, ...]:
-        """Names of the parameters that have a value in every published recipe."""
+        """Names of the parameters that have a value in every published recipe, beside derived ones."""
         return tuple(
             field.name
             for field in dataclasses.fields(cls)
-            if field.default is not None or description_of(field).derived
+            if field.default is not None and not description_of(field).derived
         )
+
+    def require_derived(self) -> None:
+        """FieldError naming a derived parameter that is missing, though with these others it has a value."""
+        missing = [name for name in self.derived_names() if getattr(self, name) is None]
+        if not missing:
+            return
+        calibrated = self.calibrated()
+        for name in missing:
+            if getattr(calibrated, name) is not None:
+                raise FieldError(name, "is missing")
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
@@ -224,5 +239,8 @@ def description_of(field: "dataclasses.Field[Any]") -> Description:
 
 
 def kind_of(field: "dataclasses.Field[Any]") -> type:
-    """int, float or str: the plain type of a parameter's field."""
-    return field.type if field.type in (int, float, str) else float
+    """int, float or str: the plain type of a parameter's field, which may also be None."""
+    return _KINDS.get(field.type, float)
+
+
+_KINDS: Mapping[Any, type] = {int: int, int | None: int, str: str}

@@ -279,6 +279,8 @@ class Recipe:
             # Defaults and derivations are a draft's; here they would change what was signed.
             if parameter_members.get(name) is None:
                 raise FieldError(name, "is missing")
+        parameters = statistic.parameters_class.from_mapping(parameter_members)
+        parameters.require_derived()
         opens_at = parse_time("opens_at", members["opens_at"])
         closes_at = parse_time("closes_at", members["closes_at"])
         if closes_at <= opens_at:
@@ -289,7 +291,7 @@ class Recipe:
             question=_text("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
             population=require_population_name(members["population"]) if "population" in members else None,
-            parameters=statistic.parameters_class.from_mapping(parameter_members),
+            parameters=parameters,
             servers=servers,
             step_seconds=STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
             if "step_seconds" in own_fields

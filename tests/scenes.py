@@ -4,13 +4,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import Group, User
+from django.utils import timezone
 
 from aggregation.operations import chunk_process, chunks_plan
 from recipes.models import Recipe
-from recipes.operations import recipe_close
+from recipes.operations import recipe_close, recipe_publish_file
 from releases.operations import result_release, truth_record
 from reports.operations import reports_submit
-from tests.factories import published_recipe, report_of_count, report_of_values
+from streams.operations import intrusion_announce, items_fold
+from tests.factories import fresh_nonce, published_recipe, report_of_count, report_of_values
 
 PASSWORD = "correct horse battery staple"
 
@@ -58,6 +60,44 @@ def simulated_recipe(devices_by_count: dict[int, int], **changes: Any) -> Recipe
     truth = recipe.published.mechanism.truth(devices_by_count)
     truth_record(recipe=recipe, values=truth, devices=len(counts), sampled=len(counts))
     return recipe
+
+
+def stream_members(**changes: Any) -> dict[str, Any]:
+    """A recipe file about a stream of numbers; a change to None leaves the member out."""
+    members = {
+        "name": "Visitors",
+        "question": "Which part of our customers came?",
+        "statistic": "density",
+        "epsilon": 0.5,
+        "items": "numbered",
+        "universe_size": 2_000,
+        "table_size": 2_000,
+        "announced_intrusions": 2,
+        **changes,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def open_stream(stream: Iterable[object] = (), **changes: Any) -> Recipe:
+    """A recipe about a stream into which these items were folded."""
+    recipe = recipe_publish_file(members=stream_members(**changes), actor=None)
+    batch = [str(item) for item in stream]
+    if batch:
+        items_fold(identifier=recipe.identifier, nonce=fresh_nonce(), items=batch, now=timezone.now())
+    return recipe
+
+
+def announced(recipe: Recipe, looks: int = 1) -> Recipe:
+    """The same after so many announced intrusions."""
+    for _ in range(looks):
+        intrusion_announce(identifier=str(recipe.identifier), actor=None, now=timezone.now())
+    return recipe
+
+
+def closed_stream(recipe: Recipe) -> Recipe:
+    """The same, closed and released."""
+    result_release(recipe=recipe_close(recipe=recipe, actor=None))
+    return Recipe.objects.get(pk=recipe.pk)
 
 
 def _submit(recipe: Recipe, reports: list[dict[str, Any]]) -> None:

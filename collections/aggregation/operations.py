@@ -45,17 +45,21 @@ class _Sum:
     rejected: Counter[str]
 
 
-def chunks_plan(*, recipe: Recipe) -> list[uuid.UUID]:
+def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
     """Assign every stored report that waits to a chunk.
 
-    While the recipe is open, fewer than `MINIMUM_REPORTS` wait for more. A closed recipe that
-    cannot reach its cohort size any more is not decrypted at all.
+    While the recipe is open, fewer than `MINIMUM_REPORTS` wait for more.
+
+    Args:
+        least: number of reports below which a closed recipe is not decrypted at all; its cohort size by
+            default.
 
     Returns:
         The new chunks, whose tasks the caller sends after commit.
     """
     # Looked at without a lock first: at most ticks there is nothing to plan.
-    if not _worth_planning(recipe):
+    least = recipe.cohort_size if least is None else least
+    if not _worth_planning(recipe, least):
         return []
     with transaction.atomic():
         # One planner at a time for a recipe. The lock lets reports come in; closing waits for it.
@@ -74,11 +78,11 @@ def chunks_plan(*, recipe: Recipe) -> list[uuid.UUID]:
         return [chunk.pk for chunk in chunks]
 
 
-def _worth_planning(recipe: Recipe) -> bool:
+def _worth_planning(recipe: Recipe, least: int) -> bool:
     progress = progress_of(recipe)
     if recipe.status == Recipe.Status.CLOSED:
-        return progress.unplanned > 0 and progress.received >= recipe.cohort_size
-    return progress.unplanned >= min(MINIMUM_REPORTS, recipe.cohort_size)
+        return progress.unplanned > 0 and progress.received >= least
+    return progress.unplanned >= min(MINIMUM_REPORTS, least)
 
 
 def _groups(rows: Sequence[tuple[int, int]], most: int) -> list[tuple[list[int], int]]:

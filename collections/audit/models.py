@@ -19,6 +19,9 @@ class Action(models.TextChoices):
     TASK_REGISTERED = "task_registered", "Two-server task registered"
     SHARE_RELEASED = "share_released", "Aggregate share released"
     TASK_ENDED = "task_ended", "Two-server task ended"
+    BATCH_REGISTERED = "batch_registered", "Shuffled collection registered"
+    BATCH_SHUFFLED = "batch_shuffled", "Full batch shuffled and handed on"
+    BATCH_ENDED = "batch_ended", "Batch deleted"
     SIGN_IN_FAILED = "sign_in_failed", "Sign-in failed"
     SIGN_IN_LOCKED = "sign_in_locked", "Sign-in locked after repeated failures"
     PERMISSION_CHANGED = "permission_changed", "Permission changed"
@@ -35,6 +38,9 @@ PUBLIC_ACTIONS = (
     Action.TASK_REGISTERED,
     Action.SHARE_RELEASED,
     Action.TASK_ENDED,
+    Action.BATCH_REGISTERED,
+    Action.BATCH_SHUFFLED,
+    Action.BATCH_ENDED,
 )
 """Actions that the public log of a recipe shows, without who did them."""
 

@@ -32,12 +32,13 @@ REQUEST_BYTES = 16
 
 @dataclass(frozen=True)
 class Partner:
-    """The helper with which this installation runs recipes, as settings or running services name it.
+    """Another server with which this installation runs recipes, as settings or running services name it: a
+    helper, or a shuffler.
 
     Attributes:
-        url: the helper's base address.
+        url: its base address.
         verification_key: its Ed25519 key, 32 bytes.
-        leader_url: our own base address.
+        leader_url: our own base address, for a helper; empty for a shuffler, which needs none.
         signing_key: our Ed25519 key, 32 bytes.
     """
 
@@ -67,9 +68,9 @@ def helper_key(partner: Partner, *, request: bytes, scheme: str) -> PublicKey:
     Raises:
         PeerUnavailableError, PeerRefusedError.
     """
-    answer = _send(partner.client(), "POST", "/keys", {"request": request.hex(), "encryption": scheme})
+    answer = ask_json(partner.client(), "POST", "/keys", {"request": request.hex(), "encryption": scheme})
     try:
-        key = load_public_key(_member(answer, "public_key", dict))
+        key = load_public_key(member_of(answer, "public_key", dict))
     except (FieldError, InvalidKeyError) as error:
         raise PeerUnavailableError(f"the helper's public key cannot be used: {error}") from error
     if key.scheme != scheme:
@@ -99,7 +100,7 @@ def recipe_task_register(
     Raises:
         PeerUnavailableError, PeerRefusedError.
     """
-    answer = _send(
+    answer = ask_json(
         partner.client(),
         "PUT",
         f"/tasks/{encode_id(task_id)}",
@@ -111,7 +112,7 @@ def recipe_task_register(
         },
     )
     try:
-        return base64.b64decode(_member(answer, "signature", str), validate=True)
+        return base64.b64decode(member_of(answer, "signature", str), validate=True)
     except binascii.Error as error:
         raise PeerUnavailableError("the helper's signature is not base64") from error
 
@@ -125,7 +126,7 @@ def plain_task_register(
     collector_config: HpkeConfig,
 ) -> None:
     """Have the helper take part in a plain task. Raises PeerUnavailableError or PeerRefusedError."""
-    _send(
+    ask_json(
         partner.client(),
         "PUT",
         f"/tasks/{encode_id(task_id)}",
@@ -158,16 +159,16 @@ class HelperStatus:
 
 def task_status_at_helper(helper: PeerClient, *, task_id: bytes) -> HelperStatus:
     """How the task stands on the helper's side. Raises PeerUnavailableError or PeerRefusedError."""
-    answer = _send(helper, "GET", f"/tasks/{encode_id(task_id)}")
-    rejections = _member(answer, "rejections", dict)
+    answer = ask_json(helper, "GET", f"/tasks/{encode_id(task_id)}")
+    rejections = member_of(answer, "rejections", dict)
     if not all(type(count) is int for count in rejections.values()):
         raise PeerUnavailableError("the helper's counts of rejections are not numbers")
     return HelperStatus(
-        state=_member(answer, "state", str),
-        report_count=_member(answer, "report_count", int),
-        collected=_member(answer, "collected", bool),
+        state=member_of(answer, "state", str),
+        report_count=member_of(answer, "report_count", int),
+        collected=member_of(answer, "collected", bool),
         rejections=rejections,
-        outcome=_member(answer, "outcome", str),
+        outcome=member_of(answer, "outcome", str),
     )
 
 
@@ -180,30 +181,36 @@ def task_end_at_helper(partner: Partner, *, task_id: bytes, reason: str) -> None
         PeerUnavailableError, PeerRefusedError.
     """
     try:
-        _send(partner.client(), "DELETE", f"/tasks/{encode_id(task_id)}", {"reason": reason})
+        ask_json(partner.client(), "DELETE", f"/tasks/{encode_id(task_id)}", {"reason": reason})
     except PeerRefusedError as refusal:
         if refusal.token != UNRECOGNIZED_TASK:
             raise
 
 
-def _send(
-    helper: PeerClient, method: str, path: str, content: Mapping[str, str] | None = None
+def ask_json(
+    peer: PeerClient, method: str, path: str, content: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
+    """Send a JSON object, or nothing, and read the JSON object that comes back.
+
+    Raises:
+        PeerUnavailableError, PeerRefusedError.
+    """
     body = b"" if content is None else json.dumps(content).encode()
-    answer: PeerAnswer = helper.send(method, path, body, JSON_TYPE if body else "")
+    answer: PeerAnswer = peer.send(method, path, body, JSON_TYPE if body else "")
     try:
         decoded = json.loads(answer.body)
     except (ValueError, RecursionError) as error:
-        raise PeerUnavailableError("the helper's answer is not JSON") from error
+        raise PeerUnavailableError("the answer is not JSON") from error
     if not isinstance(decoded, dict):
-        raise PeerUnavailableError("the helper's answer is not a JSON object")
+        raise PeerUnavailableError("the answer is not a JSON object")
     return decoded
 
 
-def _member(answer: Mapping[str, Any], name: str, kind: type) -> Any:
+def member_of(answer: Mapping[str, Any], name: str, kind: type) -> Any:
+    """A member of an answer, if it is of that type. Raises PeerUnavailableError otherwise."""
     value = answer.get(name)
     if type(value) is not kind:
-        raise PeerUnavailableError(f"the helper's answer lacks {name}")
+        raise PeerUnavailableError(f"the answer lacks {name}")
     return value
 
 

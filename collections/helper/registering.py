@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import json
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from dap.http import DapProblem, own_verification_key, signing_key
 from dap.models import Side
 from dap.operations import task_named, task_share_key, task_store
 from dap.provisioning import REQUEST_BYTES
+from dap.recipe_document import recipe_read
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
 from helper.models import ShareKey
 from panprivacy.dap.basics import HpkeConfig
@@ -27,10 +27,9 @@ from panprivacy.dap.recipe_task import task_of
 from panprivacy.dap.task import MOST_BATCH_SIZE, TaskConfiguration
 from panprivacy.dap.vdafs import prio3_of
 from panprivacy.encryption import generate_private_key, require_scheme
-from panprivacy.encryption.interface import InvalidKeyError, PrivateKey
+from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
-from panprivacy.recipe import Recipe
 from panprivacy.servers import TwoServers, require_url
 
 UNUSED_KEY_LIFETIME = timedelta(days=1)
@@ -95,7 +94,7 @@ def recipe_task_register(
     Raises:
         DapProblem: something is not as it must be; the detail names it.
     """
-    recipe = _read_recipe(task_id, document)
+    recipe = recipe_read(document=document, identifier=task_id.hex())
     ours = recipe.servers
     if not isinstance(ours, TwoServers):
         raise _refused("trust: must be two_server.")
@@ -177,23 +176,6 @@ def decode_request(value: str) -> bytes:
     if len(decoded) != REQUEST_BYTES or decoded.hex() != value:
         raise _refused(f"request: must be {2 * REQUEST_BYTES} lower-case hexadecimal digits.")
     return decoded
-
-
-def _read_recipe(task_id: bytes, document: str) -> Recipe:
-    try:
-        members = json.loads(document)
-        if not isinstance(members, dict):
-            raise _refused("document: must be a JSON object.")
-        recipe = Recipe.from_document(members)
-        # What it derived must keep what it names, as a device checks it.
-        recipe.mechanism.require_promise()
-    except (FieldError, InvalidKeyError) as error:
-        raise _refused(f"document: {error}.") from None
-    except (ValueError, RecursionError):
-        raise _refused("document: must be JSON.") from None
-    if recipe.canonical != document.encode() or recipe.identifier != task_id.hex():
-        raise _refused("document: must be canonical, and its SHA-256 the task's identifier.")
-    return recipe
 
 
 def _share_key(task_id: bytes, request: bytes) -> PrivateKey:

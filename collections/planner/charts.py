@@ -10,8 +10,8 @@ from typing import Any
 
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.proposal import Proposal
+from recipes.odds import certain_share, epsilon_text
 from recipes.presentation import number, significant
-from recipes.sentences import certain_share, epsilon_text
 
 ROLES = ("line-1", "line-2", "line-3", "line-4")
 DASHES = ("solid", "dash", "dot", "dashdot")

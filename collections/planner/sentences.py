@@ -6,8 +6,8 @@ from typing import Any
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import Proposal
+from recipes.odds import epsilon_text, odds_factor
 from recipes.presentation import number, significant
-from recipes.sentences import epsilon_text, odds_factor
 
 NAMED = {
     "epsilon": "ε = {}",

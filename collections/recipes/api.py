@@ -15,7 +15,7 @@ from panprivacy.trust import Trust
 from recipes.models import Recipe
 from recipes.operations import verification_key
 from recipes.problems import invalid_parameter, not_found
-from recipes.selectors import guarantees_of, helper_signature_of, recipes_search
+from recipes.selectors import guarantees_of, helper_signature_of, recipes_search, shuffler_signature_of
 
 PAGE_SIZE = 100
 STATUSES = ("open", "closed", "all")
@@ -68,7 +68,10 @@ class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
     document = serializers.DictField(help_text="Every public parameter.")
     signature = serializers.CharField(help_text="Ed25519 signature in base64.")
     helper_signature = serializers.CharField(
-        allow_null=True, help_text="The helper's, over the same bytes; null where one server asks."
+        allow_null=True, help_text="The helper's, over the same bytes; null where none takes part."
+    )
+    shuffler_signature = serializers.CharField(
+        allow_null=True, help_text="The shuffler's, over the same bytes; null where none takes part."
     )
     status = serializers.CharField(help_text="open or closed.")
     guarantees = GuaranteeSerializer(
@@ -139,13 +142,13 @@ class RecipeView(APIView):
                 "id": recipe.identifier,
                 "document": recipe.published.document,
                 "signature": base64.b64encode(bytes(recipe.signature)).decode(),
-                "helper_signature": _helper_signature(recipe),
+                "helper_signature": _in_base64(helper_signature_of(recipe)),
+                "shuffler_signature": _in_base64(shuffler_signature_of(recipe)),
                 "status": RecipeSummarySerializer().get_status(recipe),
                 "guarantees": guarantees_of(recipe),
             }
         )
 
 
-def _helper_signature(recipe: Recipe) -> str | None:
-    signature = helper_signature_of(recipe)
+def _in_base64(signature: bytes | None) -> str | None:
     return None if signature is None else base64.b64encode(signature).decode()

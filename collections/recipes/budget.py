@@ -9,10 +9,10 @@ from ledger.models import Population
 from ledger.operations import BudgetExceededError, budget_require_room, spending_append
 from ledger.selectors import Standing, population_named, standing_of
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.remedies import remedy_clause
+from panprivacy.statistic import Statistic
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
@@ -33,7 +33,7 @@ class Effect:
     exceeds: bool
 
 
-def effect_of(mechanism: Mechanism[Any], population: str) -> Effect:
+def effect_of(mechanism: Statistic[Any], population: str) -> Effect:
     """What publishing would do. FieldError where there is no such population."""
     standing = standing_of(population_named(population))
     composed = standing.with_event(mechanism.aggregator_event().as_dict())
@@ -42,7 +42,7 @@ def effect_of(mechanism: Mechanism[Any], population: str) -> Effect:
     return Effect(standing, composed, exceeds)
 
 
-def room_require(*, mechanism: Mechanism[Any], population: str) -> None:
+def room_require(*, mechanism: Statistic[Any], population: str) -> None:
     """A first look, before anything is locked; the look that counts is `spend`'s.
 
     Its numbers are remembered, so that `spend` finds them ready unless somebody spent in between.
@@ -86,10 +86,10 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
         raise FieldError(error.field, f"{error.message}; {advice}") from None
 
 
-def what_fits(mechanism: Mechanism[Any], population: Population) -> str:
+def what_fits(mechanism: Statistic[Any], population: Population) -> str:
     """Which ε or cohort size the budget has room for, all other parameters as they are: a clause."""
 
-    def fits(changed: Mechanism[Any]) -> bool:
+    def fits(changed: Statistic[Any]) -> bool:
         try:
             budget_require_room(population=population, event=changed.aggregator_event())
         except BudgetExceededError:

@@ -5,5 +5,5 @@ class RecipeStateError(ValueError):
     """The recipe is not in the state that the operation requires."""
 
 
-class HelperUnavailableError(RecipeStateError):
-    """The helper did not answer, or not so that it could be believed. The same may be tried again."""
+class PartnerUnavailableError(RecipeStateError):
+    """A helper or a shuffler did not answer, or not so that it could be believed. It may be tried again."""

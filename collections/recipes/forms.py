@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -11,8 +12,8 @@ from django import forms
 from ledger.selectors import population_choices
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.parameters import Description, Parameters, description_of, kind_of
+from panprivacy.parameters import Description, PublicParameters, description_of
+from panprivacy.parameters import kind_of as number_kind
 from panprivacy.planning.proposal import POPULATION_SIZE
 from panprivacy.recipe import (
     DEFAULT_POPULATION,
@@ -23,9 +24,11 @@ from panprivacy.recipe import (
     format_time,
     parse_time,
 )
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from recipes.custody import CUSTODIES
-from recipes.partner import configured_partner
+from recipes.kinds import kind_of
+from recipes.partner import configured_partners
 from recipes.presentation import number
 from recipes.trust_models import TRUST_MODELS, TrustModel
 
@@ -35,12 +38,10 @@ SUGGESTED: dict[str, Any] = {
     "step_seconds": 86_400,
     "epsilon": 1,
     "delta": "0.000001",
-    "cohort_size": 1_000,
     "population_size": 10_000,
-    "trust": Trust.SINGLE_SERVER.value,
     "encryption": DEFAULT_SCHEME,
 }
-"""Where a new recipe starts; a statistic's own parameters start at their default."""
+"""Where a new recipe of any kind starts; a statistic's own parameters start at their default."""
 
 STEP_LENGTHS = "An hour is 3,600, a day 86,400, a week 604,800."
 
@@ -61,17 +62,17 @@ class TrustOption:
     unavailable: str
 
 
-def trust_unavailable(trust: Trust, mechanism: type[Mechanism[Any]]) -> str:
+def trust_unavailable(trust: Trust, mechanism: type[Statistic[Any]]) -> str:
     """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
     if trust not in mechanism.trusts:
         return "servers that cannot read a report could not check one of this statistic"
-    return CUSTODIES[trust].unavailable(configured_partner())
+    return CUSTODIES[trust].unavailable(configured_partners())
 
 
 class RecipeForm(forms.Form):
     """A recipe of one statistic. Subclasses are made by `recipe_form_class`."""
 
-    mechanism: ClassVar[type[Mechanism[Any]]]
+    mechanism: ClassVar[type[Statistic[Any]]]
 
     name = forms.CharField(max_length=NAME_LENGTH, help_text="A short name for lists.")
     question = forms.CharField(
@@ -80,8 +81,6 @@ class RecipeForm(forms.Form):
     )
     population = forms.ChoiceField(
         choices=population_choices,
-        help_text="Which devices are asked. Recipes that ask the same ones share a privacy budget: "
-        "its ε and δ hold against whoever reads every combined result, under replacement.",
     )
     population_size = forms.IntegerField(
         label="Devices that will hear of it",
@@ -98,36 +97,23 @@ class RecipeForm(forms.Form):
     closes_at = forms.DateTimeField(
         label="Closes at (UTC)",
         required=False,
-        help_text="Leave empty for one day after the last step.",
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
     trust = forms.ChoiceField(
         label="Who reads reports",
         required=False,
-        choices=[(model.trust.value, model.title) for model in TRUST_MODELS.values()],
         widget=forms.RadioSelect(),
     )
     encryption = forms.ChoiceField(
         choices=[(scheme, scheme) for scheme in SCHEMES],
-        help_text="How devices encrypt what they keep.",
     )
-
-    GROUPS: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("The question", ("name", "question")),
-        ("What a device counts", ("steps", "step_seconds", "*")),
-        ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
-        ("Whom devices must trust", ("trust",)),
-        ("Who takes part", ("population", "population_size", "sampling_rate", "cohort_size")),
-        ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
-    )
-    """Order on the page; `*` stands for what only this statistic has."""
 
     def clean(self) -> dict[str, Any]:
         """Let the domain judge; its refusal lands on the field that it names."""
-        self.parameters: Parameters | None = None
+        self.parameters: PublicParameters | None = None
         self.draft: RecipeDraft | None = None
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        cleaned["trust"] = cleaned.get("trust") or Trust.SINGLE_SERVER.value
+        cleaned["trust"] = cleaned.get("trust") or self.mechanism.trusts[0].value
         self._refuse_unavailable_trust(cleaned["trust"])
         given = {name: value for name, value in cleaned.items() if value not in (None, "")}
         wanted = [name for name in self.mechanism.parameters_class.names() if name in self.fields]
@@ -135,6 +121,7 @@ class RecipeForm(forms.Form):
             members = {name: given[name] for name in wanted if name in given}
             try:
                 self.parameters = self.mechanism.parameters_class.from_mapping(members).calibrated()
+                self.mechanism(self.parameters)  # some refuse only now what cannot be
             except FieldError as error:
                 self.add_field_error(error)
         if not self.errors:
@@ -146,10 +133,10 @@ class RecipeForm(forms.Form):
 
     def trust_options(self) -> list["TrustOption"]:
         """The trust models as choices, those that cannot be chosen with the reason."""
-        chosen = self["trust"].value() or Trust.SINGLE_SERVER.value
+        chosen = self["trust"].value() or self.mechanism.trusts[0].value
         return [
-            TrustOption(model, model.trust.value == chosen, trust_unavailable(model.trust, self.mechanism))
-            for model in TRUST_MODELS.values()
+            TrustOption(TRUST_MODELS[trust], trust.value == chosen, trust_unavailable(trust, self.mechanism))
+            for trust in kind_of(self.mechanism).trusts
         ]
 
     def _refuse_unavailable_trust(self, value: str) -> None:
@@ -181,10 +168,11 @@ class RecipeForm(forms.Form):
 
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
         """The fields by heading, in the order of the page."""
-        named = {name for _, names in self.GROUPS for name in names}
+        layout = kind_of(self.mechanism).groups
+        named = {name for _, names in layout for name in names}
         own = tuple(name for name in self.fields if name not in named)
         groups = []
-        for title, names in self.GROUPS:
+        for title, names in layout:
             at_hand = [
                 name for part in names for name in (own if part == "*" else (part,)) if name in self.fields
             ]
@@ -221,27 +209,40 @@ class RecipeForm(forms.Form):
         return {**size, **draft, **times}
 
 
-def parameter_fields(mechanism: type[Mechanism[Any]]) -> dict[str, forms.Field]:
+def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
     """A field for every parameter of a statistic that is not derived, with the value to start from."""
     fields = {
         field.name: _field_of(field)
         for field in dataclasses.fields(mechanism.parameters_class)
         if not description_of(field).derived
     }
-    for name in SUGGESTED.keys() & fields.keys():
-        fields[name].initial = SUGGESTED[name]
+    suggested = {**SUGGESTED, **kind_of(mechanism).suggested}
+    for name in suggested.keys() & fields.keys():
+        # What may be left out without a default is left out at first.
+        if fields[name].required or fields[name].initial is not None:
+            fields[name].initial = suggested[name]
     return fields
 
 
-def recipe_form_class(mechanism: type[Mechanism[Any]]) -> type[RecipeForm]:
-    """The form for one statistic: a field for every parameter that is not derived."""
+def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
+    """The form for one statistic: a field for every parameter that is not derived, and for what else such a
+    recipe says."""
+    kind = kind_of(mechanism)
     fields: dict[str, Any] = dict(parameter_fields(mechanism))
     fields["step_seconds"] = number_field(STEP_SECONDS, int, required=True)
     fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
     fields["step_seconds"].initial = SUGGESTED["step_seconds"]
     form = type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism})
-    for name in ("population", "population_size", "trust", "encryption"):
-        form.base_fields[name].initial = SUGGESTED[name]
+    shown = {name for _, names in kind.groups for name in names} | set(mechanism.parameters_class.names())
+    # Copies: fields that subclasses inherit are shared between them.
+    form.base_fields = {name: deepcopy(form.base_fields[name]) for name in form.base_fields if name in shown}
+    for name in ("population", "population_size", "encryption"):
+        if name in form.base_fields:
+            form.base_fields[name].initial = SUGGESTED[name]
+    for name in kind.help.keys() & form.base_fields.keys():
+        form.base_fields[name].help_text = kind.help[name]
+    form.base_fields["trust"].initial = mechanism.trusts[0].value
+    form.base_fields["trust"].choices = [(trust.value, TRUST_MODELS[trust].title) for trust in kind.trusts]
     return form
 
 
@@ -256,7 +257,7 @@ def _field_of(field: "dataclasses.Field[Any]") -> forms.Field:
         )
         choice_field.initial = field.default if has_default else description.choices[0]
         return choice_field
-    kind = kind_of(field)
+    kind = number_kind(field)
     box = number_field(description, kind, required=required)
     if has_default:
         if field.default is not None:

@@ -58,4 +58,11 @@ AGREED = Guard(
     key="id",
     unique=("recipe_id",),
 )
-GUARDS = (PUBLISHED, STATED, AGREED)
+SHUFFLED = Guard(
+    "recipes_shufflersignature",
+    "shuffled",
+    "what a shuffler signed cannot be changed",
+    key="id",
+    unique=("recipe_id",),
+)
+GUARDS = (PUBLISHED, STATED, AGREED, SHUFFLED)

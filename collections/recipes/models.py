@@ -103,3 +103,13 @@ class HelperSignature(models.Model):
 
     def __str__(self) -> str:
         return f"helper's signature of {self.recipe_id}"
+
+
+class ShufflerSignature(models.Model):
+    """That the shuffler of a recipe takes part in it. The database refuses to change it."""
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="shuffler_signature")
+    signature = models.BinaryField(help_text="Ed25519 over what the analyzer signs too, 64 bytes.")
+
+    def __str__(self) -> str:
+        return f"shuffler's signature of {self.recipe_id}"

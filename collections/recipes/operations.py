@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from audit.models import Action
 from audit.operations import entry_append
-from dap.provisioning import Partner
 from ledger.selectors import population_named
 from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
@@ -23,9 +22,12 @@ from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.recipe import RecipeDraft, format_time
 from recipes.budget import room_require, saying_what_fits, spend
 from recipes.custody import CUSTODIES
-from recipes.custody.interface import Holding
+from recipes.custody.interface import Holding, Partners
 from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees, RecipeKey
+
+NOBODY: Partners = {}
+"""No other server is set up."""
 
 
 def signing_key() -> Ed25519PrivateKey:
@@ -73,28 +75,29 @@ def recipe_publish(
     recipe: Recipe,
     actor: AbstractBaseUser | None,
     simulation: bool = False,
-    partner: Partner | None = None,
+    partners: Partners = NOBODY,
     universe: Sequence[str] | None = None,
 ) -> Recipe:
     """Draft → published: make the keys, fix the document, sign it.
 
-    Do not call it in a transaction: a helper is asked on the way, and what it is asked is noted before.
+    Do not call it in a transaction: another server may be asked on the way, and what it is asked is noted
+    before.
 
     Args:
-        partner: the helper of two-server recipes; None where there is none.
+        partners: the helper and the shuffler that are set up.
         universe: the items that a recipe with `items = listed` is about. It is not stored.
 
     Raises:
         FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
-            exceed its population's budget, or the helper refuses it).
-        HelperUnavailableError: the helper did not answer; the draft is as it was, and can be published later.
+            exceed its population's budget, or another server refuses it).
+        PartnerUnavailableError: it did not answer; the draft is as it was, and can be published later.
         RecipeStateError: the recipe is not a draft, or was changed while its key was made.
     """
     _require(recipe, Recipe.Status.DRAFT)
     content = recipe.draft
     draft = RecipeDraft.from_mapping(content)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partner, universe)
+        prepared = _prepare(draft, simulation, partners, universe)
         with transaction.atomic():
             recipe = _locked(recipe, Recipe.Status.DRAFT)
             if recipe.draft != content:
@@ -109,17 +112,17 @@ def recipe_publish_file(
     members: Mapping[str, object],
     actor: AbstractBaseUser | None,
     simulation: bool = False,
-    partner: Partner | None = None,
+    partners: Partners = NOBODY,
     universe: Sequence[str] | None = None,
 ) -> Recipe:
     """Publish the content of a recipe file at once; as `recipe_publish`.
 
     Raises:
-        FieldError, HelperUnavailableError: nothing was stored.
+        FieldError, PartnerUnavailableError: nothing was stored.
     """
     draft = RecipeDraft.from_mapping(members)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partner, universe)
+        prepared = _prepare(draft, simulation, partners, universe)
         with transaction.atomic():
             return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
 
@@ -134,7 +137,7 @@ class _Prepared:
 
 
 def _prepare(
-    draft: RecipeDraft, simulation: bool, partner: Partner | None, universe: Sequence[str] | None
+    draft: RecipeDraft, simulation: bool, partners: Partners, universe: Sequence[str] | None
 ) -> _Prepared:
     now = timezone.now()
     # The cheap refusals first: a key takes longer to make.
@@ -145,7 +148,7 @@ def _prepare(
     guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
     # Last, because others may be asked: nobody is for a draft that is refused here.
     holding = CUSTODIES[draft.trust].prepare(
-        draft, now=now, simulation=simulation, partner=partner, universe=universe
+        draft, now=now, simulation=simulation, partners=partners, universe=universe
     )
     return _Prepared(holding, now, guarantees)
 

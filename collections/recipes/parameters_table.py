@@ -3,7 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 
-from panprivacy.parameters import Parameters, description_of
+from panprivacy.parameters import PublicParameters, description_of
 from recipes.presentation import number
 
 
@@ -17,7 +17,7 @@ class ParameterRow:
     derived: bool
 
 
-def parameter_rows(parameters: Parameters) -> list[ParameterRow]:
+def parameter_rows(parameters: PublicParameters) -> list[ParameterRow]:
     """Every parameter that has a value, derived ones included."""
     values = parameters.as_dict()
     return [

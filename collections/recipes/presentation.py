@@ -46,20 +46,35 @@ def number(value: object) -> str:
     return f"{MINUS}{shown}" if exact < 0 else shown
 
 
+def in_unit(unit: str) -> str:
+    """What figures are in: devices → "in devices", of all items → "as parts of all items"."""
+    return f"as parts {unit}" if unit.startswith("of ") else f"in {unit}"
+
+
+def within(half_width: float, unit: str) -> str:
+    """190, devices → "within ± 190 devices of the truth"; of fractions the unit comes last."""
+    if unit.startswith("of "):
+        return f"within ± {significant(half_width)} of the truth, {in_unit(unit)}"
+    return f"within ± {significant(half_width)} {unit} of the truth"
+
+
 def margin(standard_error: float) -> float:
     """Half the width of the 95 % interval."""
     return Z_95 * standard_error
 
 
-def estimate_with_margin(value: float, standard_error: float) -> str:
-    """The estimate and its 95 % margin at one place: 3012.4, 97 → "3,010 ± 190"."""
-    place = place_of(margin(standard_error))
-    return f"{at_place(value, place)} ± {at_place(margin(standard_error), place)}"
+def estimate_with_margin(value: float, half_width: float | None) -> str:
+    """The estimate and how far it may lie from the truth, at one place: 3012.4, 190.1 → "3,010 ± 190"; the
+    estimate alone where nobody knows."""
+    if half_width is None:
+        return significant(value, 4)
+    place = place_of(half_width)
+    return f"{at_place(value, place)} ± {at_place(half_width, place)}"
 
 
-def consistent_with_zero(value: float, standard_error: float) -> bool:
-    """Whether the 95 % interval contains zero."""
-    return abs(value) <= margin(standard_error)
+def consistent_with_zero(value: float, half_width: float | None) -> bool:
+    """Whether zero lies so near to the estimate."""
+    return half_width is not None and abs(value) <= half_width
 
 
 def _rounded(value: float, place: int) -> Decimal:

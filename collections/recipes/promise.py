@@ -5,8 +5,8 @@ from typing import Any
 
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.assumptions import under_trust
-from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import description_of
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from recipes.budget import Effect, effect_of
 from recipes.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
@@ -31,7 +31,7 @@ class Promise:
     effect: Effect | None
 
 
-def promise_of(mechanism: Mechanism[Any], population: str | None, trust: Trust) -> Promise:
+def promise_of(mechanism: Statistic[Any], population: str | None, trust: Trust) -> Promise:
     """What a recipe with this (calibrated) mechanism would promise.
 
     Raises:
@@ -48,7 +48,7 @@ def promise_of(mechanism: Mechanism[Any], population: str | None, trust: Trust) 
     )
 
 
-def _refusal(mechanism: Mechanism[Any]) -> str:
+def _refusal(mechanism: Statistic[Any]) -> str:
     try:
         mechanism.require_promise()
     except FieldError as error:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from recipes.models import HelperSignature, Recipe, RecipeGuarantees
+from recipes.models import HelperSignature, Recipe, RecipeGuarantees, ShufflerSignature
 
 
 def recipes_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
@@ -36,6 +36,12 @@ def guarantees_of(recipe: Recipe) -> list[dict[str, Any]]:
 def helper_signature_of(recipe: Recipe) -> bytes | None:
     """The helper's signature of a two-server recipe; None for one of a single server."""
     row = HelperSignature.objects.filter(recipe=recipe).first()
+    return None if row is None else bytes(row.signature)
+
+
+def shuffler_signature_of(recipe: Recipe) -> bytes | None:
+    """The shuffler's signature of a recipe; None where none takes part."""
+    row = ShufflerSignature.objects.filter(recipe=recipe).first()
     return None if row is None else bytes(row.signature)
 
 

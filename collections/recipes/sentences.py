@@ -4,27 +4,33 @@
 beside its neighbouring relation.
 """
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.trust import Trust
+from recipes.curator_sentences import state_heading, state_sentence
 from recipes.observers import OBSERVERS
+from recipes.odds import HIDES_NOTHING, allowance, certainty, epsilon_text, odds_factor
 from recipes.presentation import number, significant
 
 NOT_COMPUTED = "not computed"
 COMPUTATIONAL = "not stated in ε: computational"
 
-HIDES_NOTHING = math.log(999)
-"""From this ε on a guess becomes 99.9 % sure: for practical purposes nothing is hidden."""
-
-RELATION_NAMES = {Relation.REPLACE: "replacement", Relation.ADD_REMOVE: "add/remove"}
+RELATION_NAMES = {
+    Relation.REPLACE: "replacement",
+    Relation.ADD_REMOVE: "add/remove",
+    Relation.USER: "user level",
+    Relation.RECORD: "record level",
+}
 
 RELATIONS = {
-    Relation.REPLACE: "replacement (a device's whole history against any other history)",
+    Relation.REPLACE: "replacement (all that one device has to say against anything else it might have said)",
     Relation.ADD_REMOVE: "add/remove (a device's report against the reference report, which says nothing)",
+    Relation.USER: "user level (all that came of one item, however often, against nothing of it)",
+    Relation.RECORD: "record level (one entry of the stream against any other; an item that came three times "
+    "has three)",
 }
 
 
@@ -56,6 +62,15 @@ class GuaranteeText:
     source: str
     assumption: str
 
+    @property
+    def numbers(self) -> str:
+        """ε and δ on one line, for lists of sentences."""
+        if self.epsilon == COMPUTATIONAL:
+            return "computational"
+        if self.epsilon == NOT_COMPUTED:
+            return "ε not computed"
+        return f"ε = {self.epsilon}" + (f", δ = {self.delta}" if self.delta else "")
+
 
 def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
     """Every guarantee with its sentence; those that differ in their relation only stand together, and so
@@ -71,7 +86,7 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
     return [
         GuaranteeText(
             model=guarantee.model.value,
-            observer=OBSERVERS[guarantee.trust].headings[guarantee.model],
+            observer=_heading(guarantee),
             sentence=guarantee_sentence(
                 guarantee if Relation.REPLACE in relations else replace(guarantee, relation=relations[0])
             ),
@@ -118,39 +133,6 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
     return _SENTENCES[guarantee.model](guarantee)
 
 
-def epsilon_text(epsilon: float) -> str:
-    """ε to three significant digits, without trailing zeros."""
-    return "0" if epsilon == 0 else number(float(f"{epsilon:.3g}"))
-
-
-def certain_share(epsilon: float) -> float:
-    """How sure an observer can become who held both answers for equally likely: e^ε / (1 + e^ε)."""
-    return 1 / (1 + math.exp(-epsilon))
-
-
-def certainty(epsilon: float) -> str:
-    """`certain_share` as a clause."""
-    if epsilon >= HIDES_NOTHING:
-        return "more than 99.9 % sure: for practical purposes this hides nothing"
-    share = certain_share(epsilon)
-    return f"at most {significant(100 * share, 3 if share >= 0.99 else 2)} % sure"
-
-
-def odds_factor(epsilon: float) -> str:
-    """×e^ε, the largest factor by which the odds can shift."""
-    factor = math.exp(epsilon)
-    if factor > 1_000:
-        return "more than ×1,000: for practical purposes this hides nothing"
-    return f"at most ×{significant(factor, 3 if factor < 10 else 2)}"
-
-
-def allowance(delta: float | None) -> str:
-    """δ as a clause; empty where it is zero."""
-    if not delta:
-        return ""
-    return f", apart from an allowance of {_one_in(delta)} (δ)"
-
-
 def sampling_sentence(sampling_rate: float) -> str:
     """What on-device sampling means; empty where every device takes part."""
     if sampling_rate >= 1:
@@ -161,16 +143,27 @@ def sampling_sentence(sampling_rate: float) -> str:
     )
 
 
+def _heading(guarantee: Guarantee) -> str:
+    if _rests_on_encryption(guarantee) or guarantee.model != Model.PAN:
+        return OBSERVERS[guarantee.trust].headings[guarantee.model]
+    return state_heading(guarantee)
+
+
+def _rests_on_encryption(guarantee: Guarantee) -> bool:
+    """Whether encryption protects what is kept, not noise: nobody counts how often it is read."""
+    return guarantee.model == Model.PAN and guarantee.intrusions is None
+
+
 def _epsilon(guarantee: Guarantee) -> str:
-    if guarantee.model == Model.PAN:
+    if _rests_on_encryption(guarantee):
         return COMPUTATIONAL
     return NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon)
 
 
 def _delta(guarantee: Guarantee) -> str:
-    if guarantee.model == Model.PAN:
+    if _rests_on_encryption(guarantee):
         return ""
-    return NOT_COMPUTED if guarantee.delta is None else number(guarantee.delta)
+    return NOT_COMPUTED if guarantee.delta is None else number(float(f"{guarantee.delta:.3g}"))
 
 
 def _found(guarantee: Guarantee) -> str:
@@ -210,24 +203,31 @@ def _local(guarantee: Guarantee) -> str:
     )
 
 
-def _odds_of(observer: str) -> Callable[[Guarantee], str]:
-    return lambda guarantee: _odds(observer, guarantee)
-
-
 def _aggregator(guarantee: Guarantee) -> str:
     return _odds(OBSERVERS[guarantee.trust].aggregator, guarantee)
 
 
+def _sampled(guarantee: Guarantee) -> str:
+    return _odds("Whoever sees only the combined result, and not which devices took part,", guarantee)
+
+
+def _shuffled(guarantee: Guarantee) -> str:
+    return _odds(OBSERVERS[guarantee.trust].mixed, guarantee)
+
+
 def _odds(observer: str, guarantee: Guarantee) -> str:
+    subject = OBSERVERS[guarantee.trust].subject
     if guarantee.epsilon is None:
-        return f"{observer} learns something about one device; how much is not computed."
+        return f"{observer} learns something about {subject}; how much is not computed."
     return (
-        f"{observer} can shift the odds about one device by {odds_factor(guarantee.epsilon)}"
+        f"{observer} can shift the odds about {subject} by {odds_factor(guarantee.epsilon)}"
         f"{allowance(guarantee.delta)}."
     )
 
 
 def _pan(guarantee: Guarantee) -> str:
+    if not _rests_on_encryption(guarantee):
+        return state_sentence(guarantee)
     return (
         "Someone who opens the device, even again and again, cannot read from what is stored there whether "
         f"it happened, {OBSERVERS[guarantee.trust].helped}. This rests on encryption, not on ε."
@@ -237,19 +237,7 @@ def _pan(guarantee: Guarantee) -> str:
 _SENTENCES = {
     Model.LOCAL: _local,
     Model.AGGREGATOR: _aggregator,
-    Model.SAMPLED: _odds_of("Whoever sees only the combined result, and not which devices took part,"),
-    Model.SHUFFLE: _odds_of("Whoever sees every report of a cohort, in random order and without senders,"),
+    Model.SAMPLED: _sampled,
+    Model.SHUFFLE: _shuffled,
     Model.PAN: _pan,
 }
-
-_LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
-
-
-def _one_in(probability: float) -> str:
-    inverse = 1 / probability
-    for size, name in _LARGE:
-        if inverse >= size * 0.999 and inverse < size * 1_000:
-            return f"one in {'a' if round(inverse / size) == 1 else significant(inverse / size)} {name}"
-    if inverse >= 1e15:
-        return f"a probability of {probability:g}".replace("-", "−")
-    return f"one in {significant(inverse)}"

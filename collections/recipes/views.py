@@ -7,20 +7,22 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import MECHANISMS, mechanism_class
 from panprivacy.mechanisms.assumptions import under_trust
-from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.recipe import RecipeDraft
+from panprivacy.statistic import Statistic
+from panprivacy.streams.parameters import LISTED
 from panprivacy.trust import Trust
 from recipes.access import PublishersOnly
 from recipes.budget import effect_of
 from recipes.forms import RecipeForm, recipe_form_class, trust_unavailable
+from recipes.kinds import KINDS, Kind, kind_of
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
 from recipes.parameters_table import parameter_rows
-from recipes.partner import configured_partner
-from recipes.preview import Preview, preview_of
+from recipes.partner import configured_partners
+from recipes.preview import preview_of
 from recipes.promise import Promise, promise_of
 from recipes.sentences import guarantee_texts, protection_warning, sampling_sentence
 from recipes.trust_models import TRUST_MODELS
@@ -34,7 +36,7 @@ class NewRecipeView(PublishersOnly):
             return render(
                 request,
                 "recipes/choose.html",
-                {"mechanisms": [_presented(mechanism) for mechanism in MECHANISMS.values()]},
+                {"kinds": [_offered(kind) for kind in KINDS if kind.statistics]},
             )
         mechanism = _mechanism(request)
         form_class = recipe_form_class(mechanism)
@@ -55,7 +57,7 @@ class DraftEditView(PublishersOnly):
         if recipe.status != Recipe.Status.DRAFT:
             return redirect("recipe", identifier=recipe.identifier)
         try:
-            form_class = recipe_form_class(mechanism_class(recipe.statistic))
+            form_class = recipe_form_class(statistic_class(recipe.statistic))
             initial = form_class.initial_of(recipe.draft)
         except FieldError:
             # Drafted with another version. The review says what is wrong with it, and can delete it.
@@ -65,7 +67,7 @@ class DraftEditView(PublishersOnly):
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = get_object_or_404(Recipe, pk=pk)
         try:
-            form_class = recipe_form_class(mechanism_class(recipe.statistic))
+            form_class = recipe_form_class(statistic_class(recipe.statistic))
         except FieldError:
             return redirect("recipe-draft", pk=pk)
         return _form_answer(request, form_class(request.POST), recipe)
@@ -115,18 +117,20 @@ class PublishView(PublishersOnly):
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = get_object_or_404(Recipe, pk=pk)
+        universe = request.POST.get("universe", "")
         try:
             published = recipe_publish(
                 recipe=recipe,
+                universe=_lines(universe) or None,
                 actor=request.user,  # type: ignore[arg-type]  # signed in
-                partner=configured_partner(),
+                partners=configured_partners(),
             )
         except (FieldError, RecipeStateError) as error:
             recipe.refresh_from_db()
             if recipe.status != Recipe.Status.DRAFT:
                 messages.info(request, f"Nothing was changed: {error}.")
                 return redirect("recipe", identifier=recipe.identifier)
-            return _review_page(request, recipe, problem=f"{error}.", status=422)
+            return _review_page(request, recipe, problem=f"{error}.", universe=universe, status=422)
         messages.success(request, "Published. Devices can take part from the opening time on.")
         return redirect("recipe", identifier=published.identifier)
 
@@ -147,16 +151,22 @@ class DraftDeleteView(PublishersOnly):
         return redirect("overview")
 
 
-def _mechanism(request: HttpRequest) -> type[Mechanism[Any]]:
+def _mechanism(request: HttpRequest) -> type[Statistic[Any]]:
     try:
-        return mechanism_class(request.GET.get("statistic"))
+        return statistic_class(request.GET.get("statistic"))
     except FieldError as error:
         raise Http404(str(error)) from None
 
 
-def _presented(mechanism: type[Mechanism[Any]]) -> dict[str, str]:
+def _presented(mechanism: type[Statistic[Any]]) -> dict[str, Any]:
     # A template would call the class itself.
-    return {name: getattr(mechanism, name) for name in ("statistic", "title", "description", "unit")}
+    named = {name: getattr(mechanism, name) for name in ("statistic", "title", "description", "unit")}
+    return {**named, "gives_verdict": getattr(mechanism, "gives_verdict", False)}
+
+
+def _offered(kind: Kind) -> dict[str, Any]:
+    statistics = [_presented(statistic) for statistic in kind.statistics.values()]
+    return {"key": kind.key, "title": kind.title, "summary": kind.summary, "statistics": statistics}
 
 
 def _form_page(
@@ -191,14 +201,13 @@ def _form_answer(request: HttpRequest, form: RecipeForm, recipe: Recipe | None) 
     return redirect("recipe-draft", pk=saved.pk)
 
 
-def _preview(form: RecipeForm) -> Preview | None:
+def _preview(form: RecipeForm) -> Any:
     """The preview of a bound form, or None with the reasons among the form's errors."""
     form.is_valid()
-    population_size = form.cleaned_data.get("population_size")
-    if form.parameters is None or population_size is None:
+    if form.parameters is None or "population_size" in form.errors:
         return None
     try:
-        return preview_of(form.mechanism(form.parameters), population_size)
+        return preview_of(form.mechanism(form.parameters), form.cleaned_data.get("population_size"))
     except FieldError as error:
         form.add_field_error(error)
         return None
@@ -209,7 +218,8 @@ def _promise(form: RecipeForm) -> Promise | None:
     if form.parameters is None:
         return None
     try:
-        trust = Trust(form.cleaned_data.get("trust") or Trust.SINGLE_SERVER)
+        # Not cleaned where it cannot be had here: what it would promise can be said all the same.
+        trust = Trust(form.cleaned_data.get("trust") or form.mechanism.trusts[0])
         return promise_of(form.mechanism(form.parameters), form.cleaned_data.get("population"), trust)
     except FieldError:
         return None
@@ -222,18 +232,27 @@ def _filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeF
     return form_class({name: value for name, value in values.items() if value is not None})
 
 
-def _review_page(request: HttpRequest, recipe: Recipe, problem: str = "", status: int = 200) -> HttpResponse:
-    context: dict[str, Any] = {"recipe": recipe, "problem": problem}
+def _lines(text: str) -> list[str]:
+    """The lines that are not blank, without the blanks around them."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _review_page(
+    request: HttpRequest, recipe: Recipe, problem: str = "", universe: str = "", status: int = 200
+) -> HttpResponse:
+    context: dict[str, Any] = {"recipe": recipe, "problem": problem, "universe": universe}
     try:
         # Another version may have accepted what this one does not.
         context["draft"] = draft = RecipeDraft.from_mapping(recipe.draft)
         parameters = draft.parameters.calibrated()
-        mechanism = mechanism_class(draft.statistic)(parameters)
+        mechanism = statistic_class(draft.statistic)(parameters)
         guarantees = under_trust(mechanism.guarantees(), draft.trust)
         opens_at, closes_at = draft.window(timezone.now())
         context |= {
             "mechanism": mechanism,
             "trust": TRUST_MODELS[draft.trust],
+            "public": kind_of(type(mechanism)).public,
+            "needs_universe": getattr(parameters, "items", "") == LISTED,
             "rows": parameter_rows(parameters),
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),

@@ -8,7 +8,11 @@ from typing import Any
 
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
-from releases.selectors import Interval, interval_of
+from releases.presentation import percent
+from releases.selectors import Interval, bounds_of, interval_of, shown_positions, verdict_of
+
+THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "calibrated threshold"}
+"""Detail of a test → its name in the legend."""
 
 TRUTH_NAME = "truth (simulation only)"
 
@@ -17,24 +21,36 @@ MARGIN = 0.06
 
 
 def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
-    """A dot for each estimate, with a thick 66 % and a thin 95 % interval.
+    """A dot for each estimate, with a thick 66 % and a thin 95 % interval, or with its error bound where no
+    standard error is known; the result of a test beside its thresholds.
 
     One number lies on a horizontal axis, several stand side by side. The axis goes below
     zero where an interval does.
     """
     mechanism = recipe.published.mechanism
-    labels = list(mechanism.labels)
-    wide, narrow = interval_of(release), interval_of(release, 0.66)
+    positions = shown_positions(release)
+    labels = [mechanism.labels[position] for position in positions]
+    values = [release.values[position] for position in positions]
     horizontal = mechanism.scalar
-    traces = [
-        _intervals("95 % interval", "interval-95", 2, labels, wide, horizontal),
-        _intervals("66 % interval", "interval-66", 7, labels, narrow, horizontal),
-        _dots("estimate", "estimate", "circle", 11, labels, list(release.values), horizontal),
+    intervals = [
+        (name, role, width, interval.at(positions)) for name, role, width, interval in _intervals_of(release)
     ]
-    shown = [0.0, *wide.low, *wide.high]
+    traces = [
+        _intervals(name, role, width, labels, interval, horizontal)
+        for name, role, width, interval in intervals
+    ]
+    traces.append(_dots("estimate", "estimate", "circle", 11, labels, values, horizontal))
+    shown = [0.0, *values]
+    for *_, interval in intervals:
+        shown += [*interval.low, *interval.high]
+    for (key, name), role in zip(THRESHOLDS.items(), ("line-3", "line-4"), strict=True):
+        if verdict_of(release) and key in release.details:
+            traces.append(_dots(name, role, "line-ns-open", 28, labels, [release.details[key]], horizontal))
+            shown.append(release.details[key])
     if truth is not None:
-        traces.append(_dots(TRUTH_NAME, "truth", "diamond-open", 13, labels, list(truth.values), horizontal))
-        shown += truth.values
+        truths = [truth.values[position] for position in positions]
+        traces.append(_dots(TRUTH_NAME, "truth", "diamond-open", 13, labels, truths, horizontal))
+        shown += truths
     low, high = min(shown), max(shown)
     room = MARGIN * (high - low)
     quantity = {
@@ -56,6 +72,16 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
         "yaxis": {**category, "showticklabels": False} if horizontal else quantity,
     }
     return {"data": traces, "layout": layout}
+
+
+def _intervals_of(release: Release) -> list[tuple[str, str, int, Interval]]:
+    """(name, role, width of the line, interval), the wider interval first."""
+    wide, narrow, bounds = interval_of(release), interval_of(release, 0.66), bounds_of(release)
+    if wide is not None and narrow is not None:
+        return [("95 % interval", "interval-95", 2, wide), ("66 % interval", "interval-66", 7, narrow)]
+    if bounds is not None:
+        return [(f"error bound (at least {percent(bounds.level)})", "interval-95", 2, bounds)]
+    return []
 
 
 def _dots(

@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from panprivacy.recipe import format_time
@@ -34,10 +36,15 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
         "unit": mechanism.unit,
         "labels": list(mechanism.labels),
         "estimate": release.values,
-        "standard_error": release.standard_errors,
+        "standard_error": release.standard_errors or None,
         "standard_error_note": release.standard_error_note,
-        "interval": {"level": interval.level, "low": interval.low, "high": interval.high},
+        "interval": None
+        if interval is None
+        else {"level": interval.level, "low": interval.low, "high": interval.high},
+        "error_bound": release.error_bounds,
+        "confidence": release.confidence,
         "projection": release.projection,
+        "details": release.details or {},
     }
     if truth is not None:
         document |= {"truth": truth.values, "devices": truth.devices, "sampled": truth.sampled}
@@ -45,28 +52,30 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
 
 
 def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> str:
-    """One line per estimate of a released result; `low_95` and `high_95` bound its 95 % interval."""
-    columns = ["label", "estimate", "standard_error", "low_95", "high_95"]
-    columns += ["projection", "unit", "reports", "trust"]
+    """One line per estimate of a released result, empty where something is not known.
+
+    `low_95` and `high_95` bound its own 95 % interval; at `confidence` all estimates lie within their
+    `error_bound` of the truth. Details have columns of their own, the same on every line.
+    """
+    published = recipe.published
+    columns: dict[str, Sequence[object]] = {
+        "label": published.mechanism.labels,
+        "estimate": release.values,
+        "standard_error": release.standard_errors,
+    }
+    interval = interval_of(release)
+    columns |= {"low_95": interval.low if interval else [], "high_95": interval.high if interval else []}
+    columns["projection"] = release.projection
+    lines = len(release.values)
+    columns["unit"] = [published.mechanism.unit] * lines
+    columns |= {"reports": [release.reports] * lines, "trust": [published.trust.value] * lines}
+    columns |= {"error_bound": release.error_bounds or [], "confidence": [release.confidence] * lines}
+    columns |= {name: [value] * lines for name, value in (release.details or {}).items()}
+    if truth is not None:
+        columns["truth_of_simulation"] = truth.values
     rows = io.StringIO()
     writer = csv.writer(rows)
-    writer.writerow([*columns, *(["truth_of_simulation"] if truth is not None else [])])
-    mechanism = recipe.published.mechanism
-    interval = interval_of(release)
-    for position, label in enumerate(mechanism.labels):
-        known = [truth.values[position]] if truth is not None else []
-        writer.writerow(
-            [
-                label,
-                release.values[position],
-                release.standard_errors[position],
-                interval.low[position],
-                interval.high[position],
-                release.projection[position],
-                mechanism.unit,
-                release.reports,
-                recipe.published.trust.value,
-                *known,
-            ]
-        )
+    writer.writerow(columns)
+    # The longest is as long as there are estimates; what is shorter is not known of any.
+    writer.writerows(zip_longest(*columns.values()))
     return rows.getvalue()

@@ -9,11 +9,13 @@ from recipes.presentation import (
     consistent_with_zero,
     estimate_with_margin,
     margin,
+    number,
     place_of,
     significant,
+    within,
 )
 from releases.models import Release, SimulatedTruth
-from releases.selectors import Interval, interval_of
+from releases.selectors import LEVEL, Interval, bounds_of, interval_of, shown_positions, verdict_of
 
 
 @dataclass(frozen=True)
@@ -47,34 +49,50 @@ def release_of(recipe: Recipe) -> Release | None:
 
 @dataclass(frozen=True)
 class EstimateRow:
-    """One estimate as a row of the table; every member is text at one common place."""
+    """One estimate as a row of the table; every member is text at one common place, empty where it is "
+    "unknown."""
 
     label: str
     estimate: str
     standard_error: str
     interval_66: str
     interval_95: str
+    error_bound: str
+    within_bound: str
     note: str
     projection: str
     truth: str
 
 
+@dataclass(frozen=True)
+class Headline:
+    """The release in one sentence, and the level of its margin: "95 %", or empty where it has none."""
+
+    text: str
+    level: str
+
+
 def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> list[EstimateRow]:
-    """The release as rows; the truth only where a simulation knows it."""
+    """What is shown of the release as rows; the truth only where a simulation knows it."""
     labels = recipe.published.mechanism.labels
-    wide, narrow = interval_of(release), interval_of(release, 0.66)
+    wide, narrow, bounds = interval_of(release), interval_of(release, 0.66), bounds_of(release)
+    margins = _margins(release)
     rows: list[EstimateRow] = []
-    for position, label in enumerate(labels):
-        value, error = release.values[position], release.standard_errors[position]
-        place = place_of(error)
+    for position in shown_positions(release):
+        label = labels[position]
+        value, error = release.values[position], _at(release.standard_errors, position)
+        bound, half_width = _at(release.error_bounds, position), margins[position]
+        place = _place(value, error, bound)
         rows.append(
             EstimateRow(
                 label=label,
                 estimate=at_place(value, place),
-                standard_error=at_place(error, place),
+                standard_error="" if error is None else at_place(error, place),
                 interval_66=_interval(narrow, position, place),
                 interval_95=_interval(wide, position, place),
-                note="consistent with zero" if consistent_with_zero(value, error) else "",
+                error_bound="" if bound is None else f"± {at_place(bound, place)}",
+                within_bound=_interval(bounds, position, place),
+                note="consistent with zero" if consistent_with_zero(value, half_width) else "",
                 projection=at_place(release.projection[position], place),
                 truth="" if truth is None else at_place(truth.values[position], min(place, 0)),
             )
@@ -82,27 +100,83 @@ def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     return rows
 
 
-def _interval(interval: Interval, position: int, place: int) -> str:
-    return f"{at_place(interval.low[position], place)} to {at_place(interval.high[position], place)}"
-
-
-def headline(recipe: Recipe, release: Release) -> str:
+def headline(recipe: Recipe, release: Release) -> Headline:
     """The release in one sentence."""
+    verdict = verdict_of(release)
+    if verdict:
+        return Headline(_verdict_text(release), "")
     mechanism = recipe.published.mechanism
-    pairs = list(zip(mechanism.labels, release.values, release.standard_errors, strict=True))
-    label, value, error = max(pairs, key=lambda pair: pair[1])
-    figure = f"{estimate_with_margin(value, error)} {mechanism.unit}"
-    zero = ": consistent with zero" if consistent_with_zero(value, error) else ""
-    if mechanism.scalar:
-        return f"{figure}{zero}"
-    return f"Largest: “{label}” with {figure}{zero}"
+    triples = list(zip(mechanism.labels, release.values, _margins(release), strict=True))
+    label, value, half_width = max(triples, key=lambda triple: triple[1])
+    zero = ": consistent with zero" if consistent_with_zero(value, half_width) else ""
+    text = f"{estimate_with_margin(value, half_width)} {mechanism.unit}{zero}"
+    return Headline(text if mechanism.scalar else f"Largest: “{label}” with {text}", level_text(release))
 
 
 def error_sentence(recipe: Recipe, release: Release) -> str:
-    """How far a repeat would land from the truth."""
+    """How far a repeat would land from the truth, and what is included in that."""
     unit = recipe.published.mechanism.unit
-    error = max(release.standard_errors)
-    return (
-        f"About 95 of 100 repeats would land within ± {significant(margin(error))} {unit} of the truth "
-        f"(standard error {significant(error)})."
-    )
+    if verdict_of(release):
+        error = significant(max(release.standard_errors))
+        return f"The standard error of the statistic is {error}. {release.standard_error_note}"
+    sentences = []
+    if release.standard_errors:
+        error = max(release.standard_errors)
+        sentences.append(
+            f"About 95 of 100 repeats would land {within(margin(error), unit)} "
+            f"(standard error {significant(error)})."
+        )
+    bounds = bounds_of(release)
+    if bounds is not None:
+        which = "all estimates together lie" if len(release.values) > 1 else "the estimate lies"
+        sentences.append(
+            f"With a probability of at least {percent(bounds.level)}, {which} "
+            f"{within(max(release.error_bounds), unit)} (error bound)."
+        )
+    note = release.standard_error_note
+    sentences.append(note if release.standard_errors else f"Standard error: {note[:1].lower()}{note[1:]}")
+    return " ".join(sentences)
+
+
+def level_text(release: Release) -> str:
+    """The level of the margin that the headline has; empty where it has none."""
+    if interval_of(release) is not None:
+        return percent(LEVEL)
+    bounds = bounds_of(release)
+    return "" if bounds is None else f"at least {percent(bounds.level)}"
+
+
+def percent(level: float) -> str:
+    """0.95 → "95 %"."""
+    return f"{number(round(100 * level, 6))} %"
+
+
+def _margins(release: Release) -> list[float | None]:
+    """Half the width of the interval around each estimate: 95 %, or of its error bound."""
+    if interval_of(release) is not None:
+        return [margin(error) for error in release.standard_errors]
+    if bounds_of(release) is not None:
+        return list(release.error_bounds)
+    return [None] * len(release.values)
+
+
+def _verdict_text(release: Release) -> str:
+    by_paper, calibrated = verdict_of(release), release.details.get("calibrated_verdict")
+    if calibrated in (None, by_paper):
+        return f"Verdict: {by_paper}"
+    return f"Verdict: {calibrated} by the calibrated threshold, {by_paper} by that of the paper"
+
+
+def _at(values: list[float] | None, position: int) -> float | None:
+    return values[position] if values else None
+
+
+def _place(value: float, error: float | None, bound: float | None) -> int:
+    known = [uncertainty for uncertainty in (error, bound) if uncertainty is not None]
+    return place_of(known[0]) if known else place_of(value, 4)
+
+
+def _interval(interval: Interval | None, position: int, place: int) -> str:
+    if interval is None:
+        return ""
+    return f"{at_place(interval.low[position], place)} to {at_place(interval.high[position], place)}"

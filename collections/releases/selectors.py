@@ -1,5 +1,6 @@
 """Reading results."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -11,19 +12,31 @@ from releases.models import Release
 
 LEVEL = 0.95
 
+MOST_SHOWN = 200
+"""Estimates that a page shows; of more, the largest. The files have all."""
+
 
 @dataclass(frozen=True)
 class Interval:
-    """Confidence interval of every value, by normal approximation.
+    """Where the truth of every value lies.
 
     Attributes:
-        level: share of repeats whose interval covers the truth.
+        level: share of repeats whose interval covers the truth: of each value where it is by normal
+            approximation, of all together where it is by error bounds.
         low, high: one bound per value.
     """
 
     level: float
     low: list[float]
     high: list[float]
+
+    def at(self, positions: Sequence[int]) -> "Interval":
+        """That of these values alone."""
+        return Interval(
+            self.level,
+            [self.low[position] for position in positions],
+            [self.high[position] for position in positions],
+        )
 
 
 def overview_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
@@ -37,12 +50,38 @@ def overview_search(*, text: str = "", status: str = "all", before: int | None =
     return recipes.filter(release__outcome=status) if status in Release.Outcome.values else recipes
 
 
-def interval_of(release: Release, level: float = LEVEL) -> Interval:
-    """The interval at `level` (between 0 and 1) around the unbiased estimates of a release."""
+def interval_of(release: Release, level: float = LEVEL) -> Interval | None:
+    """The interval at `level` (between 0 and 1) around the unbiased estimates of a release, by normal
+    approximation; None where no standard error tells how far they lie from the truth."""
+    if not release.standard_errors or verdict_of(release):
+        return None
     factor = NormalDist().inv_cdf((1 + level) / 2)
-    pairs = list(zip(release.values, release.standard_errors, strict=True))
+    return _around(release, level, [factor * error for error in release.standard_errors])
+
+
+def bounds_of(release: Release) -> Interval | None:
+    """The estimates with their error bounds, at the confidence of these; None where there are none."""
+    if not release.error_bounds or release.confidence is None:
+        return None
+    return _around(release, release.confidence, release.error_bounds)
+
+
+def shown_positions(release: Release) -> list[int]:
+    """Which estimates a page shows, in their order."""
+    everyone = range(len(release.values))
+    if len(release.values) <= MOST_SHOWN:
+        return list(everyone)
+    return sorted(sorted(everyone, key=lambda position: -release.values[position])[:MOST_SHOWN])
+
+
+def verdict_of(release: Release) -> str:
+    """The verdict of a test; empty where something is estimated. A test's standard error is that under the
+    hypothesis, and puts no interval around what came out."""
+    return str((release.details or {}).get("verdict", ""))
+
+
+def _around(release: Release, level: float, margins: list[float]) -> Interval:
+    pairs = list(zip(release.values, margins, strict=True))
     return Interval(
-        level,
-        [value - factor * error for value, error in pairs],
-        [value + factor * error for value, error in pairs],
+        level, [value - margin for value, margin in pairs], [value + margin for value, margin in pairs]
     )

@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from panprivacy.coarse import coarse, coarse_rejections
-from panprivacy.servers import Servers, TwoServers
 from recipes.models import Recipe
 from releases.models import Release
 from releases.sums.interface import ServerStanding, Standing
@@ -109,14 +107,6 @@ def stated_servers(release: Release) -> list[ServerShown]:
     if release.servers is None:  # from before there were two
         return [ServerShown("Server", "", release.reports, release.rejected)]
     return [ServerShown(**members) for members in release.servers]
-
-
-def helper_page(servers: Servers) -> str:
-    """Where the helper tells everybody of itself: the root of its host. Empty where there is no helper."""
-    if not isinstance(servers, TwoServers):
-        return ""
-    parts = urlsplit(servers.helper_url)
-    return f"{parts.scheme}://{parts.netloc}/"
 
 
 def _shown(server: ServerStanding, everything: bool) -> ServerShown:

@@ -1,5 +1,6 @@
 from django.urls import path
 
+from releases.intrusion_views import AnnounceView, SeenFileView, SeenView
 from releases.views import CloseView, OverviewView, ProgressView, RecipeView, ResultCsvView, ResultJsonView
 
 urlpatterns = [
@@ -7,6 +8,17 @@ urlpatterns = [
     path("recipes/<identifier:identifier>/", RecipeView.as_view(), name="recipe"),
     path("recipes/<identifier:identifier>/progress/", ProgressView.as_view(), name="recipe-progress"),
     path("recipes/<identifier:identifier>/close/", CloseView.as_view(), name="recipe-close"),
+    path("recipes/<identifier:identifier>/intrusions/", AnnounceView.as_view(), name="recipe-announce"),
+    path(
+        "recipes/<identifier:identifier>/intrusions/<int:number>/",
+        SeenView.as_view(),
+        name="recipe-intrusion",
+    ),
+    path(
+        "recipes/<identifier:identifier>/intrusions/<int:number>/state.msgpack",
+        SeenFileView.as_view(),
+        name="recipe-intrusion-file",
+    ),
     path("recipes/<identifier:identifier>/result.csv", ResultCsvView.as_view(), name="result-csv"),
     path("recipes/<identifier:identifier>/result.json", ResultJsonView.as_view(), name="result-json"),
 ]

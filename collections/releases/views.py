@@ -19,35 +19,40 @@ from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_standings
 from panprivacy.coarse import coarse
 from recipes.access import PublishersOnly, may_publish
+from recipes.kinds import STREAMS, kind_of
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.parameters_table import parameter_rows
-from recipes.selectors import drafts_list, guarantees_of, helper_signature_of
+from recipes.selectors import drafts_list, guarantees_of
 from recipes.sentences import guarantee_from_mapping, guarantee_texts, protection_warning, sampling_sentence
 from recipes.trust_models import TRUST_MODELS
 from releases.charts import release_figure
+from releases.details import details_of
 from releases.exports import release_csv, release_document
 from releases.models import Release, SimulatedTruth
+from releases.partners import partner_shown
 from releases.presentation import (
+    Headline,
     Status,
     error_sentence,
     estimate_rows,
     headline,
     is_below_cohort,
+    percent,
     release_of,
     status_of,
 )
 from releases.progress import progress_text
-from releases.selectors import overview_search
+from releases.selectors import bounds_of, interval_of, overview_search, verdict_of
 from releases.servers import (
     ServerShown,
     TroubleShown,
     counts_differ,
-    helper_page,
     servers_of,
     stated_servers,
     troubles_of,
 )
+from releases.stream_section import stream_section
 from releases.sums import source_of
 
 PAGE_SIZE = 20
@@ -64,13 +69,17 @@ STATUSES = (
 )
 
 
+SECTIONS = {STREAMS.key: stream_section}
+"""Kind of statistic → what its recipes' pages show beside what all show."""
+
+
 @dataclass(frozen=True)
 class Card:
     """One recipe on the overview."""
 
     recipe: Recipe
     status: Status
-    latest: str
+    latest: Headline | None
     below_cohort: bool
 
 
@@ -107,6 +116,7 @@ class RecipeView(View):
         recipe = _recipe(identifier)
         release = release_of(recipe)
         published = recipe.published
+        kind = kind_of(type(published.mechanism))
         stated = guarantees_of(recipe) if release is None else release.guarantees
         guarantees = [guarantee_from_mapping(members) for members in stated]
         context: dict[str, Any] = {
@@ -118,6 +128,8 @@ class RecipeView(View):
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(published.parameters.sampling_rate),
+            "about_population": kind.about_population,
+            "join": f"releases/join/{kind.key}.html",
             "entries": entries_of_recipe(identifier),
             "server": request.build_absolute_uri("/").rstrip("/"),
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
@@ -130,8 +142,8 @@ class RecipeView(View):
             context |= {"everything": True, "coarse_counts": False}
         context["counts_differ"] = counts_differ(context["servers"])
         context["trust"] = TRUST_MODELS[published.trust]
-        context["helper_signature"] = helper_signature_of(recipe)
-        context["helper_page"] = helper_page(published.servers)
+        context["partner"] = partner_shown(recipe)
+        context |= SECTIONS.get(kind.key, _no_section)(request, recipe)
         return render(request, "releases/recipe.html", context)
 
 
@@ -193,6 +205,10 @@ class ResultJsonView(View):
         return response
 
 
+def _no_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
+    return {}
+
+
 def _recipe(identifier: str) -> Recipe:
     return get_object_or_404(Recipe.objects.select_related("release"), identifier=identifier)
 
@@ -212,7 +228,7 @@ def _truth(recipe: Recipe) -> SimulatedTruth | None:
 def _card(recipe: Recipe) -> Card:
     release = release_of(recipe)
     released = release is not None and release.outcome == Release.Outcome.RELEASED
-    latest = headline(recipe, release) if release is not None and released else ""
+    latest = headline(recipe, release) if release is not None and released else None
     status = status_of(recipe, release, timezone.now())
     return Card(recipe, status, latest, is_below_cohort(release))
 
@@ -250,11 +266,15 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
     if release.outcome != Release.Outcome.RELEASED:
         return {"servers": servers, "coarse_counts": True, "below_cohort": is_below_cohort(release)}
     truth = _truth(recipe)
-    rows = estimate_rows(recipe, release, truth)
+    rows, bounds = estimate_rows(recipe, release, truth), bounds_of(release)
     return {
         "servers": servers,
         "truth": truth,
         "estimates": rows,
+        "details": details_of(release),
+        "verdict": verdict_of(release),
+        "intervals": interval_of(release) is not None,
+        "bounds_level": "" if bounds is None else percent(bounds.level),
         "any_below_zero": any(value < 0 for value in release.values),
         "headline": headline(recipe, release),
         "error_sentence": error_sentence(recipe, release),

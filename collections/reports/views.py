@@ -27,9 +27,11 @@ class _ReportsView(ReceivingView):
 
     def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object, Decoder]:
         recipe = self.recipe(identifier)
-        elsewhere = CUSTODIES[recipe.published.trust].upload_elsewhere(recipe.published)
+        custody = CUSTODIES[recipe.published.trust]
+        elsewhere = custody.upload_elsewhere(recipe.published)
         if elsewhere:
-            raise Problem("reports-go-elsewhere", "The recipe takes no reports here", 409, elsewhere)
+            kind, title = custody.elsewhere
+            raise Problem(kind, title, 409, elsewhere)
         body = self.read_body(request, largest_body(recipe.published, self.most_reports))
         content, decode = decode_body(body, request.content_type or "", accepted=self.media_types)
         return recipe, content, decode

@@ -1,26 +1,45 @@
 """A shuffle protocol: what one user sends, and what an analyzer makes of all messages in random order.
 
-A message is a whole number below `message_values`. It is encrypted to the analyzer by itself, so that the
-shuffler can mix messages that it cannot read; the analyzer needs only how often each number came.
+A message is a whole number below `message_values`: twice a place of the protocol, plus a bit. It is encrypted
+to the analyzer by itself, so that the shuffler can mix messages that it cannot read; the analyzer needs
+only how often each number came.
 """
 
 import random
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeVar
 
-from panprivacy.accounting.guarantees import Guarantee
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.errors import FieldError
+from panprivacy.estimate import Estimate
+from panprivacy.mechanisms.combined_result import DISHONEST_FRACTIONS, honest_devices
+from panprivacy.parameters import as_typed
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.statistic import ReportStatistic
 from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=ShuffleParameters)
 
+CONFIDENCE = 0.95
+"""Of all error bounds of an estimate together."""
+
 
 class ShuffleStatistic(ReportStatistic[P]):
     """One robust shuffle protocol with its parameters. A report, here, is one message."""
 
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
+
+    gives_verdict: ClassVar[bool] = False
+    """Whether a hypothesis is tested: the estimate is then the test's statistic, `details` has the verdict."""
+
+    source: ClassVar[str]
+    """The theorem behind every guarantee, as a sentence."""
 
     @property
     def cohort_size(self) -> int:
@@ -29,13 +48,30 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     # The user's face -----------------------------------------------------------
 
-    @abstractmethod
     def value_of(self, text: str) -> int:
         """The user's value as the protocol takes it, 0..k − 1; FieldError naming `value` otherwise."""
+        k = self.parameters.k
+        # Longer texts are not converted: int() takes its time, and refuses from 4,300 digits.
+        if text.isascii() and text.isdecimal() and len(text) <= len(str(k)) and int(text) < k:
+            return int(text)
+        raise FieldError("value", f"must be a whole number from 0 to {k - 1:,}, not {as_typed(text)}")
+
+    def require_value(self, value: int) -> None:
+        """ValueError unless `value` is one of 0..k − 1."""
+        if not 0 <= value < self.parameters.k:
+            raise ValueError(f"value must lie in 0..{self.parameters.k - 1}, not {value}")
 
     @abstractmethod
     def randomize(self, value: int, random_source: random.Random) -> list[int]:
         """The messages of one user, in any order; how many there are does not depend on `value`, 0..k − 1."""
+
+    @abstractmethod
+    def randomize_all(self, values: NDArray[np.int64], random_source: random.Random) -> NDArray[np.int64]:
+        """How often each message comes from users with these values, for simulations.
+
+        Distributed as what `randomize` of each gives, counted, up to the rounding of NumPy's own generator,
+        which `random_source` seeds.
+        """
 
     @property
     @abstractmethod
@@ -48,6 +84,10 @@ class ShuffleStatistic(ReportStatistic[P]):
     def message_values(self) -> int:
         """Number of different messages."""
         return self.contribution_length
+
+    @property
+    def contribution_length(self) -> int:
+        return 2 * self.parameters.k
 
     @property
     def report_ciphertexts(self) -> int:
@@ -67,19 +107,85 @@ class ShuffleStatistic(ReportStatistic[P]):
         (message,) = values
         total[message] += 1
 
-    # `estimate(total, reports)`: `total` counts the messages of each kind, `reports` is the number of users.
+    # `estimate(total, reports)`: `total` counts the messages of each kind, `reports` is the number of users,
+    # n unless some sent nothing.
+
+    def analyze(self, messages: NDArray[np.integer]) -> Estimate:
+        """The estimate from all messages of the n users, in any order.
+
+        Raises:
+            ValueError: a number that is no message.
+        """
+        total = np.bincount(messages, minlength=self.message_values)
+        return self.estimate(total.tolist(), self.cohort_size)
 
     @abstractmethod
     def truth(self, users_by_value: Mapping[int, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: value → how many users have it."""
 
+    def truth_of(self, users_by_text: Mapping[str, int]) -> tuple[float, ...]:
+        """The same from values as texts, which `value_of` takes."""
+        users_by_value: Counter[int] = Counter()
+        for text, users in users_by_text.items():
+            users_by_value[self.value_of(text)] += users
+        return self.truth(users_by_value)
+
     # The accountant's face -----------------------------------------------------
 
     @abstractmethod
+    def expected_standard_error(self) -> float:
+        """The largest standard error to expect if all n users follow the protocol, before anything is
+        published."""
+
+    @property
+    def expected_note(self) -> str:
+        """What else to expect, in sentences; empty where the standard error says all."""
+        return ""
+
     def guarantee(self, dishonest_fraction: float) -> Guarantee:
         """What holds for whoever reads all messages in random order, if only
         γ = 1 − `dishonest_fraction` of the users follow the protocol (RSP Definition 2.9)."""
+        honest = honest_devices(self.cohort_size, dishonest_fraction)
+        epsilon, delta, found_epsilon = self.privacy_of(honest)
+        return Guarantee(
+            model=Model.SHUFFLE,
+            relation=Relation.REPLACE,
+            epsilon=epsilon,
+            delta=delta,
+            found_epsilon=found_epsilon,
+            dishonest_fraction=dishonest_fraction,
+            trust=Trust.SHUFFLER,
+            source=self.source,
+            assumption=(
+                f"at least {honest:,} users that follow the protocol, with randomness that nobody can "
+                "predict, and on the shuffler mixing the messages and not telling who sent which"
+            ),
+        )
+
+    @abstractmethod
+    def privacy_of(self, honest_users: int) -> tuple[float, float, float]:
+        """ε and δ by the theorem, under replacement, and a smaller ε at this δ that a computation gives.
+
+        Args:
+            honest_users: γ·n of n, from 1 to n.
+        """
+
+    def require_promise(self) -> None:
+        """Nothing is derived on which a guarantee relies: parameters that are accepted keep theirs."""
+
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> GivenGuarantee:
+        """The theorem's guarantee: whoever sees the result sees no more than all messages."""
+        epsilon, delta, _ = self.privacy_of(honest_devices(self.cohort_size, dishonest_fraction))
+        return GivenGuarantee(epsilon_given=epsilon, delta_given=delta, relation=Relation.REPLACE.value)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         """None: one user's messages by themselves are not protected."""
         return ()
+
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nobody is sampled
+        return tuple(self.guarantee(fraction) for fraction in DISHONEST_FRACTIONS)
+
+
+def simulation_generator(random_source: random.Random) -> np.random.Generator:
+    """NumPy's generator, seeded from `random_source`: for simulations only."""
+    return np.random.default_rng(random_source.getrandbits(128))

@@ -4,9 +4,14 @@ from typing import Any
 
 from panprivacy.streams.cropped_mean import CroppedMean
 from panprivacy.streams.density import Density
+from panprivacy.streams.heavy_hitters import HeavyHitters
+from panprivacy.streams.incidence import Incidence
 from panprivacy.streams.interface import StreamStatistic
+from panprivacy.streams.mod_incidence import ModIncidence
+from panprivacy.streams.pan_histogram import PanHistogram
 
 STREAM_STATISTICS: dict[str, type[StreamStatistic[Any]]] = {
-    statistic.statistic: statistic for statistic in (Density, CroppedMean)
+    statistic.statistic: statistic
+    for statistic in (Density, CroppedMean, HeavyHitters, Incidence, ModIncidence, PanHistogram)
 }
 """Registered name → class."""

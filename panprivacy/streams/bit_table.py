@@ -47,6 +47,10 @@ class BitTable(UserLevelStatistic[P]):
         """Of untouched and touched bits after so many announced intrusions."""
         return BitDistributions.after(self.table_epsilon, announced_intrusions)
 
+    def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float]:
+        distributions = self.distributions(announced_intrusions)
+        return float(distributions.absent), float(distributions.present)
+
     def start(self, random_source: random.Random) -> StreamState:
         original = BitDistributions.original(self.table_epsilon)
         bits = draws.bits(

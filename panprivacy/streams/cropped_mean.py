@@ -53,6 +53,11 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         "more than t times."
     )
     unit = "appearances per item"
+    state_description = (
+        "A counter and a random bit for each item that has a place. The counter starts at a random number "
+        "and turns over at t: where it stands says nothing. Whenever it turns over, the bit is tossed "
+        "again, with a slightly biased coin."
+    )
     parameters_class = CroppedMeanParameters
 
     @property
@@ -134,6 +139,10 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         total = sum(min(count, self.parameters.t) for count in counts.values())
         return (total / self.parameters.universe_size,)
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
+    @property
+    def largest(self) -> float:
+        return float(self.parameters.t)
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)
-        return self._error_bound(0, confidence)
+        return self._error_bound(announced_intrusions, confidence)

@@ -68,6 +68,11 @@ class Density(BitTable[DensityParameters]):
     title = "Items that appear"
     description = "Estimates which fraction of all items that could appear does so at least once."
     unit = "of all items"
+    state_description = (
+        "One random bit for each item that has a place. It starts as the toss of a fair coin; whenever its "
+        "item comes, it is tossed again, with a slightly biased coin. One bit says hardly anything of its "
+        "item; many together say how many items came."
+    )
     parameters_class = DensityParameters
 
     def __init__(self, parameters: DensityParameters) -> None:
@@ -109,6 +114,10 @@ class Density(BitTable[DensityParameters]):
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
         return (sum(count > 0 for count in counts.values()) / self.parameters.universe_size,)
 
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)
-        return self._reading.largest_error_bound(confidence)
+        return self._reading.largest_error_bound(confidence, announced_intrusions)

@@ -34,8 +34,8 @@ class DensityReading(ABC):
         """
 
     @abstractmethod
-    def largest_error_bound(self, confidence: float) -> float:
-        """The largest to expect if no intrusion is announced and no more items come than the universe has."""
+    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
+        """The largest to expect if no more items come than the universe has."""
 
 
 class KnownItems(DensityReading):
@@ -63,8 +63,8 @@ class KnownItems(DensityReading):
         sampling = table_sampling(self.table_size, self.universe_size)
         return self.table.share_bound(sampling, announced_intrusions, 1 - confidence)
 
-    def largest_error_bound(self, confidence: float) -> float:
-        return self._bound(0, confidence)
+    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
+        return self._bound(announced_intrusions, confidence)
 
 
 class HashedItems(DensityReading):
@@ -104,8 +104,8 @@ class HashedItems(DensityReading):
     def _bound(self, announced_intrusions: int, confidence: float) -> float:
         return self.table.share_bound(hashing_errors(self.table_size), announced_intrusions, 1 - confidence)
 
-    def largest_error_bound(self, confidence: float) -> float:
-        bound = self._bound(0, confidence)
+    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
+        bound = self._bound(announced_intrusions, confidence)
         highest = min(self._places.touched(self.universe_size) + 2 * bound, self._places.full)
         return (self._places.items(highest) - self._places.items(highest - bound)) / self.universe_size
 

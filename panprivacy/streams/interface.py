@@ -4,6 +4,7 @@ A *cell* is a place of the table, 0..table_size − 1. Which items have one, and
 `Sample` says; items without one leave the state as it is.
 """
 
+import math
 import random
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -33,6 +34,9 @@ def require_confidence(confidence: float) -> None:
 
 class StreamStatistic(Statistic[P]):
     """One pan-private streaming algorithm with its parameters."""
+
+    state_description: ClassVar[str]
+    """What the state is, and why it tells little of any item, in sentences for whoever reads of a recipe."""
 
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.CURATOR,)
 
@@ -81,9 +85,20 @@ class StreamStatistic(Statistic[P]):
     def guarantee(self, announced_intrusions: int) -> Guarantee:
         """What holds for whoever read the state once by surprise, so often announced, and the result."""
 
+    def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float] | None:  # noqa: ARG002
+        """How likely a bit of the state is 1 after so many announced intrusions: of an item that never came,
+        and of one that did. None where the state is not made of such bits."""
+        return None
+
+    @property
+    def largest(self) -> float:
+        """The largest value that an answer can have; infinite where nothing bounds it."""
+        return math.inf
+
     @abstractmethod
-    def expected_error_bound(self, confidence: float = CONFIDENCE) -> float:
-        """The largest error bound to expect, before anything is published, if no intrusion is announced."""
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        """The largest error bound to expect, before anything is published, after so many announced
+        intrusions."""
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         """None: the curator sees every item."""

@@ -77,13 +77,13 @@ class ManySizes(DensityReading):
                 upper = min(upper, places.items(share + bound))
         return lower, upper
 
-    def largest_error_bound(self, confidence: float) -> float:
+    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
         """The largest over numbers of items that halve from that of the universe, and none."""
         numbers = [self.universe_size / 2**halvings for halvings in range(len(self.sets) + 1)]
-        return max(self._expected_bound(items, confidence) for items in (*numbers, 0.0))
+        return max(self._expected_bound(items, announced_intrusions, confidence) for items in (*numbers, 0.0))
 
-    def _expected_bound(self, items: float, confidence: float) -> float:
+    def _expected_bound(self, items: float, announced_intrusions: int, confidence: float) -> float:
         """The error bound if so many items come and every table shows as many as it may."""
-        bound = self.share_bound(0, confidence)
+        bound = self.share_bound(announced_intrusions, confidence)
         shares = [places.touched(items) + bound for places in self.sets]
-        return self.read(shares, 0, confidence).error_bounds[0]
+        return self.read(shares, announced_intrusions, confidence).error_bounds[0]

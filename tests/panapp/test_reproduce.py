@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from panapp.management.commands.reproduce import COLOURS
+from panprivacy import stored_document
 from panprivacy.reproduction import results
 from panprivacy.reproduction.claims import Claim, Figure, Role
 
@@ -99,7 +100,7 @@ def test_reproduce_stores_what_the_page_reads(
     monkeypatch.setattr(results, "FILE", tmp_path / "results.json")
     reproduce("--write")
     written = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert results.differences(json.loads(before), written) == []
+    assert stored_document.differences(json.loads(before), written) == []
 
 
 def test_every_role_has_a_colour_in_files_too() -> None:

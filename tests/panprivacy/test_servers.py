@@ -241,4 +241,4 @@ def test_address_of_a_server_comes_back(address):
 
 def test_trust_models_keep_their_names():
     # They stand in signed documents.
-    assert [trust.value for trust in Trust] == ["single_server", "two_server"]
+    assert [trust.value for trust in Trust] == ["single_server", "two_server", "shuffler", "curator"]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dap.provisioning import Partner
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
@@ -13,7 +12,7 @@ from panprivacy.servers import Curator
 from panprivacy.streams.parameters import LISTED
 from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
-from recipes.custody.interface import Custody, Holding
+from recipes.custody.interface import Custody, Holding, Partners
 from recipes.models import Recipe
 from streams.operations import stream_close, stream_start
 
@@ -32,6 +31,7 @@ class CuratorCustody(Custody):
 
     trust = Trust.CURATOR
     needs_partner = False
+    elsewhere = ("recipe-of-a-curator", "The recipe is about a stream of items")
 
     def upload_elsewhere(self, published: PublishedRecipe) -> str:
         return (
@@ -39,7 +39,7 @@ class CuratorCustody(Custody):
             f"/api/v1/recipes/{published.identifier}/items/."
         )
 
-    def unavailable(self, partner: Partner | None) -> str:
+    def unavailable(self, partners: Partners) -> str:
         return ""
 
     def prepare(
@@ -48,7 +48,7 @@ class CuratorCustody(Custody):
         *,
         now: datetime,
         simulation: bool,
-        partner: Partner | None,
+        partners: Partners,
         universe: Sequence[str] | None,
     ) -> Holding:
         published = draft.publish(Curator(), now, simulation=simulation)

@@ -1,7 +1,7 @@
 """What publishing and closing a recipe do differently under each trust model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -10,6 +10,9 @@ from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.trust import Trust
 from recipes.models import Recipe
+
+Partners = Mapping[Trust, Partner]
+"""The other servers that are set up, by the trust model that needs one of them."""
 
 
 class Holding(ABC):
@@ -31,14 +34,17 @@ class Custody(ABC):
 
     trust: ClassVar[Trust]
     needs_partner: ClassVar[bool]
-    """Whether a helper must run for its recipes."""
+    """Whether another server must run for its recipes."""
+
+    elsewhere: ClassVar[tuple[str, str]] = ("", "")
+    """Kind and title of the problem that answers a report sent to this site, if it belongs elsewhere."""
 
     @abstractmethod
     def upload_elsewhere(self, published: PublishedRecipe) -> str:
         """Where devices send reports, as a sentence, if not to this site's own API; else empty."""
 
     @abstractmethod
-    def unavailable(self, partner: Partner | None) -> str:
+    def unavailable(self, partners: Partners) -> str:
         """Why no recipe of this model can be published, as a clause; empty where one can."""
 
     @abstractmethod
@@ -48,7 +54,7 @@ class Custody(ABC):
         *,
         now: datetime,
         simulation: bool,
-        partner: Partner | None,
+        partners: Partners,
         universe: Sequence[str] | None,
     ) -> Holding:
         """Make the keys and the document. May take seconds and ask others: call it outside of transactions.
@@ -58,7 +64,7 @@ class Custody(ABC):
 
         Raises:
             FieldError: the draft cannot be published as it stands.
-            HelperUnavailableError: not now.
+            PartnerUnavailableError: not now.
         """
 
     @abstractmethod

@@ -4,24 +4,38 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from django.conf import settings
 
-from dap.provisioning import Partner
 from panprivacy.encryption import generate_private_key
+from panprivacy.encryption.interface import PrivateKey
 from panprivacy.encryption.sealing import seal
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.servers import OneServer
 from panprivacy.trust import Trust
-from recipes.custody.interface import Custody, Holding
+from recipes.custody.interface import Custody, Holding, Partners
 from recipes.models import Recipe, RecipeKey
 
 
 @dataclass(frozen=True)
-class _SealedKey(Holding):
+class SealedKey(Holding):
+    """A recipe whose private key this server keeps, sealed."""
+
     published: PublishedRecipe
     sealed: bytes
+
+    @classmethod
+    def of(cls, private_key: PrivateKey, published: PublishedRecipe) -> Self:
+        """The key, sealed so that it opens for this recipe alone."""
+        sealed = seal(
+            private_key.to_bytes(),
+            settings.KEY_ENCRYPTION_KEY,
+            associated_data=published.identifier.encode(),
+            random_source=secrets.SystemRandom(),
+        )
+        return cls(published, sealed)
 
     def store(self, recipe: Recipe) -> None:
         RecipeKey.objects.create(recipe=recipe, scheme=self.published.servers.scheme, sealed=self.sealed)
@@ -36,7 +50,7 @@ class SingleServerCustody(Custody):
     def upload_elsewhere(self, published: PublishedRecipe) -> str:
         return ""
 
-    def unavailable(self, partner: Partner | None) -> str:
+    def unavailable(self, partners: Partners) -> str:
         return ""
 
     def prepare(
@@ -45,18 +59,12 @@ class SingleServerCustody(Custody):
         *,
         now: datetime,
         simulation: bool,
-        partner: Partner | None,
+        partners: Partners,
         universe: Sequence[str] | None,
     ) -> Holding:
         private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
         published = draft.publish(OneServer.of(private_key.public_key), now, simulation=simulation)
-        sealed = seal(
-            private_key.to_bytes(),
-            settings.KEY_ENCRYPTION_KEY,
-            associated_data=published.identifier.encode(),
-            random_source=secrets.SystemRandom(),
-        )
-        return _SealedKey(published, sealed)
+        return SealedKey.of(private_key, published)
 
     def close(self, recipe: Recipe) -> None:
         """Nothing: whether reports are taken is read from the recipe."""

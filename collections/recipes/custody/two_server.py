@@ -7,16 +7,12 @@ behind, leader/registrations.py says.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.utils import timezone
 
-from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.models import Side
 from dap.operations import task_close, task_named
 from dap.provisioning import REQUEST_BYTES, Partner, helper_key, recipe_task_register
@@ -28,18 +24,16 @@ from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import task_of
 from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.servers import TwoServers
 from panprivacy.trust import Trust
-from recipes.custody.interface import Custody, Holding
-from recipes.errors import HelperUnavailableError, RecipeStateError
+from recipes.custody.agreement import asked, partner_of, require_signed
+from recipes.custody.interface import Custody, Holding, Partners
+from recipes.errors import RecipeStateError
 from recipes.models import HelperSignature, Recipe
-from recipes.partner import HOW_TO_SET_UP, NO_HELPER, why_no_answer
-
-T = TypeVar("T")
+from recipes.partner import HELPER
 
 
 @dataclass(frozen=True)
@@ -80,14 +74,15 @@ class TwoServerCustody(Custody):
 
     trust = Trust.TWO_SERVER
     needs_partner = True
+    elsewhere = ("recipe-of-two-servers", "The recipe is of two servers")
 
     def upload_elsewhere(self, published: PublishedRecipe) -> str:
         return (
             f"Its reports are uploaded to the leader at {published.servers.leader_url}, as messages of DAP."
         )
 
-    def unavailable(self, partner: Partner | None) -> str:
-        return NO_HELPER if partner is None else ""
+    def unavailable(self, partners: Partners) -> str:
+        return "" if self.trust in partners else HELPER.missing
 
     def prepare(
         self,
@@ -95,15 +90,14 @@ class TwoServerCustody(Custody):
         *,
         now: datetime,
         simulation: bool,
-        partner: Partner | None,
+        partners: Partners,
         universe: Sequence[str] | None,
     ) -> Holding:
-        if partner is None:
-            raise FieldError("trust", f"cannot be {self.trust.value}: {NO_HELPER}. {HOW_TO_SET_UP}")
+        partner = partner_of(HELPER, partners)
         source = secrets.SystemRandom()
         share_key = generate_private_key(draft.encryption, source)
         request = source.randbytes(REQUEST_BYTES)
-        theirs = _asked(partner, lambda: helper_key(partner, request=request, scheme=draft.encryption))
+        theirs = asked(HELPER, partner, lambda: helper_key(partner, request=request, scheme=draft.encryption))
         servers = TwoServers(
             leader_url=partner.leader_url,
             leader_key_members=share_key.public_key.to_json(),
@@ -116,7 +110,8 @@ class TwoServerCustody(Custody):
         collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
         task_id = bytes.fromhex(published.identifier)
         registration_note(task_id=task_id, partner=partner, now=timezone.now())
-        signature = _asked(
+        signature = asked(
+            HELPER,
             partner,
             lambda: recipe_task_register(
                 partner,
@@ -127,7 +122,7 @@ class TwoServerCustody(Custody):
                 collector_config=collector_config,
             ),
         )
-        _require_signed(published, partner, signature)
+        require_signed(HELPER, partner, published, signature)
         return _AgreedTask(
             published, partner, signature, share_key, verify_key, collector_config, collector_key
         )
@@ -136,27 +131,3 @@ class TwoServerCustody(Custody):
         task = task_named(task_id=bytes.fromhex(str(recipe.identifier)), side=Side.LEADER)
         if task is not None:
             task_close(task=task)
-
-
-def _asked(partner: Partner, ask: Callable[[], T]) -> T:
-    """The helper's answer, or its silence and its refusal in the words of this app."""
-    try:
-        return ask()
-    except PeerUnavailableError as error:
-        raise HelperUnavailableError(f"nothing was published: {why_no_answer(partner, error)}") from error
-    except PeerRefusedError as error:
-        raise FieldError(
-            "trust", f"cannot be two_server: the helper at {partner.url} refuses ({error})"
-        ) from error
-
-
-def _require_signed(published: PublishedRecipe, partner: Partner, signature: bytes) -> None:
-    """Devices will check the same: a recipe that they refuse must not be published."""
-    try:
-        Ed25519PublicKey.from_public_bytes(partner.verification_key).verify(
-            signature, published.signed_message
-        )
-    except InvalidSignature:
-        raise HelperUnavailableError(
-            f"the helper at {partner.url} signed with another key than its own; nothing was published"
-        ) from None

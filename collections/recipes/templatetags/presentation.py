@@ -12,6 +12,7 @@ register = template.Library()
 
 register.filter("number", presentation.number)
 register.filter("significant", presentation.significant)
+register.filter("in_unit", presentation.in_unit)
 register.filter("explanation", explanation)
 
 

@@ -6,11 +6,12 @@ from panprivacy.trust import Trust
 from recipes.models import Recipe
 from releases.sums.curator import CuratorSums
 from releases.sums.interface import SumSource
+from releases.sums.shuffler import ShufflerSums
 from releases.sums.single_server import SingleServerSums
 from releases.sums.two_server import TwoServerSums
 
 SOURCES: Mapping[Trust, SumSource] = {
-    source.trust: source for source in (SingleServerSums(), TwoServerSums(), CuratorSums())
+    source.trust: source for source in (SingleServerSums(), TwoServerSums(), ShufflerSums(), CuratorSums())
 }
 
 

@@ -11,11 +11,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from panapp.database import require_migrated_database
 from panapp.recipe_file import read_recipe_file, take_universe
 from panprivacy.errors import FieldError
-from recipes.errors import HelperUnavailableError, RecipeStateError
+from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_close, recipe_publish_file
-from recipes.partner import configured_partner
-from recipes.selectors import helper_signature_of
+from recipes.partner import configured_partners
+from recipes.selectors import helper_signature_of, shuffler_signature_of
 from releases.operations import result_withhold
 
 INPUT_ERROR = 2
@@ -52,24 +52,30 @@ class Command(BaseCommand):
                 self.close(options["identifier"])
             else:
                 self.withhold(options["identifier"], options["reason"].strip())
-        except HelperUnavailableError as error:
+        except PartnerUnavailableError as error:
             raise CommandError(str(error)) from error
         except (FieldError, RecipeStateError) as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
 
     def publish(self, members: dict[str, Any], universe: Sequence[str] | None, *, as_json: bool) -> None:
         recipe = recipe_publish_file(
-            members=members, actor=None, partner=configured_partner(), universe=universe
+            members=members, actor=None, partners=configured_partners(), universe=universe
         )
         if not as_json:
             self.stdout.write(f"Published {recipe.name!r}: {recipe.identifier}")
             return
-        helpers = helper_signature_of(recipe)
+        signatures = {
+            "helper_signature": helper_signature_of(recipe),
+            "shuffler_signature": shuffler_signature_of(recipe),
+        }
         published = {
             "id": recipe.identifier,
             "document": recipe.published.document,
             "signature": base64.b64encode(bytes(recipe.signature)).decode(),
-            "helper_signature": None if helpers is None else base64.b64encode(helpers).decode(),
+            **{
+                name: None if signature is None else base64.b64encode(signature).decode()
+                for name, signature in signatures.items()
+            },
             "status": "open",
         }
         self.stdout.write(json.dumps(published, ensure_ascii=False))

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from panprivacy import stored_document
 from panprivacy.reproduction import results
 from panprivacy.reproduction.claims import Claim
 from planner.papers import chart, claim_row
@@ -50,7 +51,7 @@ class Command(BaseCommand):
         document = results.document_of(claims, figures)
         problems = [_unexpected(claim) for claim in claims if not claim.as_expected]
         if options["write"]:
-            results.FILE.write_text(results.text_of(document), encoding="utf-8")
+            results.FILE.write_text(stored_document.text_of(document), encoding="utf-8")
         else:
             problems += _moved(document)
         if options["json"]:
@@ -79,7 +80,7 @@ def _moved(document: Mapping[str, Any]) -> list[str]:
     except FileNotFoundError:
         return ["nothing is stored yet: run `manage.py reproduce --write`"]
     # Other libraries may well give the same numbers: their versions are no number.
-    moved = results.differences(
+    moved = stored_document.differences(
         {name: before[name] for name in ("claims", "figures")},
         {name: document[name] for name in ("claims", "figures")},
     )

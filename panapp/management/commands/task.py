@@ -33,7 +33,7 @@ from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.errors import FieldError
-from recipes.partner import HOW_TO_SET_UP, NO_HELPER, configured_partner, why_no_answer
+from recipes.partner import HELPER, configured_partners, why_no_answer
 
 INPUT_ERROR = 2
 NO_RESULT = 3
@@ -85,10 +85,10 @@ class Command(BaseCommand):
 
     def create(self, options: dict[str, Any]) -> None:
         """Begin a task."""
-        partner = configured_partner()
+        partner = configured_partners().get(HELPER.trust)
         if partner is None:
             raise CommandError(
-                f"{NO_HELPER}. {HOW_TO_SET_UP}",
+                f"{HELPER.missing}. {HELPER.how_to_set_up}",
                 returncode=INPUT_ERROR,
             )
         plain = PlainTask(
@@ -107,7 +107,7 @@ class Command(BaseCommand):
                 plain=plain, partner=partner, now=timezone.now(), random_source=secrets.SystemRandom()
             )
         except PeerUnavailableError as error:
-            raise CommandError(f"no task was begun: {why_no_answer(partner, error)}") from None
+            raise CommandError(f"no task was begun: {why_no_answer(HELPER, partner, error)}") from None
         self._print(describe_task(task))
 
     def list(self, options: dict[str, Any]) -> None:

@@ -3,18 +3,11 @@ import math
 import pytest
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
-from recipes.presentation import at_place, estimate_with_margin, number, place_of, significant
-from recipes.preview import DOTS, quantile_plot
-from recipes.sentences import (
-    allowance,
-    certainty,
-    epsilon_text,
-    guarantee_sentence,
-    guarantee_texts,
-    odds_factor,
-    protection_warning,
-    sampling_sentence,
-)
+from panprivacy.trust import Trust
+from recipes.odds import allowance, certainty, epsilon_text, odds_factor
+from recipes.presentation import at_place, estimate_with_margin, margin, number, place_of, significant
+from recipes.quantile_plot import DOTS, quantile_plot
+from recipes.sentences import guarantee_sentence, guarantee_texts, protection_warning, sampling_sentence
 
 
 def guarantee(
@@ -55,7 +48,7 @@ def test_rounding_up_to_a_new_digit_moves_the_place() -> None:
     ],
 )
 def test_estimate_is_shown_to_the_place_of_its_margin(value: float, error: float, shown: str) -> None:
-    assert estimate_with_margin(value, error) == shown
+    assert estimate_with_margin(value, margin(error)) == shown
 
 
 @pytest.mark.parametrize(
@@ -114,6 +107,56 @@ def test_pan_sentence_rests_on_encryption() -> None:
 def test_pan_guarantee_is_not_stated_in_epsilon() -> None:
     (text,) = guarantee_texts([guarantee(Model.PAN, 0.0)])
     assert (text.epsilon, text.delta) == ("not stated in ε: computational", "")
+
+
+def curator(epsilon: float | None, relation: Relation = Relation.USER, **changes: object) -> Guarantee:
+    members = {"trust": Trust.CURATOR, "intrusions": 1, "announced_intrusions": 0, **changes}
+    return guarantee(Model.PAN, epsilon, relation, **members)
+
+
+def test_guarantee_of_a_curator_says_how_often_the_state_is_read_and_how_sure_somebody_gets() -> None:
+    (text,) = guarantee_texts([curator(1.0, announced_intrusions=2)])
+    assert "up to twice announced, after that once by surprise" in text.observer
+    assert "up to twice announced, after that once by surprise, and the result" in text.sentence
+    assert "at most 73 % sure" in text.sentence
+    assert "encryption" not in text.sentence
+    assert (text.numbers, text.relation_names) == ("ε = 1, δ = 0", ("user level",))
+
+
+def test_guarantees_of_a_curator_stand_apart_where_they_count_different_looks() -> None:
+    texts = guarantee_texts([curator(1.5, announced_intrusions=1), curator(1.0)])
+    assert len({text.observer for text in texts}) == 2
+    assert "announced" not in texts[1].sentence
+
+
+@pytest.mark.parametrize(
+    ("relation", "said"),
+    [
+        (Relation.USER, "however often"),
+        (Relation.RECORD, "one entry of the stream"),
+        (Relation.REPLACE, "two histories"),
+    ],
+)
+def test_guarantee_of_a_curator_says_what_cannot_be_told_apart(relation: Relation, said: str) -> None:
+    assert said in guarantee_sentence(curator(1.0, relation))
+
+
+def test_unknown_guarantee_of_a_curator_is_said_to_be_not_computed() -> None:
+    (text,) = guarantee_texts([curator(None)])
+    assert "not computed" in text.sentence
+    assert text.numbers == "ε not computed"
+
+
+def test_guarantee_of_a_shuffler_says_what_each_part_of_colluding_devices_changes() -> None:
+    shuffled = [
+        guarantee(Model.SHUFFLE, epsilon, trust=Trust.SHUFFLER, dishonest_fraction=part, delta=delta)
+        for part, epsilon, delta in ((0.0, 1.0, 1e-6), (0.25, 1.25, 2e-6), (0.5, 1.75, 0.0014142135))
+    ]
+    (text,) = guarantee_texts(shuffled)
+    assert "as this server does" in text.sentence
+    assert "×2.72" in text.sentence
+    assert "ε = 1.25, δ = 0.000002 if 25 % of the devices collude" in text.colluding
+    assert "ε = 1.75, δ = 0.00141 if 50 % of the devices collude" in text.colluding
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from panprivacy.dap.hpke import seal_input_share
 from panprivacy.dap.lengths import report_lengths
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
 from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
+from panprivacy.trust import Trust
 from panprivacy.two_server import SharedKey
 from panprivacy.two_server.part import VDAF, encode_part
 from recipes.models import Recipe
@@ -90,13 +91,17 @@ def partner(transport: Any = reached, *, key: bytes | None = None) -> Partner:
     )
 
 
+def partners(*arguments: Any, **options: Any) -> dict[Trust, Partner]:
+    return {Trust.TWO_SERVER: partner(*arguments, **options)}
+
+
 def two_server_members(**changes: Any) -> dict[str, Any]:
     return recipe_members(trust="two_server", **changes)
 
 
 def two_server_recipe(*, simulation: bool = False, **changes: Any) -> Recipe:
     return recipe_publish_file(
-        members=two_server_members(**changes), actor=None, simulation=simulation, partner=partner()
+        members=two_server_members(**changes), actor=None, simulation=simulation, partners=partners()
     )
 
 

@@ -40,7 +40,7 @@ def signed_in(client: Client) -> Client:
 @pytest.fixture
 def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The helper that the settings name, over the network of the scene."""
-    monkeypatch.setattr(views, "configured_partner", scene.partner)
+    monkeypatch.setattr(views, "configured_partners", scene.partners)
     return
 
 
@@ -116,7 +116,7 @@ def test_publish_while_the_helper_is_unreachable_shows_the_review_again_with_the
 ) -> None:
     signed_in.post(new_url(), form_data(trust="two_server"))
     draft = Recipe.objects.get()
-    monkeypatch.setattr(views, "configured_partner", lambda: scene.partner(scene.unreachable))
+    monkeypatch.setattr(views, "configured_partners", lambda: scene.partners(scene.unreachable))
     answer = signed_in.post(reverse("recipe-publish", args=[draft.pk]))
     assert answer.status_code == 422
     assert "did not answer" in answer.content.decode()

@@ -17,12 +17,13 @@ from leader.models import Registration
 from leader.registrations import LONGEST_BEGINNING, registrations_call_off
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.trust import Trust
 from recipes.custody import two_server
-from recipes.errors import HelperUnavailableError, RecipeStateError
+from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import HelperSignature, Recipe, RecipeKey
 from recipes.operations import recipe_close, recipe_draft_save, recipe_publish, verification_key
 from tests.collections.two_server import scene
-from tests.collections.two_server.scene import partner, two_server_members, two_server_recipe
+from tests.collections.two_server.scene import partner, partners, two_server_members, two_server_recipe
 
 pytestmark = pytest.mark.django_db
 
@@ -53,8 +54,8 @@ def test_publish_makes_one_task_of_both_servers_and_has_the_document_signed_by_b
         str(recipe.identifier),
         bytes(recipe.signature),
         verification_key(),
-        helper_key=helper_key,
-        helper_signature=bytes(HelperSignature.objects.get(recipe=recipe).signature),
+        partner_key=helper_key,
+        partner_signature=bytes(HelperSignature.objects.get(recipe=recipe).signature),
     )
     assert read.document == document
     assert document["leader"]["url"] == scene.LEADER_URL
@@ -82,27 +83,27 @@ def test_publish_without_a_helper_is_refused_and_the_draft_kept() -> None:
 def test_publish_by_a_leader_whose_key_the_helper_does_not_have_says_so_and_names_the_key() -> None:
     stranger = replace(partner(), signing_key=bytes(range(100, 132)))
     with pytest.raises(
-        HelperUnavailableError, match="does not accept the signature of this leader"
+        PartnerUnavailableError, match="does not accept the signature of this leader"
     ) as refused:
-        recipe_publish(recipe=two_server_draft(), actor=None, partner=stranger)
+        recipe_publish(recipe=two_server_draft(), actor=None, partners={Trust.TWO_SERVER: stranger})
     assert base64.b64encode(scene.verification_key_of(bytes(range(100, 132)))).decode() in str(refused.value)
     assert "try again" not in str(refused.value)
 
 
 def test_publish_while_the_helper_is_unreachable_keeps_the_draft_and_works_later() -> None:
     draft = two_server_draft()
-    with pytest.raises(HelperUnavailableError, match="did not answer"):
-        recipe_publish(recipe=draft, actor=None, partner=partner(scene.unreachable))
+    with pytest.raises(PartnerUnavailableError, match="did not answer"):
+        recipe_publish(recipe=draft, actor=None, partners=partners(scene.unreachable))
     draft.refresh_from_db()
     assert (draft.status, draft.identifier) == (Recipe.Status.DRAFT, None)
     assert (tasks(), Registration.objects.count(), Entry.objects.count()) == (set(), 0, 0)
-    assert recipe_publish(recipe=draft, actor=None, partner=partner()).status == Recipe.Status.PUBLISHED
+    assert recipe_publish(recipe=draft, actor=None, partners=partners()).status == Recipe.Status.PUBLISHED
 
 
 def test_publish_that_the_helper_refuses_says_why_and_keeps_the_draft() -> None:
     draft = two_server_draft(cohort_size=2)  # this helper takes part from 3 on
     with pytest.raises(FieldError, match=r"the helper at .* refuses") as refused:
-        recipe_publish(recipe=draft, actor=None, partner=partner())
+        recipe_publish(recipe=draft, actor=None, partners=partners())
     assert refused.value.field == "trust"
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
@@ -112,9 +113,9 @@ def test_publish_that_the_helper_refuses_says_why_and_keeps_the_draft() -> None:
 @pytest.mark.parametrize("lost", ["POST", "PUT"])
 def test_publish_again_after_a_lost_answer_publishes_once_and_what_was_begun_is_given_up(lost: str) -> None:
     draft = two_server_draft()
-    with pytest.raises(HelperUnavailableError):
-        recipe_publish(recipe=draft, actor=None, partner=partner(scene.losing_answers(lost)))
-    published = recipe_publish(recipe=draft, actor=None, partner=partner())
+    with pytest.raises(PartnerUnavailableError):
+        recipe_publish(recipe=draft, actor=None, partners=partners(scene.losing_answers(lost)))
+    published = recipe_publish(recipe=draft, actor=None, partners=partners())
     later = timezone.now() + timedelta(hours=1)
     call_off(now=later)
     assert not Registration.objects.exists()
@@ -136,7 +137,7 @@ def test_publish_that_dies_before_it_is_stored_leaves_a_draft_and_a_note_of_what
     draft = two_server_draft()
     monkeypatch.setattr(two_server, "task_create", died)
     with pytest.raises(KeyboardInterrupt):
-        recipe_publish(recipe=draft, actor=None, partner=partner())
+        recipe_publish(recipe=draft, actor=None, partners=partners())
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
     assert not HelperSignature.objects.exists()
@@ -157,13 +158,13 @@ def test_registration_that_was_given_up_cannot_be_published_any_more(monkeypatch
     monkeypatch.setattr(two_server._AgreedTask, "store", slow)
     draft = two_server_draft()
     with pytest.raises(RecipeStateError, match="took so long"):
-        recipe_publish(recipe=draft, actor=None, partner=partner())
+        recipe_publish(recipe=draft, actor=None, partners=partners())
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
 
 
 def test_registration_is_kept_until_the_helper_has_acknowledged_its_end() -> None:
-    with pytest.raises(HelperUnavailableError):
+    with pytest.raises(PartnerUnavailableError):
         two_server_draft_publish_losing("PUT")
     later = timezone.now() + LONGEST_BEGINNING + timedelta(seconds=1)
     call_off(scene.unreachable, now=later)
@@ -175,13 +176,13 @@ def test_registration_is_kept_until_the_helper_has_acknowledged_its_end() -> Non
 
 
 def two_server_draft_publish_losing(method: str) -> None:
-    recipe_publish(recipe=two_server_draft(), actor=None, partner=partner(scene.losing_answers(method)))
+    recipe_publish(recipe=two_server_draft(), actor=None, partners=partners(scene.losing_answers(method)))
 
 
 def test_publish_with_a_helper_whose_key_is_another_than_the_one_set_up_is_refused() -> None:
-    with pytest.raises(HelperUnavailableError, match="does not sign as the helper"):
+    with pytest.raises(PartnerUnavailableError, match="does not sign as the helper"):
         recipe_publish(
-            recipe=two_server_draft(), actor=None, partner=partner(key=scene.verification_key_of(bytes(32)))
+            recipe=two_server_draft(), actor=None, partners=partners(key=scene.verification_key_of(bytes(32)))
         )
     assert Recipe.objects.get().status == Recipe.Status.DRAFT
 
@@ -217,7 +218,7 @@ def test_reports_for_one_server_are_refused_for_a_recipe_of_two(client: Client) 
     for path in (url, f"{url}batch/"):
         answer = client.post(path, {"reports": []}, content_type="application/json")
         assert answer.status_code == 409
-        assert answer.json()["type"] == "/problems/reports-go-elsewhere"
+        assert answer.json()["type"] == "/problems/recipe-of-two-servers"
         assert scene.LEADER_URL in answer.json()["detail"]
 
 

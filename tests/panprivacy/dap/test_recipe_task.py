@@ -111,7 +111,7 @@ def test_share_sealed_for_a_recipe_does_not_open_for_one_that_differs(change):
 
 def test_task_of_a_recipe_of_one_server_is_refused():
     recipe = dataclasses.replace(published(), servers=OneServer.of(KEYS[0].public_key))
-    with pytest.raises(ValueError, match="one server"):
+    with pytest.raises(ValueError, match="not of two servers"):
         task_of(recipe)
 
 

@@ -1,4 +1,4 @@
-"""Errors outside any view of a helper: problem documents (RFC 9457) whoever asks."""
+"""Errors outside any view of a helper or a shuffler: problem documents (RFC 9457) whoever asks."""
 
 from http import HTTPStatus
 
@@ -23,7 +23,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> JsonResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> JsonResponse:
-    """A helper has no forms: whoever posts one is in the wrong place."""
+    """Neither has forms: whoever posts one is in the wrong place."""
     return _problem(HTTPStatus.FORBIDDEN)
 
 

@@ -1,0 +1,172 @@
+"""From a full batch at the shuffler to stored reports here: ask, fetch, have it deleted there.
+
+The database decides: a part's messages and the number of parts that are stored change in one transaction, and
+the shuffler is told to delete after the last one is committed. Its parts are the same bytes every time. So
+whatever is lost, doubled or killed, every message is stored once. Nothing is decrypted before all are here.
+"""
+
+from datetime import datetime, timedelta
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+
+from analyzer.models import Intake
+from analyzer.storing import FETCHED, BatchWrongError, part_check, part_store
+from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from dap.shuffling import NotFull, ShuffledBatch, batch_ask, batch_delete, part_fetch
+from panprivacy.shuffle.interface import ShuffleStatistic
+from recipes.models import Recipe
+
+logger = structlog.get_logger(__name__)
+
+LEASE = timedelta(minutes=5)
+"""For which a worker has the row for itself; the time limit of a task."""
+
+POLL = timedelta(minutes=1)
+"""Between two questions whether a batch is full."""
+
+LONGEST_WAIT = timedelta(minutes=5)
+"""Between two attempts at a request that keeps failing."""
+
+PARTS_AT_ONCE = 16
+"""Parts that one task fetches; the next one goes on."""
+
+State = Intake.State
+ENDS = (State.NOT_FULL, State.REFUSED)
+
+
+def intake_begin(*, recipe: Recipe, now: datetime) -> Intake:
+    """The row of a published recipe. One that was closed is asked about at once, once."""
+    intake, _ = Intake.objects.get_or_create(recipe=recipe, defaults={"send_after": now})
+    if recipe.status == Recipe.Status.CLOSED and not intake.asked_closed:
+        Intake.objects.filter(pk=intake.pk, state=State.ASKING, failing_since=None).update(send_after=now)
+        Intake.objects.filter(pk=intake.pk).update(asked_closed=True)
+    return intake
+
+
+@transaction.atomic
+def intakes_take(*, now: datetime) -> list[int]:
+    """Rows whose shuffler is to be asked or told something now, leased; the caller sends their tasks."""
+    pending = Q(state__in=(State.ASKING, State.FETCHING)) | ~Q(farewell="")
+    due = Intake.objects.select_for_update(skip_locked=True).filter(
+        pending, is_deleted_there=False, send_after__lte=now
+    )
+    taken = list(due.order_by("send_after").values_list("pk", flat=True)[:1_000])
+    Intake.objects.filter(pk__in=taken).update(send_after=now + LEASE)
+    return taken
+
+
+def intake_drive(*, intake: Intake, shuffler: PeerClient, now: datetime) -> None:
+    """Bring one batch as far as it goes. May run at any time, twice at once, or die anywhere."""
+    try:
+        if intake.state == State.ASKING and not intake.farewell:
+            _ask(intake, shuffler, now)
+        if intake.state == State.FETCHING and not intake.farewell:
+            _fetch(intake, shuffler)
+        if intake.farewell and not intake.is_deleted_there:
+            _say_farewell(intake, shuffler)
+    except BatchWrongError as error:
+        _refuse(intake, f"the shuffler's batch is wrong: {error}", now)
+    except PeerRefusedError as error:
+        if intake.farewell:
+            # Whatever it objects to, it is asked again: its messages must go.
+            _failed(intake, str(error), now)
+        else:
+            _refuse(intake, f"the shuffler refuses: {error}", now)
+    except PeerUnavailableError as error:
+        _failed(intake, str(error), now)
+    else:
+        _succeeded(intake, now)
+
+
+@transaction.atomic
+def intake_end(*, recipe: Recipe, reason: str, now: datetime) -> None:
+    """Take in nothing more, and have the shuffler delete what it has, with this reason if it has none yet."""
+    row = Intake.objects.select_for_update().filter(recipe=recipe).first()
+    if row is None:
+        row = Intake(recipe=recipe)
+    if row.state in {State.ASKING, State.FETCHING}:
+        row.state, row.refusal = State.REFUSED, "the collection was ended"
+    if not row.farewell:
+        row.farewell, row.send_after = reason[:200], now
+    row.save()
+
+
+def _ask(intake: Intake, shuffler: PeerClient, now: datetime) -> None:
+    recipe = intake.recipe
+    # Read before the answer: what is not full now may be by the time the recipe is closed.
+    closed = Recipe.objects.filter(pk=recipe.pk, status=Recipe.Status.CLOSED).exists()
+    answer = batch_ask(shuffler, identifier=str(recipe.identifier))
+    if isinstance(answer, NotFull):
+        changes = {"received": min(answer.received, recipe.cohort_size - 1)}
+        if closed:
+            changes |= {"state": State.NOT_FULL, "farewell": "it closed before all users had come"}
+    else:
+        _check(recipe, answer)
+        changes = {
+            "state": State.FETCHING if answer.parts else State.FETCHED,
+            "farewell": "" if answer.parts else FETCHED,
+            "received": answer.users,
+            "messages": answer.messages,
+            "parts": answer.parts,
+        }
+    # Only from where we were: somebody may have ended it in the meantime.
+    Intake.objects.filter(pk=intake.pk, state=State.ASKING, farewell="").update(**changes)
+    intake.refresh_from_db()
+
+
+def _check(recipe: Recipe, batch: ShuffledBatch) -> None:
+    statistic = recipe.published.mechanism
+    if not isinstance(statistic, ShuffleStatistic):
+        raise TypeError(f"{recipe.statistic} does not go through a shuffler")
+    if batch.users != statistic.cohort_size:
+        raise BatchWrongError(f"it is of {batch.users:,} users, not of {statistic.cohort_size:,}")
+    if not 0 <= batch.messages <= batch.users * statistic.most_messages:
+        raise BatchWrongError("it has more messages than so many users send")
+    if not 0 <= batch.parts <= batch.messages or (batch.messages and not batch.parts):
+        raise BatchWrongError("its messages do not fit its number of parts")
+
+
+def _fetch(intake: Intake, shuffler: PeerClient) -> None:
+    recipe = intake.recipe
+    for number in range(intake.fetched, min(intake.fetched + PARTS_AT_ONCE, intake.parts)):
+        payload = part_fetch(shuffler, identifier=str(recipe.identifier), number=number)
+        part_check(recipe=recipe, payload=payload)
+        part_store(intake=intake, number=number, payload=payload)
+    intake.refresh_from_db()
+
+
+def _say_farewell(intake: Intake, shuffler: PeerClient) -> None:
+    batch_delete(shuffler, identifier=str(intake.recipe.identifier), reason=intake.farewell)
+    Intake.objects.filter(pk=intake.pk).update(is_deleted_there=True)
+
+
+def _refuse(intake: Intake, reason: str, now: datetime) -> None:
+    """There will be no batch. What is stored of it goes with the release that says so."""
+    changed = Intake.objects.filter(pk=intake.pk, state__in=(State.ASKING, State.FETCHING)).update(
+        state=State.REFUSED, refusal=reason[:300], farewell="the analyzer cannot use it", send_after=now
+    )
+    if changed:
+        logger.warning("batch_refused", recipe=intake.recipe.identifier, reason=reason)
+
+
+def _succeeded(intake: Intake, now: datetime) -> None:
+    often = intake.recipe.simulation or intake.state != State.ASKING
+    wait = timedelta(seconds=settings.ADVANCE_SECONDS) if often else POLL
+    Intake.objects.filter(pk=intake.pk).update(
+        send_after=now + wait, attempts=0, failing_since=None, last_error=""
+    )
+
+
+def _failed(intake: Intake, error: str, now: datetime) -> None:
+    """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
+    wait = min(timedelta(seconds=2 ** min(intake.attempts, 10)), LONGEST_WAIT)
+    Intake.objects.filter(pk=intake.pk).update(
+        attempts=F("attempts") + 1,
+        failing_since=intake.failing_since or now,
+        last_error=error[:300],
+        send_after=now + wait,
+    )
+    logger.warning("shuffler_request_failed", recipe=intake.recipe.identifier, error=error)

@@ -1,0 +1,60 @@
+"""Storing what a shuffler hands out: each message once, whatever is fetched twice and whatever crashes."""
+
+from django.db import transaction
+
+from analyzer.models import Intake
+from panprivacy.encryption.interface import InvalidCiphertextError
+from recipes.models import Recipe
+from reports.chunking import reports_per_chunk
+from reports.models import StoredReports
+
+
+class BatchWrongError(ValueError):
+    """What the shuffler signed for is no batch of this recipe; it will be the same tomorrow."""
+
+
+def part_check(*, recipe: Recipe, payload: bytes) -> None:
+    """BatchWrongError unless the part is whole ciphertexts under the recipe's key.
+
+    Found out before anything is stored: a worker could not decrypt what is none.
+    """
+    key = recipe.published.public_key
+    size = key.ciphertext_bytes
+    if not payload or len(payload) % size:
+        raise BatchWrongError("a part is not made of whole ciphertexts")
+    try:
+        for start in range(0, len(payload), size):
+            key.parse(payload[start : start + size])
+    except InvalidCiphertextError as error:
+        raise BatchWrongError("a message is not a ciphertext under the recipe's key") from error
+
+
+@transaction.atomic
+def part_store(*, intake: Intake, number: int, payload: bytes) -> None:
+    """Store a part that was checked, if it is the next one. Whoever comes second finds that it is not.
+
+    Raises:
+        BatchWrongError: with it the batch has more or fewer messages than were announced.
+    """
+    # First the recipe, as whoever releases its result does: neither then waits for what the other holds.
+    Recipe.objects.select_for_update(no_key=True).get(pk=intake.pk)
+    row = Intake.objects.select_for_update().get(pk=intake.pk)
+    if row.state != Intake.State.FETCHING or row.fetched != number:
+        return
+    published = intake.recipe.published
+    size = published.public_key.ciphertext_bytes
+    step = reports_per_chunk(published) * size
+    pieces = [payload[start : start + step] for start in range(0, len(payload), step)]
+    StoredReports.objects.bulk_create(
+        StoredReports(recipe_id=row.recipe_id, count=len(piece) // size, payload=piece) for piece in pieces
+    )
+    row.fetched += 1
+    row.stored += len(payload) // size
+    if row.stored > row.messages or (row.fetched == row.parts and row.stored < row.messages):
+        raise BatchWrongError("it is not the number of messages that was announced")
+    if row.fetched == row.parts:
+        row.state, row.farewell = Intake.State.FETCHED, FETCHED
+    row.save(update_fields=["fetched", "stored", "state", "farewell"])
+
+
+FETCHED = "the analyzer has fetched it"

@@ -1,0 +1,133 @@
+"""The kinds of statistic: how each is offered, and what its form is about."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.mechanisms import MECHANISMS
+from panprivacy.shuffle import SHUFFLE_STATISTICS
+from panprivacy.statistic import Statistic
+from panprivacy.streams import STREAM_STATISTICS
+from panprivacy.streams.parameters import NUMBERED
+from panprivacy.trust import Trust
+
+Groups = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Statistics that are collected in one way.
+
+    Attributes:
+        key: names it in addresses and templates.
+        title, summary: how it is offered, beside others.
+        statistics: registered name → class.
+        trusts: the trust models to choose from.
+        groups: headings of the form with the fields below each; `*` stands for what only the chosen
+            statistic has.
+        help: field → what is said of it in the form.
+        suggested: field → where a new recipe starts, or as near as is allowed, where not as everywhere.
+        public: what becomes public of a recipe, as a heading.
+        about_population: what its population is, in a sentence.
+    """
+
+    key: str
+    title: str
+    summary: str
+    statistics: Mapping[str, type[Statistic[Any]]]
+    trusts: tuple[Trust, ...]
+    groups: Groups
+    help: Mapping[str, str]
+    suggested: Mapping[str, float | str]
+    public: str
+    about_population: str
+
+
+_BUDGET = "its ε and δ hold against whoever reads every combined result, under replacement."
+
+DEVICES = Kind(
+    key="devices",
+    title="Ask devices over a time",
+    summary="Each device follows for some days whether something happens. What it keeps is encrypted, so "
+    "that even somebody who opens it cannot read it; in the end it sends one scrambled answer.",
+    statistics=MECHANISMS,
+    trusts=(Trust.SINGLE_SERVER, Trust.TWO_SERVER),
+    groups=(
+        ("The question", ("name", "question")),
+        ("What a device counts", ("steps", "step_seconds", "*")),
+        ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
+        ("Whom devices must trust", ("trust",)),
+        ("Who takes part", ("population", "population_size", "sampling_rate", "cohort_size")),
+        ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
+    ),
+    help={
+        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
+        f"{_BUDGET}",
+        "closes_at": "Leave empty for one day after the last step.",
+        "encryption": "How devices encrypt what they keep.",
+    },
+    suggested={"cohort_size": 1_000},
+    public="What devices will be told",
+    about_population="Which devices are asked.",
+)
+
+SHUFFLED = Kind(
+    key="shuffled",
+    title="Ask devices for one value, through a shuffler",
+    summary="Each device sends its value at once, in messages that a shuffler mixes with those of all others "
+    "before this server reads them. Far more precise than scrambled answers, as long as the shuffler and "
+    "this server do not work together.",
+    statistics=SHUFFLE_STATISTICS,
+    trusts=(Trust.SHUFFLER,),
+    groups=(
+        ("The question", ("name", "question")),
+        ("What a device sends", ("k", "*")),
+        ("Privacy", ("epsilon", "delta")),
+        ("Whom devices must trust", ("trust",)),
+        ("Who takes part", ("population", "cohort_size")),
+        ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
+    ),
+    help={
+        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
+        f"{_BUDGET}",
+        "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
+        "encryption": "How devices encrypt their messages to this server.",
+    },
+    suggested={"cohort_size": 10_000, "alpha": 0.1},
+    public="What devices will be told",
+    about_population="Which devices are asked.",
+)
+
+STREAMS = Kind(
+    key="streams",
+    title="Count items as they come",
+    summary="Items come to this server as they arise: visits, sales, lines of a log. Each is folded into a "
+    "noisy table at once and forgotten. Somebody who copies the table learns little about any one item.",
+    statistics=STREAM_STATISTICS,
+    trusts=(Trust.CURATOR,),
+    groups=(
+        ("The question", ("name", "question")),
+        ("What is counted", ("items", "universe_size", "*", "table_size")),
+        ("Privacy", ("epsilon", "delta", "announced_intrusions")),
+        ("Whom to trust", ("trust",)),
+        ("Whose items, and when", ("population", "opens_at", "closes_at")),
+    ),
+    help={
+        "population": "Whose items are counted. Recipes about the same ones share a privacy budget: its ε "
+        "and δ hold against whoever reads every result, one item's history against any other.",
+        "closes_at": "Leave empty for one day after it opens.",
+    },
+    suggested={"epsilon": 0.5, "items": NUMBERED, "universe_size": 100_000, "table_size": 100_000},
+    public="What will be public",
+    about_population="Whose items are counted.",
+)
+
+KINDS = (DEVICES, SHUFFLED, STREAMS)
+"""In the order in which they are offered."""
+
+_BY_TRUST = {trust: kind for kind in KINDS for trust in kind.trusts}
+
+
+def kind_of(statistic: type[Statistic[Any]]) -> Kind:
+    """The kind of a statistic."""
+    return _BY_TRUST[statistic.trusts[0]]

@@ -1,0 +1,58 @@
+"""What a release says beside its estimates: each detail with a label and its meaning."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recipes.presentation import number, significant
+from releases.models import Release
+
+_TOLD: Mapping[str, tuple[str, str]] = {
+    "verdict": ("Verdict", "By the threshold that the paper proves."),
+    "threshold": (
+        "Threshold of the paper (τ)",
+        "Z′ above it is called not uniform. It is careful: small differences do not reach it.",
+    ),
+    "calibrated_verdict": (
+        "Calibrated verdict",
+        "By a threshold that was found by simulating values that are equally frequent.",
+    ),
+    "calibrated_threshold": ("Calibrated threshold", "Z′ above it is called not uniform, too."),
+    "calibrated_level": ("Level of the calibrated threshold", "How often even values exceed it."),
+    "corrected_for_collisions": (
+        "Corrected for collisions",
+        "An estimate of how many different values there are if several share a place by chance, as a random "
+        "hash would have it. The result itself counts them once.",
+    ),
+    "saturated": (
+        "Saturated",
+        "Whether the table may be as good as full: then the result could be far too low.",
+    ),
+    "set_size": ("Size of the set that was read", "In places; it is chosen by the result."),
+    "set_density": ("Share of it that was touched", "Estimated, without correction for collisions."),
+}
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One detail, ready to be shown."""
+
+    label: str
+    value: str
+    meaning: str
+
+
+def details_of(release: Release) -> list[Detail]:
+    """Every detail of a release; those without a label of their own under their name."""
+    return [_detail(name, value) for name, value in (release.details or {}).items()]
+
+
+def _detail(name: str, value: Any) -> Detail:
+    label, meaning = _TOLD.get(name, (name.replace("_", " ").capitalize(), ""))
+    return Detail(label, _shown(value), meaning)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return significant(value, 4) if isinstance(value, float) else number(value)

@@ -1,0 +1,85 @@
+"""Pages about announced intrusions: announce one, and look at what was seen."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from audit.access import LogReadersOnly
+from panprivacy.trust import Trust
+from recipes.models import Recipe
+from releases.seen_states import arrays_seen
+from releases.stream_section import looks_shown
+from streams.access import AnnouncersOnly
+from streams.errors import IntrusionRefusedError, StreamLostError
+from streams.models import AnnouncedIntrusion
+from streams.operations import intrusion_announce
+from streams.selectors import intrusions_left, intrusions_of, seen_state
+
+
+class AnnounceView(AnnouncersOnly):
+    """Read the state on purpose, after a page that says what this costs."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe = _stream_recipe(identifier)
+        statistic, made = recipe.published.mechanism, intrusions_of(identifier).count()
+        left = intrusions_left(recipe.published)
+        if recipe.status != Recipe.Status.PUBLISHED or left < 1:
+            reason = "the recipe is closed" if left > 0 else "the recipe allows no more"
+            messages.info(request, f"No intrusion can be announced: {reason}.")
+            return redirect("recipe", identifier=identifier)
+        before, after = looks_shown(statistic, made)[made : made + 2]
+        context = {"recipe": recipe, "unit": statistic.unit, "before": before, "after": after, "left": left}
+        return render(request, "releases/announce.html", context)
+
+    def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        _stream_recipe(identifier)
+        try:
+            intrusion = intrusion_announce(
+                identifier=identifier,
+                actor=request.user,  # type: ignore[arg-type]  # signed in
+                now=timezone.now(),
+            )
+        except (IntrusionRefusedError, StreamLostError) as error:
+            messages.info(request, f"Nothing was read or changed: {error}.")
+            return redirect("recipe", identifier=identifier)
+        messages.success(request, "Announced. Below is what was seen; everything has been randomized again.")
+        return redirect("recipe-intrusion", identifier=identifier, number=intrusion.number)
+
+
+class SeenView(LogReadersOnly):
+    """What was seen at one announced intrusion."""
+
+    def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
+        recipe, intrusion = _stream_recipe(identifier), _intrusion(identifier, number)
+        statistic = recipe.published.mechanism
+        context = {
+            "recipe": recipe,
+            "intrusion": intrusion,
+            "arrays": arrays_seen(seen_state(intrusion)),
+            # Announced so often before this one.
+            "odds": looks_shown(statistic, number - 1)[number - 1],
+            "bytes": len(intrusion.snapshot),
+        }
+        return render(request, "releases/seen.html", context)
+
+
+class SeenFileView(LogReadersOnly):
+    """The same as it was read: MessagePack, every array in full."""
+
+    def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
+        intrusion = _intrusion(identifier, number)
+        response = HttpResponse(bytes(intrusion.snapshot), content_type="application/vnd.msgpack")
+        response["Content-Disposition"] = f'attachment; filename="state-{identifier[:12]}-{number}.msgpack"'
+        return response
+
+
+def _stream_recipe(identifier: str) -> Recipe:
+    recipe = get_object_or_404(Recipe, identifier=identifier)
+    if recipe.published.trust != Trust.CURATOR:
+        raise Http404("There is no state of such a recipe here.")
+    return recipe
+
+
+def _intrusion(identifier: str, number: int) -> AnnouncedIntrusion:
+    return get_object_or_404(intrusions_of(identifier), number=number)

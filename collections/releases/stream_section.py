@@ -1,0 +1,124 @@
+"""What the page of a stream recipe says of the state that is kept: to everybody, and to those who may "
+"look."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.http import HttpRequest
+
+from audit.access import may_read_log
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.streams.interface import StreamStatistic
+from panprivacy.streams.parameters import NUMBERED
+from recipes.models import Recipe
+from recipes.odds import certainty
+from recipes.presentation import number, significant
+from streams.access import may_announce
+from streams.selectors import intrusions_left, intrusions_of, state_layout
+
+
+@dataclass(frozen=True)
+class ArrayShown:
+    """One array of the state."""
+
+    name: str
+    kind: str
+    shape: str
+
+
+@dataclass(frozen=True)
+class LooksShown:
+    """What holds after so many announced looks.
+
+    Attributes:
+        absent, present: how likely a bit is 1, in percent, of an item that never came, and of one that did;
+            empty where the state is not made of such bits.
+        error_bound: to be expected of the result, in the unit of the statistic.
+        says_nothing: whether it is as large as the range of answers.
+        certainty: how sure somebody can become who sees all these, one more by surprise, and the result.
+        current: whether so many have been announced.
+    """
+
+    announced: int
+    absent: str
+    present: str
+    error_bound: str
+    says_nothing: bool
+    certainty: str
+    current: bool
+
+
+def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
+    """The part of the page's context that speaks of the state."""
+    published = recipe.published
+    statistic: StreamStatistic[Any] = published.mechanism
+    intrusions = list(intrusions_of(str(recipe.identifier)))
+    return {
+        "stream": {
+            "description": statistic.state_description,
+            "arrays": arrays_shown(published),
+            "looks": looks_shown(statistic, len(intrusions)),
+            "has_bits": statistic.bit_probabilities(0) is not None,
+            "allowed": statistic.parameters.announced_intrusions,
+            "left": intrusions_left(published),
+            "intrusions": intrusions,
+            "may_look": may_read_log(request.user),
+            "may_announce": may_announce(request.user) and recipe.status == Recipe.Status.PUBLISHED,
+        },
+        **items_told(published),
+    }
+
+
+def looks_shown(statistic: StreamStatistic[Any], made: int) -> list[LooksShown]:
+    """One row for every number of announced looks that the recipe allows; `made` have been."""
+    return [
+        _looks_shown(statistic, announced, announced == made)
+        for announced in range(statistic.parameters.announced_intrusions + 1)
+    ]
+
+
+def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool) -> LooksShown:
+    probabilities = statistic.bit_probabilities(announced)
+    absent, present = ("", "") if probabilities is None else (significant(100 * p, 4) for p in probabilities)
+    bound = statistic.expected_error_bound(announced_intrusions=announced)
+    epsilon = statistic.guarantee(announced).epsilon
+    return LooksShown(
+        announced=announced,
+        absent=absent,
+        present=present,
+        error_bound=significant(bound),
+        says_nothing=bound >= statistic.largest,
+        certainty="not computed" if epsilon is None else certainty(epsilon),
+        current=current,
+    )
+
+
+@lru_cache(maxsize=256)
+def arrays_shown(published: PublishedRecipe) -> tuple[ArrayShown, ...]:
+    """The arrays of the state, which follow from the recipe alone (cached: large ones take a while)."""
+    return tuple(
+        ArrayShown(layout.name, layout.kind, " × ".join(number(length) for length in layout.shape))
+        for layout in state_layout(published)
+    )
+
+
+def items_told(published: PublishedRecipe) -> dict[str, str]:
+    """How items are sent: an example, and what counts as one."""
+    if published.parameters.items == NUMBERED:
+        last = number(published.parameters.universe_size - 1)
+        return {
+            "example_items": '\\"17\\", \\"4\\", \\"17\\"',
+            "about_items": f"An item is a whole number from 0 to {last}, as a text; anything else is "
+            "refused.",
+        }
+    return {
+        "example_items": '\\"first item\\", \\"second item\\", \\"first item\\"',
+        "about_items": _ABOUT_ITEMS[str(published.parameters.items)],
+    }
+
+
+_ABOUT_ITEMS = {
+    "listed": "An item is one of the list with which the recipe was published; others are passed over.",
+    "hashed": "An item is any text of up to 200 characters.",
+}

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ShufflerConfig(AppConfig):
+    name = "shuffler"
+    verbose_name = "Shuffler"

@@ -1,0 +1,85 @@
+"""Handing a full batch on: all messages in one random order, in which no user's stand together."""
+
+from secrets import SystemRandom
+
+import numpy as np
+from django.db import transaction
+
+from audit.models import Action
+from audit.operations import entry_append
+from dap.http import DapProblem
+from panprivacy.coarse import coarse
+from panprivacy.shuffle.shuffler import permute
+from shuffler.erasing import overwriting_deleted
+from shuffler.limits import PART_BYTES
+from shuffler.models import Batch, Part, Submission
+from shuffler.registering import recipe_of
+
+
+def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
+    """Shuffle a full batch, once; whoever asks again finds the same parts.
+
+    Returns:
+        The batch, and its number of parts.
+
+    Raises:
+        DapProblem: it is not full (`not-full`, with the number of users in coarse steps), or was deleted
+            (`batch-deleted`).
+    """
+    if batch.state != Batch.State.SHUFFLED:
+        batch = _shuffle(batch)
+    return batch, Part.objects.filter(batch=batch).count()
+
+
+def part_of(*, batch: Batch, number: int) -> bytes:
+    """The ciphertexts of one part, one after the other. Raises DapProblem where there is none."""
+    part = Part.objects.filter(batch=batch, number=number).first()
+    if part is None:
+        raise DapProblem.plain("not-found", "There is nothing here", 404, "The batch has no such part.")
+    return bytes(part.payload)
+
+
+@transaction.atomic
+def _shuffle(batch: Batch) -> Batch:
+    batch = Batch.objects.select_for_update().get(pk=batch.pk)
+    if batch.state == Batch.State.SHUFFLED:
+        return batch
+    _require_full(batch)
+    size = recipe_of(batch.document).public_key.ciphertext_bytes
+    submissions = Submission.objects.filter(batch=batch)
+    together = b"".join(map(bytes, submissions.values_list("payload", flat=True).iterator()))
+    rows = np.frombuffer(together, dtype=np.uint8).reshape(-1, size)
+    payload = permute(rows, SystemRandom()).tobytes()
+    step = PART_BYTES // size * size
+    Part.objects.bulk_create(
+        (
+            Part(batch=batch, number=number, payload=payload[start : start + step])
+            for number, start in enumerate(range(0, len(payload), step))
+        ),
+        batch_size=1,
+    )
+    overwriting_deleted()
+    submissions.delete()
+    batch.state, batch.messages = Batch.State.SHUFFLED, len(payload) // size
+    batch.save(update_fields=["state", "messages"])
+    entry_append(
+        action=Action.BATCH_SHUFFLED,
+        subject=batch.identifier,
+        actor=None,
+        details={"cohort_size": batch.cohort_size},
+    )
+    return batch
+
+
+def _require_full(batch: Batch) -> None:
+    if not batch.was_full:
+        problem = DapProblem.plain(
+            "not-full",
+            "The batch is not full",
+            409,
+            f"It is handed on when all {batch.cohort_size:,} users have come, and not before.",
+        )
+        problem.document["received"] = coarse(batch.users, batch.cohort_size)
+        raise problem
+    if batch.state == Batch.State.ENDED:
+        raise DapProblem.plain("batch-deleted", "The batch was deleted", 410, batch.outcome)

@@ -1,0 +1,89 @@
+"""Taking in what devices send: each user counts once, and nothing is kept of who it was."""
+
+from datetime import datetime
+from secrets import SystemRandom
+
+import msgpack
+from django.db import transaction
+
+from dap.http import DapProblem
+from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
+from panprivacy.recipe import Recipe
+from shuffler.limits import NONCE_BYTES, statistic_of
+from shuffler.models import Batch, Submission, SubmissionNonce, random_key
+from shuffler.registering import encryption_key_of, recipe_of
+
+RANDOM = SystemRandom()
+
+
+def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
+    """Store one user's messages, rerandomized: what lies here cannot be told to be what came over a network.
+
+    Args:
+        body: MessagePack of `{"nonce": 16 bytes, "messages": [ciphertext, …]}`. Bodies with the same nonce
+            count once, and each is answered as the first was.
+
+    Raises:
+        DapProblem: nothing was stored.
+    """
+    recipe = recipe_of(batch.document)
+    nonce, messages = _read(body, recipe)
+    # Looked at without a lock first: what is expensive is done for those only who may still come in.
+    if _is_known(batch, nonce):
+        return
+    _require_room(batch, recipe, now)
+    payload = _rerandomized(messages, encryption_key_of(batch.document))
+    with transaction.atomic():
+        batch = Batch.objects.select_for_update().get(pk=batch.pk)
+        if _is_known(batch, nonce):
+            return
+        _require_room(batch, recipe, now)
+        SubmissionNonce.objects.create(pk=random_key(), batch=batch, nonce=nonce)
+        Submission.objects.create(pk=random_key(), batch=batch, payload=payload)
+        batch.users += 1
+        if batch.was_full:
+            batch.state = Batch.State.FULL
+        batch.save(update_fields=["users", "state"])
+
+
+def _read(body: bytes, recipe: Recipe) -> tuple[bytes, list[bytes]]:
+    most = statistic_of(recipe).most_messages
+    try:
+        content = msgpack.unpackb(
+            body, raw=False, strict_map_key=True, max_array_len=most, max_map_len=2, max_ext_len=0
+        )
+    except (ValueError, RecursionError, msgpack.UnpackException):
+        raise _malformed(f"The body must be MessagePack with at most {most:,} messages.") from None
+    if not isinstance(content, dict) or set(content) != {"nonce", "messages"}:
+        raise _malformed("The body must be an object with the members nonce and messages.")
+    nonce, messages = content["nonce"], content["messages"]
+    if not isinstance(nonce, bytes) or len(nonce) != NONCE_BYTES:
+        raise _malformed(f"nonce must be {NONCE_BYTES} bytes.")
+    if not isinstance(messages, list) or not all(isinstance(message, bytes) for message in messages):
+        raise _malformed("messages must be a list of byte strings.")
+    return nonce, messages
+
+
+def _rerandomized(messages: list[bytes], key: PublicKey) -> bytes:
+    try:
+        return b"".join(bytes(key.rerandomize(key.parse(message), RANDOM)) for message in messages)
+    except InvalidCiphertextError as error:
+        raise DapProblem.plain("invalid-ciphertext", "A message is no ciphertext", 422, f"{error}.") from None
+
+
+def _is_known(batch: Batch, nonce: bytes) -> bool:
+    return SubmissionNonce.objects.filter(batch=batch, nonce=nonce).exists()
+
+
+def _require_room(batch: Batch, recipe: Recipe, now: datetime) -> None:
+    if batch.was_full:
+        detail = f"All {batch.cohort_size:,} users have come."
+        raise DapProblem.plain("batch-full", "The batch is full", 409, detail)
+    in_time = recipe.simulation or recipe.opens_at <= now < recipe.closes_at
+    if batch.state != Batch.State.COLLECTING or not in_time:
+        detail = "Messages are accepted from its opening to its closing."
+        raise DapProblem.plain("recipe-not-open", "The recipe accepts no messages now", 409, detail)
+
+
+def _malformed(detail: str) -> DapProblem:
+    return DapProblem.plain("malformed-messages", "The messages cannot be read", 422, detail)

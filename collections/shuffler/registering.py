@@ -1,0 +1,88 @@
+"""Which recipes a shuffler takes part in: it checks for itself everything that its signature stands for."""
+
+import json
+from datetime import datetime
+from functools import lru_cache
+
+from django.conf import settings
+from django.db import transaction
+
+from audit.models import Action
+from audit.operations import entry_append
+from dap.http import DapProblem, own_verification_key, signing_key
+from dap.recipe_document import recipe_read
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.errors import FieldError
+from panprivacy.recipe import Recipe
+from panprivacy.servers import ShufflerAndAnalyzer
+from shuffler.limits import require_fits
+from shuffler.models import Batch
+
+
+def batch_register(*, identifier: str, document: str, now: datetime) -> bytes:
+    """Take part in a recipe: messages for it are accepted from now on, within its times.
+
+    Args:
+        identifier: 64 hexadecimal digits; must be the SHA-256 of the document.
+        document: the recipe's canonical JSON, exactly.
+
+    Returns:
+        Our Ed25519 signature of the recipe, 64 bytes: the same for the same recipe.
+
+    Raises:
+        DapProblem: something is not as it must be; the detail names it.
+    """
+    recipe = recipe_read(document=document, identifier=identifier)
+    ours = recipe.servers
+    if not isinstance(ours, ShufflerAndAnalyzer):
+        raise _refused("trust: must be shuffler.")
+    if ours.shuffler_url != settings.SHUFFLER_URL:
+        raise _refused(f"shuffler.url: must be {settings.SHUFFLER_URL}.")
+    if ours.shuffler_verification_key != own_verification_key():
+        raise _refused("shuffler.verification_key: must be ours.")
+    if not recipe.simulation and recipe.closes_at <= now:
+        raise _refused("closes_at: must lie in the future.")
+    try:
+        require_fits(recipe)
+    except FieldError as error:
+        raise _refused(f"{error}.") from None
+    _store(recipe, now)
+    return recipe.sign(signing_key())
+
+
+@lru_cache(maxsize=64)
+def recipe_of(document: str) -> Recipe:
+    """A registered recipe, parsed."""
+    return Recipe.from_document(json.loads(document))
+
+
+@lru_cache(maxsize=64)
+def encryption_key_of(document: str) -> PublicKey:
+    """The analyzer's key, in the faster flavour: what is rerandomized under it is no secret of ours."""
+    return recipe_of(document).public_key.with_tables()
+
+
+@transaction.atomic
+def _store(recipe: Recipe, now: datetime) -> None:
+    batch, is_new = Batch.objects.get_or_create(
+        identifier=recipe.identifier,
+        defaults={
+            "document": recipe.canonical.decode(),
+            "cohort_size": recipe.mechanism.cohort_size,
+            "created_at": now,
+        },
+    )
+    if batch.state == Batch.State.ENDED:
+        detail = f"The batch has ended: {batch.outcome}"
+        raise DapProblem.plain("conflict", "Something else is there already", 409, detail)
+    if is_new:
+        entry_append(
+            action=Action.BATCH_REGISTERED,
+            subject=recipe.identifier,
+            actor=None,
+            details={"cohort_size": batch.cohort_size},
+        )
+
+
+def _refused(detail: str) -> DapProblem:
+    return DapProblem.of("invalidMessage", detail)

@@ -1,0 +1,65 @@
+"""What a shuffler says of itself to everybody: its recipes, how full they are in coarse steps, its log."""
+
+import base64
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from audit.models import Entry
+from dap.http import own_verification_key
+from panprivacy.coarse import coarse
+from panprivacy.recipe import format_time
+from shuffler.models import Batch
+from shuffler.registering import recipe_of
+
+LATEST_ENTRIES = 50
+
+
+def status(batches: Sequence[Batch]) -> dict[str, Any]:
+    """Everything that a page with these batches shows, as plain JSON values."""
+    return {
+        "url": settings.SHUFFLER_URL,
+        "verification_key": base64.b64encode(own_verification_key()).decode(),
+        "smallest_cohort": settings.SMALLEST_COHORT,
+        "batches": [_public(batch) for batch in batches],
+        "log": [
+            {
+                "index": entry.index,
+                "at": format_time(entry.at),
+                "action": entry.action,
+                "said": entry.get_action_display(),
+                "subject": entry.subject,
+                "details": entry.details,
+                "hash": entry.entry_hash,
+            }
+            for entry in Entry.objects.order_by("-index")[:LATEST_ENTRIES]
+        ],
+    }
+
+
+def _public(batch: Batch) -> dict[str, Any]:
+    recipe = recipe_of(batch.document)
+    return {
+        "identifier": batch.identifier,
+        "name": recipe.name,
+        "question": recipe.question,
+        "statistic": recipe.statistic,
+        "epsilon": getattr(recipe.parameters, "epsilon", None),
+        "simulation": recipe.simulation,
+        "closes_at": format_time(recipe.closes_at),
+        "cohort_size": batch.cohort_size,
+        # One device more must not be seen to have come.
+        "users": coarse(batch.users, batch.cohort_size),
+        "full": batch.was_full,
+        "state": batch.state,
+        "state_said": batch.get_state_display(),
+        "created_at": format_time(batch.created_at),
+        "ended_at": _time(batch.ended_at),
+        "outcome": batch.outcome,
+    }
+
+
+def _time(time: datetime | None) -> str | None:
+    return None if time is None else format_time(time)

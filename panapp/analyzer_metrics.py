@@ -1,0 +1,30 @@
+"""What an analyzer waits for: its shuffler. For `/metrics` (metrics.py)."""
+
+from collections.abc import Iterator
+
+from django.db.models import Min
+from django.utils import timezone
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from analyzer.models import Intake
+from panapp.gauges import gauge, seconds_since
+
+
+class IntakesCollector(Collector):
+    """Batches that a shuffler holds for us, read from the database at every scrape."""
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Nothing: registering must not read the database."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        there = Intake.objects.filter(is_deleted_there=False)
+        yield gauge(
+            "panapp_intakes", "Recipes whose messages the shuffler has not deleted yet.", there.count()
+        )
+        yield gauge(
+            "panapp_shuffler_failing_seconds",
+            "For how long the longest failing request to a shuffler has failed.",
+            seconds_since(there.aggregate(at=Min("failing_since"))["at"], timezone.now()),
+        )

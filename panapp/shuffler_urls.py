@@ -1,0 +1,21 @@
+"""Every address of a shuffler: its resources, its status, and what serves operators."""
+
+from django.urls import include, path
+
+from panapp.health import live, ready
+from panapp.metrics import metrics
+from shuffler.pages import status_json, status_page
+
+urlpatterns = [
+    path("", status_page, name="shuffler-status"),
+    path("status.json", status_json, name="shuffler-status-json"),
+    path("shuffler/", include("shuffler.urls")),
+    path("health/live", live, name="health-live"),
+    path("health/ready", ready, name="health-ready"),
+    path("metrics", metrics, name="metrics"),
+]
+
+handler400 = "panapp.problem_errors.bad_request"
+handler403 = "panapp.problem_errors.forbidden"
+handler404 = "panapp.problem_errors.not_found"
+handler500 = "panapp.problem_errors.server_error"

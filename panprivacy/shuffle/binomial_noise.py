@@ -1,0 +1,72 @@
+"""A count with binomial noise: how well the noise hides one user.
+
+RSP Lemma 2.4 bounds it in closed form. What it is exactly, is a maximum over one threshold
+(panprivacy/accounting/hockey_stick.py).
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+# Its parts are loaded when they are first used (see accounting/discrete_gaussian_sum.py).
+import scipy
+from numpy.typing import ArrayLike
+
+from panprivacy.accounting.binomial import Numbers
+from panprivacy.accounting.hockey_stick import binomial_divergence
+from panprivacy.accounting.interface import SMALLEST_DELTA, smallest_epsilon
+
+_OUTSIDE = 1e-40
+_BLOCKS = 2048
+_LARGEST_MEAN = 1e10  # up to which binomial tails were compared (panprivacy/accounting/binomial.py)
+
+
+def noise_factor(epsilon: float) -> float:
+    """((e^ε + 1)/(e^ε − 1))², to which the least noise of RSP Lemma 2.4 is proportional."""
+    return 1 / math.tanh(epsilon / 2) ** 2
+
+
+def shift_delta(trials: ArrayLike, p: float, q: float, epsilon: float) -> Numbers:
+    """δ at ε between Bin(trials, p) and the same plus 1, for each number of trials; q = 1 − p.
+
+    The larger of both directions, rounded up.
+    """
+    excess, deficit = 1.0, math.exp(epsilon)
+    up = binomial_divergence(trials, p, q, excess, deficit, epsilon)
+    down = binomial_divergence(trials, q, p, excess, deficit, epsilon)
+    return np.maximum(up, down)
+
+
+@lru_cache(maxsize=256)
+def binomial_epsilon(trials: int, p: float, q: float, delta: float, proved: float) -> float:
+    """The smallest ε at which Bin(trials, p) hides 1 with this δ; at most `proved`, that of a theorem."""
+    return _epsilon(lambda epsilon: float(shift_delta(trials, p, q, epsilon)), delta, proved)
+
+
+@lru_cache(maxsize=256)
+def poisson_epsilon(mean: float, delta: float, proved: float) -> float:
+    """The same for Bin(L, 1/2), where L ~ Pois(mean) is known to whoever reads it."""
+    if mean > _LARGEST_MEAN:
+        return proved
+    spread = 14 * math.sqrt(mean) + 150  # a tail below 1e-40 (RSP Lemma 4.3)
+    low, high = max(0, math.floor(mean - spread)), math.ceil(mean + spread)
+    edges = np.unique(np.floor(np.linspace(low, high + 1, _BLOCKS + 1)))
+    below, above = scipy.stats.poisson.cdf(edges - 1, mean), scipy.stats.poisson.sf(edges - 1, mean)
+    # Differences of the smaller tail, so that small probabilities keep their digits.
+    mass = np.where(edges[1:] <= mean, np.diff(below), -np.diff(above))
+    # More noise hides more: the smallest number of a block stands for all.
+    least = edges[:-1]
+
+    def curve(epsilon: float) -> float:
+        return float(mass @ shift_delta(least, 0.5, 0.5, epsilon)) + 2 * _OUTSIDE
+
+    return _epsilon(curve, delta, proved)
+
+
+def _epsilon(curve: Callable[[float], float], delta: float, proved: float) -> float:
+    # Where δ cannot be reached at any ε as far as rounding can tell, the theorem stands.
+    if delta < SMALLEST_DELTA or curve(proved) > delta:
+        return proved
+    return smallest_epsilon(curve, delta)

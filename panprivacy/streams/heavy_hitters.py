@@ -1,0 +1,274 @@
+"""Which fraction of the universe appeared at least k times (PPS Figure 3, Theorem 4.1)."""
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy import discrete_laplace
+from panprivacy.errors import FieldError
+from panprivacy.estimate import Estimate
+from panprivacy.parameters import described
+from panprivacy.streams import announced, draws
+from panprivacy.streams.announced import BitDistributions
+from panprivacy.streams.deviation import BoundedErrors, LaplaceErrors, deviation, table_sampling
+from panprivacy.streams.interface import CONFIDENCE, require_confidence
+from panprivacy.streams.ladder import UNIT, Ladder
+from panprivacy.streams.listed import ListedParameters
+from panprivacy.streams.looks import count_announcement
+from panprivacy.streams.state import StreamState
+from panprivacy.streams.user_level import UserLevelStatistic
+
+MOST_PLACES = 20_000_000
+"""Of all tables together: 180 MB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeavyHittersParameters(ListedParameters):
+    """A threshold, and the tables that see past it."""
+
+    epsilon: float = described(
+        label="ε",
+        help="Strength of protection of each table. The state costs ε for every one, the result ε once.",
+        minimum=1e-6,
+        usual_minimum=0.01,
+        maximum=0.5,
+    )
+    k: int = described(
+        label="k",
+        help="Appearances from which an item is a heavy hitter.",
+        minimum=1,
+        maximum=1_000_000,
+    )
+    rho: float = described(
+        label="ρ",
+        help="A number of appearances near k may count as if it were up to 1 + ρ times larger or smaller. A "
+        "smaller ρ takes more tables, and a larger universe.",
+        minimum=0.05,
+        maximum=1,
+        default=1.0,
+    )
+    n_max: int = described(
+        label="Largest number of appearances",
+        help="How often an item appears at most. If one appears more often, the error may exceed its bound.",
+        minimum=1,
+        maximum=1_000_000,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_max < self.k:
+            raise FieldError("n_max", f"must be at least the k of {self.k:,}, not {self.n_max:,}")
+        tables = len(self.ladder.thresholds)
+        if tables * self.table_size > MOST_PLACES:
+            raise FieldError(
+                "table_size",
+                f"must be at most {MOST_PLACES // tables:,}, as there are {tables} tables; or raise ρ",
+            )
+
+    @property
+    def ladder(self) -> Ladder:
+        """The thresholds of the tables."""
+        return Ladder(self.k, self.rho, self.n_max)
+
+
+class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
+    """A cropped mean for each of several thresholds, of appearances that count r_x times (see `ladder`).
+
+    State, in units of 2⁻³⁰ appearances: `multiplicities` r_x, one per cell, drawn at the start and of no
+    secrecy; `counters` of shape (tables, cells), each modulo its threshold and with a uniformly random
+    start; `bits` of the same shape, from D₀, each drawn from D₁ whenever its counter wraps around. Counters
+    are perfectly private, bits cost at most ε each. Result: the numbers of ones, each with discrete Laplace
+    noise of scale L/ε for L tables, so that together they cost ε; all else is computed from them.
+
+    The value is unbiased for a (1 + ρ)-close stream, in which no item appears more than 1 + ρ times more or
+    less often: items with at least (1 + ρ)·(k − 1/2) appearances count, those with at most
+    (k − 1/2)/(1 + ρ) do not, and those between count in part. Standard errors and error bounds are about
+    that; `truth` is of the stream itself, and the same where no item lies between.
+
+    An announced intrusion starts the counters anew, which loses wraps, as in the cropped mean. The error
+    bound then includes how much that could change the value, and is hardly ever of use.
+    """
+
+    statistic = "heavy_hitters"
+    title = "Items that appear at least k times"
+    description = (
+        "Estimates which fraction of all items appeared at least k times, where a number of appearances "
+        "near k may count as one above or below it. Needs a large universe."
+    )
+    unit = "of all items"
+    state_description = (
+        "For each of several thresholds a counter and a random bit of every item that has a place. A counter "
+        "starts at a random number and turns over at its threshold: where it stands says nothing. Whenever "
+        "it turns over, the bit is tossed again, with a slightly biased coin."
+    )
+    parameters_class = HeavyHittersParameters
+
+    def __init__(self, parameters: HeavyHittersParameters) -> None:
+        super().__init__(parameters)
+        ladder = parameters.ladder
+        self._moduli = np.array(ladder.units, dtype=np.int64)
+        self._weights = np.array(ladder.weights)
+        self._output_epsilon = Fraction(parameters.epsilon) / self.tables
+
+    @property
+    def tables(self) -> int:
+        """How many there are."""
+        return len(self._moduli)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (f"at least {self.parameters.k:,} times",)
+
+    def start(self, random_source: random.Random) -> StreamState:
+        size = self.parameters.table_size
+        bits = draws.bits(self.tables * size, draws.WORD // 2, random_source)
+        exponents = draws.below(size, 1 << 53, random_source) / 2.0**52 - 1  # uniform in −1..1
+        multiplicities = ((1 + self.parameters.rho) ** exponents * UNIT).astype(np.int64)
+        return StreamState(
+            self.statistic,
+            arrays={
+                "multiplicities": multiplicities,
+                "counters": self._fresh_counters(random_source),
+                "bits": bits.reshape(self.tables, size),
+            },
+        )
+
+    def _fresh_counters(self, random_source: random.Random) -> NDArray[np.int64]:
+        size = self.parameters.table_size
+        rows = [draws.below(size, modulus, random_source) for modulus in self._moduli.tolist()]
+        return np.array(rows, dtype=np.int64)
+
+    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
+        counters, bits = state.arrays["counters"], state.arrays["bits"]
+        for table, modulus in enumerate(self._moduli.tolist()):
+            moved = int(counters[table, cell]) + int(state.arrays["multiplicities"][cell])
+            counters[table, cell] = moved % modulus
+            if moved >= modulus:
+                bits[table, cell] = draws.bits(1, self._threshold(state), random_source)[0]
+
+    def process_batch(
+        self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
+    ) -> None:
+        counters, bits = state.arrays["counters"], state.arrays["bits"]
+        seen, appearances = np.unique(cells, return_counts=True)
+        step = appearances * state.arrays["multiplicities"][seen]
+        for table, modulus in enumerate(self._moduli.tolist()):
+            moved = counters[table, seen] + step
+            counters[table, seen] = moved % modulus
+            wrapped = seen[moved >= modulus]  # once or more often: only the last draw would be seen
+            bits[table, wrapped] = draws.bits(wrapped.size, self._threshold(state), random_source)
+
+    def _distributions(self, announced_intrusions: int) -> BitDistributions:
+        return BitDistributions.after(self.parameters.epsilon, announced_intrusions)
+
+    def _threshold(self, state: StreamState) -> int:
+        return self._distributions(state.announced_intrusions).present_threshold
+
+    def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
+        count_announcement(state, self.parameters.announced_intrusions)
+        bits = state.arrays["bits"]
+        original = BitDistributions.original(self.parameters.epsilon)
+        from_zero = draws.bits(bits.size, draws.WORD // 2, random_source)
+        from_one = draws.bits(bits.size, original.present_threshold, random_source)
+        bits[:] = np.where(bits, from_one.reshape(bits.shape), from_zero.reshape(bits.shape))
+        state.arrays["counters"][:] = self._fresh_counters(random_source)
+
+    def estimate(
+        self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
+    ) -> Estimate:
+        announced_intrusions = state.announced_intrusions
+        error_bound = self._error_bound(announced_intrusions, confidence)
+        ones = state.arrays["bits"].sum(axis=1, dtype=np.int64)
+        noisy = [
+            int(count) + discrete_laplace.sample(1 / self._output_epsilon, random_source) for count in ones
+        ]
+        distributions = self._distributions(announced_intrusions)
+        fractions = np.array(noisy) / self.parameters.table_size  # the paper's θ, of each table
+        wrapped = (fractions - float(distributions.absent)) / distributions.distance
+        value = float(self._weights @ wrapped)
+        projection = min(max(value, 0.0), 1.0)
+        threshold, ratio = self.parameters.ladder.thresholds[0], 1 + self.parameters.rho
+        return Estimate(
+            values=(value,),
+            standard_errors=() if announced_intrusions else (self._standard_error(projection),),
+            standard_error_note=(
+                "There is none: after an announced intrusion the value is biased by an unknown amount."
+                if announced_intrusions
+                else "An upper bound, about a close stream: includes the bits, the multiplicities, the noise "
+                "of the result, and the random choice of the table's items."
+            ),
+            projection=(projection,),
+            error_bounds=(error_bound,),
+            confidence=confidence,
+            details={
+                "counted_from": threshold * ratio,
+                "not_counted_up_to": threshold / ratio,
+                "tables": self.tables,
+            },
+        )
+
+    def _standard_error(self, fraction: float) -> float:
+        """Each item adds a number from 0 to 2 with mean `fraction`, whose square is at most twice that."""
+        size, universe_size = self.parameters.table_size, self.parameters.universe_size
+        scale = self._weights / self._distributions(0).distance
+        noise = discrete_laplace.variance(1 / self._output_epsilon) / size**2
+        variance = float((scale**2).sum()) * (0.25 / size + noise)
+        left_out = (universe_size - size) / max(1, universe_size - 1)
+        return math.sqrt(variance + (2 * fraction + left_out * fraction * (1 - fraction)) / size)
+
+    def _error_bound(self, announced_intrusions: int, confidence: float) -> float:
+        """What the value may differ by from that of a close stream."""
+        require_confidence(confidence)
+        size = self.parameters.table_size
+        phases = announced_intrusions + 1
+        # An item with x < t appearances should have wrapped with probability x/t; spread over several phases
+        # it did with 1 − (1 − x/(t·phases))^phases at least, where x = t loses most. Tables with weights of
+        # one sign may have lost it, and the others not.
+        lost = (1 - 1 / phases) ** phases * np.abs(self._weights)
+        shift = max(float(lost[self._weights > 0].sum()), float(lost[self._weights < 0].sum()))
+        width = 1 + float(lost.sum())
+        scale = self._weights / self._distributions(announced_intrusions).distance / size
+        sampling = table_sampling(size, self.parameters.universe_size)
+        return shift + deviation(
+            [
+                BoundedErrors(size * float((scale**2).sum())),  # bits, given the multiplicities
+                BoundedErrors((1 + width) ** 2 / size),  # multiplicities: each item adds 0..2
+                BoundedErrors(sampling.squared_widths * width**2),
+                LaplaceErrors(1 / self._output_epsilon, scale),
+            ],
+            1 - confidence,
+        )
+
+    def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
+        heavy = sum(count >= self.parameters.k for count in counts.values())
+        return (heavy / self.parameters.universe_size,)
+
+    def total_epsilon(self, announced_intrusions: int) -> float:
+        return self.tables * announced.total_epsilon(
+            self.parameters.epsilon, announced_intrusions, self._output_epsilon
+        )
+
+    @property
+    def source(self) -> str:
+        return (
+            f"PPS Theorem 4.1 with {self.tables} tables: at most ε for each table and look, and ε for the "
+            "result, with noise on the ones of every table; computed exactly, as the largest loss over "
+            "everything that can be seen and all appearances."
+        )
+
+    def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float]:
+        distributions = self._distributions(announced_intrusions)
+        return float(distributions.absent), float(distributions.present)
+
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        return self._error_bound(announced_intrusions, confidence)

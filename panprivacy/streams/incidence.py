@@ -1,0 +1,255 @@
+"""Which fraction of the universe appeared exactly t times (PPS Figure 4, Theorem 5.1)."""
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy import discrete_laplace
+from panprivacy.errors import FieldError
+from panprivacy.estimate import Estimate
+from panprivacy.parameters import described
+from panprivacy.streams.deviation import LaplaceErrors, deviation, table_sampling
+from panprivacy.streams.interface import CONFIDENCE, require_confidence
+from panprivacy.streams.listed import ListedParameters
+from panprivacy.streams.looks import count_announcement
+from panprivacy.streams.primes import LARGEST_POOL, MOST_DRAWN, PrimePool, most_divisors
+from panprivacy.streams.residues import ResidueErrors, ResidueNoise
+from panprivacy.streams.state import StreamState
+from panprivacy.streams.user_level import UserLevelStatistic
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidenceParameters(ListedParameters):
+    """One number of appearances, and the largest possible one."""
+
+    t: int = described(
+        label="t",
+        help="The number of appearances asked about.",
+        minimum=0,
+        maximum=1_000_000,
+    )
+    n_max: int = described(
+        label="Largest number of appearances",
+        help="How often an item appears at most. If one appears more often, the error may exceed its bound.",
+        minimum=1,
+        maximum=1_000_000,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.t > self.n_max:
+            raise FieldError(
+                "t", f"must be at most the largest number of appearances of {self.n_max:,}, not {self.t:,}"
+            )
+
+    @property
+    def largest_difference(self) -> int:
+        """Between t and how often an item appears."""
+        return max(self.t, self.n_max - self.t)
+
+
+@lru_cache(maxsize=1_000)
+def chosen_pool(epsilon: float, table_size: int, largest_difference: int) -> tuple[PrimePool, int]:
+    """The pool of primes, and how many are drawn from it: those with the smallest error to expect.
+
+    The printed pool has the smallest (4 log N)/α primes, of which O(log(1/β)) are drawn, for an error
+    α that the table must be made large enough for. Here the table is given. More and larger primes keep
+    numbers of appearances apart better, and cost precision: of ℓ counters each has only ε/ℓ. Minimized is
+    `PrimePool.excess` plus the noise's error for the largest prime of the pool, both at 95 % confidence;
+    where that is 1 or more whatever is chosen, both at 50 %.
+    """
+    candidates = [
+        (PrimePool(size, largest_difference), drawn)
+        for size in sorted({math.ceil(1.15**step) for step in range(60)})
+        if size <= LARGEST_POOL
+        for drawn in range(1, min(size, MOST_DRAWN) + 1)
+    ]
+
+    def error(candidate: tuple[PrimePool, int], failure_probability: float) -> float:
+        pool, drawn = candidate
+        prime = pool.primes[-1]
+        step = epsilon / drawn / (prime - 1)
+        # Two values of a counter count; an item shows either with the likeliest noise's probability at most.
+        variance = (1 + math.exp(-2 * step)) / (math.expm1(-step) * math.expm1(-step * prime)) / table_size
+        quantile = math.sqrt(2 * math.log(2 * drawn / failure_probability))
+        return pool.excess(drawn, failure_probability) + quantile * math.sqrt(variance)
+
+    careful = min(candidates, key=lambda candidate: error(candidate, (1 - CONFIDENCE) / 2))
+    if error(careful, (1 - CONFIDENCE) / 2) < 1:
+        return careful
+    return min(candidates, key=lambda candidate: error(candidate, 0.5))
+
+
+class Incidence(UserLevelStatistic[IncidenceParameters]):
+    """Counters modulo a few random primes, of which the one that counts fewest items is believed.
+
+    State: `primes`, public, ℓ of them, drawn at the start; `counters`, of shape (ℓ, cells), each as in
+    `ModIncidence` modulo its prime. Result: for each prime p the fraction of items that appeared t times
+    modulo p, which is never below the wanted one on average; the smallest of them. Only the counts
+    that enter it are made, with discrete Laplace noise of scale 2ℓ/ε.
+
+    A look at the state costs ε: all ℓ counters of an item are seen together, so each is protected with
+    ε/ℓ, in the state as in the result.
+
+    There is no standard error: the smallest of several noisy numbers is too low on average, and items
+    whose number of appearances is taken for t make it too high. The bound relies on a stream that was
+    not made with the primes in sight.
+    """
+
+    statistic = "incidence"
+    title = "Items that appear exactly t times"
+    description = (
+        "Estimates which fraction of all items appeared exactly t times, neither more nor less often."
+    )
+    unit = "of all items"
+    state_description = (
+        "For each of a few random primes a counter of every item that has a place. It counts modulo the "
+        "prime and starts at a random number, 0 a little more often than others: where it stands says "
+        "hardly anything."
+    )
+    parameters_class = IncidenceParameters
+
+    def __init__(self, parameters: IncidenceParameters) -> None:
+        super().__init__(parameters)
+        self.pool, self.drawn = chosen_pool(
+            parameters.epsilon, parameters.table_size, parameters.largest_difference
+        )
+        self._output_scale = 2 * self.drawn / Fraction(parameters.epsilon)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (f"exactly {self.parameters.t:,} times",)
+
+    def _noise(self, prime: int) -> ResidueNoise:
+        return ResidueNoise(prime, self.parameters.epsilon / self.drawn)
+
+    def start(self, random_source: random.Random) -> StreamState:
+        primes = sorted(random_source.sample(self.pool.primes, self.drawn))
+        state = StreamState(
+            self.statistic,
+            arrays={
+                "primes": np.array(primes, dtype=np.int16),
+                "counters": np.zeros((self.drawn, self.parameters.table_size), dtype=np.int16),
+            },
+        )
+        self._add_noise(state, random_source)
+        return state
+
+    def _add_noise(self, state: StreamState, random_source: random.Random) -> None:
+        for prime, counters in zip(state.arrays["primes"].tolist(), state.arrays["counters"], strict=True):
+            counters[:] = (counters + self._noise(prime).draw(len(counters), random_source)) % prime
+
+    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:  # noqa: ARG002
+        counters = state.arrays["counters"]
+        counters[:, cell] = (counters[:, cell] + 1) % state.arrays["primes"]
+
+    def process_batch(
+        self,
+        state: StreamState,
+        cells: NDArray[np.int64],
+        random_source: random.Random,  # noqa: ARG002
+    ) -> None:
+        seen, appearances = np.unique(cells, return_counts=True)
+        for prime, counters in zip(state.arrays["primes"].tolist(), state.arrays["counters"], strict=True):
+            counters[seen] = (counters[seen] + appearances) % prime
+
+    def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
+        count_announcement(state, self.parameters.announced_intrusions)
+        self._add_noise(state, random_source)
+
+    def estimate(
+        self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
+    ) -> Estimate:
+        require_confidence(confidence)
+        noises = state.announced_intrusions + 1
+        primes = state.arrays["primes"].tolist()
+        estimates = [
+            self._congruent(prime, counters, noises, random_source)
+            for prime, counters in zip(primes, state.arrays["counters"], strict=True)
+        ]
+        noise = max(self._noise_bound(prime, noises, confidence) for prime in primes)
+        excess = self._excess(primes, confidence)
+        value = min(estimates)
+        return Estimate(
+            values=(value,),
+            standard_errors=(),
+            standard_error_note=(
+                "There is none: the smallest of several estimates is too low on average, and each of them "
+                "counts items whose number of appearances is taken for t."
+            ),
+            projection=(min(max(value, 0.0), 1.0),),
+            error_bounds=(noise + excess,),
+            confidence=confidence,
+            details={
+                "primes": primes,
+                "estimates": estimates,
+                "at_least": max(value - noise - excess, 0.0),
+                "at_most": min(max(value + noise, 0.0), 1.0),
+            },
+        )
+
+    def _congruent(
+        self, prime: int, counters: NDArray[np.int16], noises: int, random_source: random.Random
+    ) -> float:
+        """The fraction of items that appeared t times modulo `prime`, unbiased."""
+        inverse = self._noise(prime).inverse(noises)
+        total = 0.0
+        for offset in np.flatnonzero(inverse).tolist():
+            count = int(np.count_nonzero(counters == (self.parameters.t - offset) % prime))
+            noisy = count + discrete_laplace.sample(self._output_scale, random_source)
+            total += float(inverse[offset]) * noisy
+        return total / self.parameters.table_size
+
+    def _noise_bound(self, prime: int, noises: int, confidence: float) -> float:
+        """How far `_congruent` may be off, for all primes together with half of what may fail."""
+        table_size = self.parameters.table_size
+        noise = self._noise(prime)
+        return deviation(
+            [
+                ResidueErrors(noise, noises, table_size),
+                LaplaceErrors(self._output_scale, noise.inverse(noises) / table_size),
+                table_sampling(table_size, self.parameters.universe_size),
+            ],
+            (1 - confidence) / 2 / self.drawn,
+        )
+
+    def _excess(self, primes: list[int], confidence: float) -> float:
+        """How many items may be taken for such that appeared t times, by all these primes alike."""
+        difference = self.parameters.largest_difference
+        if primes[-1] > difference:
+            return 0.0
+        certain = most_divisors(tuple(primes), difference) / len(primes)
+        return min(certain, self.pool.excess(self.drawn, (1 - confidence) / 2))
+
+    def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
+        items = sum(count == self.parameters.t for count in counts.values())
+        if self.parameters.t == 0:
+            items += self.parameters.universe_size - len(counts)
+        return (items / self.parameters.universe_size,)
+
+    def total_epsilon(self, announced_intrusions: int) -> float:
+        return (announced_intrusions + 2) * self.parameters.epsilon
+
+    @property
+    def source(self) -> str:
+        return (
+            f"PPS Theorem 5.2 for the {self.drawn} counters of an item, which share ε: together ε for each "
+            "look at the state and ε for the result."
+        )
+
+    @property
+    def largest(self) -> float:
+        return 1.0
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        """For the largest primes of the pool."""
+        require_confidence(confidence)
+        excess = self.pool.excess(self.drawn, (1 - confidence) / 2)
+        return excess + self._noise_bound(self.pool.primes[-1], announced_intrusions + 1, confidence)

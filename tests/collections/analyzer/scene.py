@@ -1,0 +1,141 @@
+"""A site that is the analyzer, and a shuffler in the same process and database behind its own addresses.
+
+The shuffler is the real one, with a signing key of its own; only HTTP is left out.
+"""
+
+import random
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgpack
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.conf import settings
+from django.test import RequestFactory, override_settings
+from django.urls import resolve
+from django.utils import timezone
+
+from aggregation.models import Chunk
+from aggregation.operations import chunk_process
+from analyzer.intake import intake_drive, intakes_take
+from analyzer.models import Intake
+from analyzer.peers import shuffler_of
+from dap.provisioning import Partner
+from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.trust import Trust
+from recipes.models import Recipe
+from recipes.operations import recipe_publish_file
+from releases.models import Release
+from releases.operations import collections_advance
+from tests.collections.shuffler.scene import shuffle_members
+
+ORIGIN = "https://shuffler.example"
+SHUFFLER_URL = f"{ORIGIN}/shuffler"
+SHUFFLER_SIGNING_KEY = bytes(range(32, 64))
+
+Answer = tuple[int, Mapping[str, str], bytes]
+
+
+def verification_key_of(signing_key: bytes) -> bytes:
+    return Ed25519PrivateKey.from_private_bytes(signing_key).public_key().public_bytes_raw()
+
+
+def reached(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    """A network that works."""
+    path = url.removeprefix(ORIGIN)
+    given = dict(headers)
+    content_type = given.pop("Content-Type", "")
+    request = RequestFactory().generic(method, path, body, content_type=content_type, headers=given)
+    match = resolve(path, urlconf="panapp.shuffler_urls")
+    with override_settings(
+        SIGNING_KEY=SHUFFLER_SIGNING_KEY,
+        ANALYZER_KEY=verification_key_of(settings.SIGNING_KEY),
+        SHUFFLER_URL=SHUFFLER_URL,
+        SMALLEST_COHORT=3,
+    ):
+        response = match.func(request, *match.args, **match.kwargs)
+    return response.status_code, dict(response.headers), response.content
+
+
+def unreachable(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    raise ConnectionRefusedError
+
+
+def losing_answers(*methods: str) -> Callable[[str, str, Mapping[str, str], bytes], Answer]:
+    """A network that loses the answers to these methods, after the shuffler has done what it was asked."""
+
+    def carry(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        answer = reached(method, url, headers, body)
+        if method in methods:
+            raise TimeoutError
+        return answer
+
+    return carry
+
+
+def partners(transport: Any = reached, *, key: bytes | None = None) -> dict[Trust, Partner]:
+    named = verification_key_of(SHUFFLER_SIGNING_KEY) if key is None else key
+    return {Trust.SHUFFLER: Partner(SHUFFLER_URL, named, "", settings.SIGNING_KEY, transport)}
+
+
+def shuffle_recipe(*, simulation: bool = True, transport: Any = reached, **changes: Any) -> Recipe:
+    return recipe_publish_file(
+        members=shuffle_members(**changes),
+        actor=None,
+        simulation=simulation,
+        partners=partners(transport),
+    )
+
+
+def statistic_of(recipe: Recipe) -> ShuffleStatistic[Any]:
+    statistic = recipe.published.mechanism
+    assert isinstance(statistic, ShuffleStatistic)
+    return statistic
+
+
+def send(recipe: Recipe, messages: Sequence[int]) -> int:
+    """One user's messages, encrypted; the status that the shuffler answers with."""
+    key, source = recipe.published.public_key, secrets.SystemRandom()
+    ciphertexts = [bytes(key.encrypt(message, source)) for message in messages]
+    body = msgpack.packb({"nonce": secrets.token_bytes(16), "messages": ciphertexts})
+    url = f"{SHUFFLER_URL}/recipes/{recipe.identifier}/messages"
+    status, _, _ = reached("POST", url, {"Content-Type": "application/msgpack"}, body)
+    return status
+
+
+def fill(recipe: Recipe, values: Sequence[int]) -> list[int]:
+    """One honest user for each value, whom the shuffler accepts; how often each message was sent."""
+    statistic = statistic_of(recipe)
+    total = [0] * statistic.contribution_length
+    for seed, value in enumerate(values):
+        messages = statistic.randomize(value, random.Random(seed))
+        assert send(recipe, messages) == 201
+        for message in messages:
+            total[message] += 1
+    return total
+
+
+def drive(*, now: datetime | None = None, transport: Any = reached) -> None:
+    """What workers do with the batches that are due."""
+    now = now or timezone.now()
+    for pk in intakes_take(now=now):
+        row = Intake.objects.select_related("recipe").get(pk=pk)
+        intake_drive(intake=row, shuffler=shuffler_of(row.recipe, transport), now=now)
+
+
+def settle(*, transport: Any = reached, ticks: int = 6, after: timedelta = timedelta()) -> None:
+    """Periodic looks so far apart that every lease is over, with all the work that comes of them.
+
+    Args:
+        after: from now until the first one.
+    """
+    for tick in range(ticks):
+        collections_advance()
+        drive(now=timezone.now() + after + timedelta(minutes=6 * tick), transport=transport)
+        for chunk in Chunk.objects.values_list("pk", flat=True):
+            chunk_process(chunk=chunk)
+
+
+def release_of(recipe: Recipe) -> Release | None:
+    return Release.objects.filter(recipe=recipe).first()

@@ -1,0 +1,229 @@
+"""Whatever is lost, doubled or killed between shuffler and analyzer, every message counts once."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from analyzer.intake import intake_drive, intakes_take
+from analyzer.models import Intake
+from analyzer.peers import shuffler_of
+from analyzer.storing import part_store
+from dap import http
+from recipes.models import Recipe
+from releases.models import Release
+from releases.operations import collections_advance
+from reports.models import StoredReports
+from shuffler.ending import batch_end
+from shuffler.models import Batch
+from tests.collections.analyzer import scene
+from tests.collections.analyzer.scene import fill, release_of, settle, shuffle_recipe, statistic_of
+
+pytestmark = pytest.mark.django_db
+
+PARTS = 4
+REQUESTS = 1 + PARTS + 1
+"""Ask, fetch each part, delete."""
+
+LATER = timedelta(hours=1)
+
+
+class KilledError(BaseException):
+    """The end of a process."""
+
+
+class DyingNetwork:
+    """Ends the process at one of its requests: before it is sent, or when the shuffler has answered."""
+
+    def __init__(self, request: int, *, answered: bool) -> None:
+        self.left = request
+        self.answered = answered
+
+    def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> scene.Answer:
+        self.left -= 1
+        if self.left == -1 and not self.answered:
+            raise KilledError
+        answer = scene.reached(method, url, headers, body)
+        if self.left == -1:
+            raise KilledError
+        return answer
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> tuple[Recipe, list[int]]:
+    """A recipe whose full batch has several parts; and how often each message was sent."""
+    recipe = shuffle_recipe()
+    size = recipe.published.public_key.ciphertext_bytes
+    messages = recipe.cohort_size * statistic_of(recipe).most_messages
+    monkeypatch.setattr("shuffler.mixing.PART_BYTES", -(-messages // PARTS) * size)
+    return recipe, fill(recipe, [0, 1, 1])
+
+
+def assert_counted_once(recipe: Recipe, total: list[int]) -> None:
+    release = release_of(recipe)
+    assert release is not None
+    assert release.outcome == Release.Outcome.RELEASED, release.reason
+    assert release.values == list(statistic_of(recipe).estimate(total, recipe.cohort_size).values)
+    assert Batch.objects.get().state == Batch.State.ENDED
+
+
+@pytest.mark.parametrize("answered", [False, True])
+@pytest.mark.parametrize("request_number", range(REQUESTS))
+def test_worker_killed_at_any_request_leaves_every_message_counted_once(
+    full: tuple[Recipe, list[int]], request_number: int, answered: bool
+) -> None:
+    recipe, total = full
+    with pytest.raises(KilledError):
+        settle(transport=DyingNetwork(request_number, answered=answered), ticks=1)
+    stored = sum(StoredReports.objects.values_list("count", flat=True))
+    assert stored <= sum(total)
+    settle()
+    assert_counted_once(recipe, total)
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_answers_lost_for_a_while_are_asked_for_again(full: tuple[Recipe, list[int]], method: str) -> None:
+    recipe, total = full
+    settle(transport=scene.losing_answers(method), ticks=3)
+    settle(after=LATER)
+    assert_counted_once(recipe, total)
+
+
+def test_worker_killed_within_a_transaction_leaves_nothing_of_the_part(
+    full: tuple[Recipe, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, total = full
+    stored = []
+
+    def dying(row: Intake, **options: Any) -> None:
+        stored.append(StoredReports.objects.count())
+        raise KilledError
+
+    collections_advance()
+    with monkeypatch.context() as patched:
+        patched.setattr(Intake, "save", dying)
+        with pytest.raises(KilledError):
+            settle(ticks=1)
+    assert stored == [1]
+    assert not StoredReports.objects.exists()
+    settle()
+    assert_counted_once(recipe, total)
+
+
+def test_two_workers_with_the_same_batch_store_every_part_once(full: tuple[Recipe, list[int]]) -> None:
+    recipe, total = full
+    collections_advance()
+    slow = Intake.objects.select_related("recipe").get()
+    quick = Intake.objects.select_related("recipe").get()
+    # One has asked and stored all parts; the other still believes that it is to ask.
+    for worker in (quick, slow, slow):
+        intake_drive(intake=worker, shuffler=shuffler_of(recipe, scene.reached), now=timezone.now())
+    settle()
+    assert_counted_once(recipe, total)
+
+
+def test_part_that_comes_late_is_not_stored_again(full: tuple[Recipe, list[int]]) -> None:
+    recipe, total = full
+    settle(ticks=1)
+    stored = StoredReports.objects.count()
+    late = Intake.objects.select_related("recipe").get()
+    part_store(intake=late, number=0, payload=bytes(66))
+    assert StoredReports.objects.count() == stored
+    settle()
+    assert_counted_once(recipe, total)
+
+
+def test_nothing_is_decrypted_before_the_last_part_is_here(full: tuple[Recipe, list[int]]) -> None:
+    recipe, total = full
+    with pytest.raises(KilledError):
+        settle(transport=DyingNetwork(PARTS, answered=False), ticks=1)
+    settle(transport=scene.unreachable, ticks=3)
+    assert sum(StoredReports.objects.values_list("count", flat=True)) == sum(total) * (PARTS - 1) // PARTS
+    assert release_of(recipe) is None
+    settle(after=LATER)
+    assert_counted_once(recipe, total)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b'{"users": 2, "messages": 9, "parts": 1}', "of 2 users"),
+        (b'{"users": 3, "messages": 1000000, "parts": 1}', "more messages"),
+        (b'{"users": 3, "messages": 9, "parts": 0}', "parts"),
+        (b'{"users": 3, "messages": 9, "parts": 10}', "parts"),
+    ],
+)
+def test_batch_that_cannot_be_one_is_refused_for_good(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes, says: str
+) -> None:
+    recipe = shuffle_recipe()
+    settle(transport=_answering("/batch", answer, monkeypatch), ticks=3)
+    _assert_refused(recipe, says)
+
+
+@pytest.mark.parametrize(
+    ("part", "says"),
+    [(b"", "whole ciphertexts"), (bytes(67), "whole ciphertexts"), (bytes(66), "not a ciphertext")],
+)
+def test_part_that_holds_no_ciphertexts_is_refused_and_nothing_of_it_stored(
+    full: tuple[Recipe, list[int]], monkeypatch: pytest.MonkeyPatch, part: bytes, says: str
+) -> None:
+    recipe, _ = full
+    settle(transport=_answering("/batch/2", part, monkeypatch), ticks=3)
+    _assert_refused(recipe, says)
+
+
+def test_batch_with_fewer_messages_than_announced_is_refused(
+    full: tuple[Recipe, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, total = full
+    shorter = b'{"users": 3, "messages": %d, "parts": %d}' % (sum(total), PARTS - 1)
+    settle(transport=_answering("/batch", shorter, monkeypatch), ticks=3)
+    _assert_refused(recipe, "announced")
+
+
+def test_shuffler_that_deleted_the_batch_ends_the_collection_without_a_result(
+    full: tuple[Recipe, list[int]],
+) -> None:
+    recipe, _ = full
+    batch_end(batch=Batch.objects.get(), reason="restored from a backup", now=timezone.now())
+    settle(ticks=3)
+    _assert_refused(recipe, "restored from a backup")
+
+
+def test_leases_keep_workers_from_asking_for_the_same_at_once() -> None:
+    shuffle_recipe()
+    collections_advance()
+    now = timezone.now()
+    assert len(intakes_take(now=now)) == 1
+    assert intakes_take(now=now) == []
+    assert len(intakes_take(now=now + timedelta(minutes=6))) == 1
+
+
+def _assert_refused(recipe: Recipe, says: str) -> None:
+    release = release_of(recipe)
+    assert release is not None
+    assert (release.outcome, release.cause) == (Release.Outcome.WITHHELD, Release.Cause.REFUSED)
+    assert says in release.reason
+    assert not StoredReports.objects.exists()
+    assert Batch.objects.get().state == Batch.State.ENDED
+
+
+def _answering(ending: str, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A network on which the shuffler itself answers GET of one address with other content."""
+    signed = http._sign
+
+    def carry(method: str, url: str, headers: Mapping[str, str], body: bytes) -> scene.Answer:
+        def other(request: Any, response: Any) -> Any:
+            response.content, response.status_code = answer, 200
+            return signed(request, response)
+
+        if method != "GET" or not url.endswith(ending):
+            return scene.reached(method, url, headers, body)
+        with monkeypatch.context() as patched:
+            patched.setattr(http, "_sign", other)
+            return scene.reached(method, url, headers, body)
+
+    return carry

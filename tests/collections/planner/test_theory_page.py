@@ -1,0 +1,105 @@
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from panprivacy.theory import DEMONSTRATIONS, results
+from panprivacy.theory.demonstration import Standing
+from planner.theory import DASHES, ROLES, SYMBOLS, figure, value_text
+
+pytestmark = pytest.mark.django_db
+
+CHARTS = [
+    chart for demonstration in results.committed()["demonstrations"] for chart in demonstration["charts"]
+]
+
+
+def page_of(client: Client) -> str:
+    response = client.get(reverse("theory"))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_page_is_public_and_linked_from_every_page_and_from_the_papers(client: Client) -> None:
+    assert page_of(client)
+    link = f'href="{reverse("theory")}"'
+    assert link in client.get("/").content.decode()
+    assert client.get(reverse("papers")).content.decode().count(link) == 2
+
+
+def test_page_computes_nothing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise AssertionError("computed in a request")
+
+    for name in DEMONSTRATIONS:
+        monkeypatch.setitem(DEMONSTRATIONS, name, refuse)
+    monkeypatch.setattr(results, "compute", refuse)
+    page_of(client)
+
+
+def test_page_says_of_every_demonstration_what_is_seen_measured_and_proved_and_where(client: Client) -> None:
+    page = page_of(client)
+    for demonstration in results.committed()["demonstrations"]:
+        for words in ("title", "sentence", "measured", "proved", "source"):
+            assert demonstration[words] in page
+        assert f'<h2 id="{demonstration["key"]}">' in page
+    assert page.count(f"simulation, seed {results.SEED}") == len(DEMONSTRATIONS)
+
+
+def test_page_carries_every_chart_as_data_caption_and_table(client: Client) -> None:
+    page = page_of(client)
+    for chart in CHARTS:
+        data = re.search(rf'<script id="{chart["key"]}-data" type="application/json">(.*?)</script>', page)
+        assert data is not None
+        assert [trace["y"] for trace in json.loads(data[1])["data"]] == [
+            curve["y"] for curve in chart["curves"]
+        ]
+        assert f'data-figure="{chart["key"]}-data"' in page
+        assert chart["caption"] in page
+        table = page.split(f"<summary>The numbers: {chart['title']}</summary>")[1].split("</table>")[0]
+        assert table.count('<th scope="row">') == len(chart["x"])
+        for curve in chart["curves"]:
+            assert f'{curve["name"]}<br><span class="small">{curve["standing"]}</span>' in table
+            assert all(f"<td>{value_text(y)}</td>" in table for y in curve["y"])
+
+
+def test_page_shows_the_bits_that_were_encrypted_and_decrypted(client: Client) -> None:
+    page = page_of(client)
+    assert page.count("<td>01001000 01101001 00100001</td>") == 2
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart["key"])
+def test_lines_of_a_chart_differ_without_colours_and_have_none_of_their_own(chart: dict[str, Any]) -> None:
+    drawn = figure(chart)
+    assert len(drawn["data"]) == len(chart["curves"]) <= len(ROLES)
+    assert len({trace["meta"] for trace in drawn["data"]}) == len(drawn["data"])
+    assert len({trace["marker"]["symbol"] for trace in drawn["data"]}) == len(drawn["data"])
+    assert len({trace["name"] for trace in drawn["data"]}) == len(drawn["data"])
+    assert "color" not in json.dumps(drawn)
+    for axis, letter in (("xaxis", "x"), ("yaxis", "y")):
+        assert (drawn["layout"][axis].get("type") == "log") == chart[f"logarithmic_{letter}"]
+
+
+def test_every_standing_has_a_dash_of_its_own_and_every_role_a_symbol() -> None:
+    assert set(DASHES) == set(Standing)
+    assert len(set(DASHES.values())) == len(DASHES)
+    assert len(set(SYMBOLS)) == len(ROLES)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        ("yes", "yes"),
+        (4290, "4,290"),
+        (6141.2, "6,140"),
+        (0.5, "0.500"),
+        (0.0, "0"),
+        (2.342e-14, "2.34 × 10⁻¹⁴"),
+    ],
+)
+def test_value_is_written_for_people(value: Any, text: str) -> None:
+    assert value_text(value) == text

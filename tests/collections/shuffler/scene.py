@@ -1,0 +1,157 @@
+"""An analyzer and its devices, against the shuffler's addresses."""
+
+import random
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgpack
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from dap.client import PeerClient
+from dap.http import own_verification_key
+from dap.shuffling import recipe_register
+from panprivacy.encryption import generate_private_key
+from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.servers import ShufflerAndAnalyzer
+from panprivacy.shuffle.interface import ShuffleStatistic
+from shuffler.models import Batch
+
+T = TypeVar("T")
+
+SCHEME = "elgamal-secp256k1"
+ORIGIN = "https://shuffler.test"
+SHUFFLER_URL = f"{ORIGIN}/shuffler"
+ANALYZER_SIGNING_KEY = bytes(range(32))
+ANALYZER_KEY = Ed25519PrivateKey.from_private_bytes(ANALYZER_SIGNING_KEY).public_key().public_bytes_raw()
+OTHER_SIGNING_KEY = bytes(range(1, 33))
+
+
+def shuffle_members(**changes: Any) -> dict[str, Any]:
+    """A recipe file of a small cohort; a change to None leaves the member out."""
+    members = {
+        "name": "Kinds of terminals",
+        "question": "How many different terminals are in use?",
+        "statistic": "distinct_elements",
+        "epsilon": 1.0,
+        "delta": 1e-2,
+        "cohort_size": 3,
+        "k": 2,
+        **changes,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def transport(
+    method: str, url: str, headers: Mapping[str, str], body: bytes, **environ: Any
+) -> tuple[int, dict[str, str], bytes]:
+    """The shuffler's addresses, in this process."""
+    sent = {name: value for name, value in headers.items() if name != "Content-Type"}
+    response = Client(raise_request_exception=False).generic(
+        method, url.removeprefix(ORIGIN), body, headers.get("Content-Type", ""), headers=sent, **environ
+    )
+    return response.status_code, dict(response.headers), response.content
+
+
+def peer(signing_key: bytes = ANALYZER_SIGNING_KEY) -> PeerClient:
+    return PeerClient(
+        url=SHUFFLER_URL,
+        verification_key=own_verification_key(),
+        signing_key=signing_key,
+        transport=transport,
+    )
+
+
+class Collection:
+    """One recipe through the shuffler: its analyzer, and as many devices as are wanted."""
+
+    def __init__(
+        self, *, simulation: bool = True, servers: Mapping[str, Any] | None = None, **changes: Any
+    ) -> None:
+        self.private_key = generate_private_key(SCHEME, secrets.SystemRandom())
+        named = {
+            "shuffler_url": SHUFFLER_URL,
+            "shuffler_verification_key": own_verification_key(),
+            "analyzer_key_members": self.private_key.public_key.to_json(),
+            **(servers or {}),
+        }
+        draft = RecipeDraft.from_mapping(shuffle_members(**changes))
+        self.recipe: Recipe = draft.publish(
+            ShufflerAndAnalyzer(**named), timezone.now(), simulation=simulation
+        )
+
+    @property
+    def identifier(self) -> str:
+        return self.recipe.identifier
+
+    @property
+    def statistic(self) -> ShuffleStatistic[Any]:
+        statistic = self.recipe.mechanism
+        assert isinstance(statistic, ShuffleStatistic)
+        return statistic
+
+    @property
+    def batch(self) -> Batch:
+        return Batch.objects.get(identifier=self.identifier)
+
+    def register(self) -> bytes:
+        return recipe_register(peer(), identifier=self.identifier, document=self.recipe.canonical)
+
+    def registered(self) -> "Collection":
+        self.register()
+        return self
+
+    def encrypted(self, messages: Sequence[int]) -> list[bytes]:
+        source = secrets.SystemRandom()
+        return [bytes(self.recipe.public_key.encrypt(message, source)) for message in messages]
+
+    def messages(self, value: int = 0) -> list[int]:
+        """Those of an honest user."""
+        return self.statistic.randomize(value, random.Random(value))
+
+    def send(
+        self, messages: Sequence[bytes] | None = None, *, nonce: bytes | None = None, **changes: Any
+    ) -> HttpResponse:
+        """What one device posts: by default an honest user's messages."""
+        ciphertexts = self.encrypted(self.messages()) if messages is None else list(messages)
+        content = {"nonce": nonce or secrets.token_bytes(16), "messages": ciphertexts}
+        return self.post(msgpack.packb(content), **changes)
+
+    def post(self, body: bytes, content_type: str = "application/msgpack", **environ: Any) -> HttpResponse:
+        return Client().post(f"/shuffler/recipes/{self.identifier}/messages", body, content_type, **environ)
+
+    def fill(self, values: Sequence[int] | None = None) -> list[int]:
+        """Devices that fill the batch; returns all messages that they sent."""
+        sent = []
+        for value in values or [0] * self.statistic.cohort_size:
+            messages = self.messages(value)
+            assert self.send(self.encrypted(messages)).status_code == 201
+            sent += messages
+        return sent
+
+    def decrypted(self, payload: bytes) -> list[int]:
+        key = self.recipe.public_key
+        size = key.ciphertext_bytes
+        pieces = [payload[start : start + size] for start in range(0, len(payload), size)]
+        return [self.private_key.decrypt(key.parse(piece), self.statistic.allowed_values) for piece in pieces]
+
+
+def at_once(*calls: Callable[[], T]) -> list[T]:
+    """All calls at the same time, each over a database connection of its own; what they return, in order."""
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], T]) -> T:
+        try:
+            barrier.wait(timeout=30)
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls, timeout=60))

@@ -1,0 +1,213 @@
+"""What a shuffler keeps of devices, and that nothing is left of it in the end."""
+
+import json
+import logging
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from audit.models import Entry
+from dap.client import PeerRefusedError
+from dap.shuffling import NotFull, batch_ask, batch_delete, part_fetch
+from shuffler.ending import upkeep
+from shuffler.models import Batch, Part, Submission, SubmissionNonce
+from tests.collections.shuffler.scene import Collection, peer
+
+ADDRESS, AGENT = "198.51.100.77", "tell-tale-agent"
+DEVICE = {"REMOTE_ADDR": ADDRESS, "HTTP_USER_AGENT": AGENT, "HTTP_X_FORWARDED_FOR": ADDRESS}
+
+
+def database_files() -> dict[str, bytes]:
+    path = Path(connection.settings_dict["NAME"])
+    files = [path.with_name(path.name + suffix) for suffix in ("", "-wal")]
+    return {file.name: file.read_bytes() for file in files if file.exists()}
+
+
+def assert_nowhere(pieces: list[bytes]) -> None:
+    for name, content in database_files().items():
+        for piece in pieces:
+            assert piece not in content, name
+
+
+def stored_bytes() -> list[bytes]:
+    """Pieces of everything that is stored of devices now: of every row, wherever a page may have split it."""
+    payloads = [
+        *Submission.objects.values_list("payload", flat=True),
+        *Part.objects.values_list("payload", flat=True),
+    ]
+    nonces = SubmissionNonce.objects.values_list("nonce", flat=True)
+    return [bytes(p)[at : at + 33] for p in payloads for at in range(0, len(p), 66)] + [*map(bytes, nonces)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL keeps files of its own")
+class TestFiles:
+    def test_neither_ciphertexts_nor_nonces_are_in_the_database_once_the_batch_is_deleted(self) -> None:
+        collection = Collection(cohort_size=4, k=20).registered()
+        collection.fill()
+        before = stored_bytes()
+        assert any(before[0] in content for content in database_files().values())
+        batch_ask(peer(), identifier=collection.identifier)
+        shuffled = stored_bytes()
+        batch_delete(peer(), identifier=collection.identifier, reason="fetched")
+        assert stored_bytes() == []
+        assert_nowhere([*before, *shuffled])
+
+    def test_neither_is_left_of_a_batch_that_was_never_full(self) -> None:
+        collection = Collection(cohort_size=4, k=20).registered()
+        collection.send()
+        before = stored_bytes()
+        batch_delete(peer(), identifier=collection.identifier, reason="closed")
+        assert_nowhere(before)
+
+    def test_what_came_over_the_network_is_never_stored_nor_who_sent_it(self) -> None:
+        collection = Collection(cohort_size=3).registered()
+        ciphertexts = collection.encrypted(collection.messages())
+        assert collection.send(ciphertexts, **DEVICE).status_code == 201
+        assert_nowhere([*ciphertexts, ADDRESS.encode(), AGENT.encode()])
+
+
+@pytest.mark.django_db
+class TestRows:
+    def test_no_row_about_a_device_has_a_time_a_count_or_an_order(self) -> None:
+        for model in (Submission, SubmissionNonce):
+            names = {field.name for field in model._meta.concrete_fields}
+            assert names <= {"id", "batch", "payload", "nonce"}
+        collection = Collection(cohort_size=20, k=2).registered()
+        for _ in range(8):
+            collection.send(collection.encrypted([0]))
+        for model in (Submission, SubmissionNonce):
+            keys = list(model.objects.values_list("pk", flat=True))
+            # Of 62 random bits: all below 2^40 with probability 2^-176.
+            assert max(keys) > 2**40
+        with connection.cursor() as cursor:
+            if connection.vendor == "sqlite":
+                # What SQLite itself orders rows by is that random key, and no number that counts.
+                cursor.execute("SELECT rowid, id FROM shuffler_submission")
+                assert all(rowid == key for rowid, key in cursor.fetchall())
+
+    def test_batch_that_has_ended_leaves_a_row_that_tells_nothing_of_devices(self) -> None:
+        collection = Collection(cohort_size=30, k=2).registered()
+        for _ in range(5):
+            collection.send(collection.encrypted([0]))
+        batch_delete(peer(), identifier=collection.identifier, reason="closed")
+        batch = collection.batch
+        assert (batch.state, batch.users, batch.messages) == (Batch.State.ENDED, 0, None)
+        for model in (Submission, SubmissionNonce, Part):
+            assert not model.objects.exists()
+        assert "5" not in json.dumps(Entry.objects.order_by("-index")[0].details)
+
+    def test_deleting_twice_is_deleting_once_and_the_first_reason_stays(self) -> None:
+        collection = Collection().registered()
+        for reason in ("first", "second"):
+            batch_delete(peer(), identifier=collection.identifier, reason=reason)
+        assert collection.batch.outcome == "first"
+        batch_delete(peer(), identifier="0" * 64, reason="never registered")
+
+    def test_messages_that_come_after_the_end_are_refused(self) -> None:
+        collection = Collection().registered()
+        batch_delete(peer(), identifier=collection.identifier, reason="closed")
+        assert collection.send().json()["type"] == "/problems/recipe-not-open"
+        assert batch_ask(peer(), identifier=collection.identifier) == NotFull(0)
+
+    def test_full_batch_that_was_deleted_is_gone_for_good(self) -> None:
+        collection = Collection(cohort_size=2).registered()
+        collection.fill()
+        batch_delete(peer(), identifier=collection.identifier, reason="fetched")
+        assert collection.send().json()["type"] == "/problems/batch-full"
+        with pytest.raises(PeerRefusedError) as refusal:
+            batch_ask(peer(), identifier=collection.identifier)
+        assert refusal.value.status == 410
+        with pytest.raises(PeerRefusedError):
+            part_fetch(peer(), identifier=collection.identifier, number=0)
+
+
+@pytest.mark.django_db
+class TestUpkeep:
+    def test_batch_that_closed_without_being_full_is_deleted_and_a_full_one_kept_for_a_while(
+        self, settings: Any
+    ) -> None:
+        settings.TASK_RETENTION_SECONDS = 10 * 86_400
+        full, partial = (Collection(simulation=False, cohort_size=2).registered() for _ in range(2))
+        full.fill()
+        partial.send()
+        closes_at = full.recipe.closes_at
+        upkeep(now=closes_at - timedelta(seconds=1))
+        assert Submission.objects.count() == 3
+        upkeep(now=max(closes_at, partial.recipe.closes_at))
+        assert (full.batch.state, partial.batch.state) == (Batch.State.FULL, Batch.State.ENDED)
+        upkeep(now=closes_at + timedelta(days=10))
+        assert full.batch.state == Batch.State.ENDED
+        assert not Submission.objects.exists()
+
+    def test_simulation_that_nobody_ended_is_deleted_after_a_day(self) -> None:
+        collection = Collection().registered()
+        upkeep(now=timezone.now() + timedelta(hours=23))
+        assert collection.batch.state == Batch.State.COLLECTING
+        upkeep(now=timezone.now() + timedelta(hours=25))
+        assert collection.batch.state == Batch.State.ENDED
+
+    def test_commands_list_batches_coarsely_and_end_them(self, capsys: pytest.CaptureFixture[str]) -> None:
+        collection = Collection(cohort_size=30, k=2).registered()
+        for _ in range(11):
+            collection.send(collection.encrypted([0]))
+        call_command("shuffler_upkeep")
+        call_command("shuffler_batches", "list")
+        assert f"{collection.identifier}  registered" in (listed := capsys.readouterr().out)
+        assert "about 10 of 30 users" in listed
+        with pytest.raises(CommandError, match="no batch"):
+            call_command("shuffler_batches", "end", "0" * 64, "--reason", "gone")
+        with pytest.raises(CommandError, match="reason"):
+            call_command("shuffler_batches", "end", "--all", "--reason", " ")
+        call_command("shuffler_batches", "end", "--all", "--reason", "the analyzer is gone")
+        assert collection.batch.outcome == "the analyzer is gone"
+        call_command("shuffler_batches", "list", "--ended")
+        assert "the analyzer is gone" in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+class TestPages:
+    def test_status_tells_how_full_a_batch_is_in_coarse_steps_only(self, client: Client) -> None:
+        collection = Collection(cohort_size=30, k=2).registered()
+        for _ in range(11):
+            collection.send(collection.encrypted([0]))
+        (shown,) = client.get("/status.json").json()["batches"]
+        assert (shown["identifier"], shown["users"], shown["full"]) == (collection.identifier, 10, False)
+        page = client.get("/").content.decode()
+        assert collection.recipe.question in page
+        assert "about 10" in page
+
+    def test_status_without_anything_says_so(self, client: Client) -> None:
+        assert "No analyzer has registered a recipe yet" in client.get("/").content.decode()
+
+    def test_full_and_ended_batches_are_shown_with_the_log(self, client: Client) -> None:
+        collection = Collection(cohort_size=2).registered()
+        collection.fill()
+        batch_ask(peer(), identifier=collection.identifier)
+        batch_delete(peer(), identifier=collection.identifier, reason="the analyzer has fetched it")
+        page = client.get("/").content.decode()
+        for said in ("the analyzer has fetched it", "Batch deleted", "Full batch shuffled and handed on"):
+            assert said in page
+
+    def test_nothing_of_a_device_is_logged_whatever_it_sends(self, caplog: pytest.LogCaptureFixture) -> None:
+        collection = Collection().registered()
+        nonce = secrets.token_bytes(16)
+        good, bad = collection.encrypted([0]), [b"\x02" + b"\xfe" * 65]
+        with caplog.at_level(logging.DEBUG):
+            for messages in (good, bad):
+                collection.send(messages, nonce=nonce, **DEVICE)
+            collection.post(b"\xc1" + AGENT.encode(), **DEVICE)
+        logged = "\n".join(
+            str(vars(record))
+            for record in caplog.records
+            if not record.name.startswith("django.db")  # shown to developers only, below every log's level
+        )
+        for piece in (ADDRESS, AGENT, nonce.hex(), good[0].hex(), repr(good[0]), "fefefe"):
+            assert piece not in logged

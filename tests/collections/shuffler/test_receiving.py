@@ -1,0 +1,200 @@
+"""What a shuffler takes in from devices, and what it does not."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgpack
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dap.shuffling import NotFull, ShuffledBatch, batch_ask, part_fetch
+from shuffler import receiving
+from shuffler.limits import largest_body
+from shuffler.models import Submission, SubmissionNonce
+from tests.collections.shuffler.scene import Collection, peer
+
+
+@pytest.mark.django_db
+class TestHonestDevices:
+    def test_messages_are_stored_rerandomized_and_still_say_the_same(self) -> None:
+        collection = Collection().registered()
+        messages = collection.messages(1)
+        ciphertexts = collection.encrypted(messages)
+        answer = collection.send(ciphertexts)
+        assert (answer.status_code, answer.json()) == (201, {"status": "accepted"})
+        stored = bytes(Submission.objects.get().payload)
+        assert not any(ciphertext in stored for ciphertext in ciphertexts)
+        assert collection.decrypted(stored) == messages
+
+    def test_messages_sent_again_are_accepted_and_count_once(self) -> None:
+        collection = Collection().registered()
+        ciphertexts = collection.encrypted(collection.messages())
+        for _ in range(3):
+            assert collection.send(ciphertexts, nonce=bytes(16)).status_code == 201
+        assert collection.batch.users == Submission.objects.count() == SubmissionNonce.objects.count() == 1
+
+    def test_batch_takes_exactly_its_number_of_users_and_says_full_to_everybody_else(self) -> None:
+        collection = Collection(cohort_size=3).registered()
+        collection.send(nonce=bytes(16))
+        collection.send()
+        assert collection.send().status_code == 201
+        for _ in range(2):
+            answer = collection.send()
+            assert (answer.status_code, answer.json()["type"]) == (409, "/problems/batch-full")
+        assert collection.batch.users == Submission.objects.count() == 3
+        # One that was counted, and did not hear of it.
+        assert collection.send(nonce=bytes(16)).status_code == 201
+
+    def test_batch_that_filled_up_while_messages_were_rerandomized_stays_exactly_full(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        collection = Collection(cohort_size=2).registered()
+        collection.send()
+        rerandomized = receiving._rerandomized
+
+        def slowly(*arguments: Any) -> bytes:
+            monkeypatch.setattr(receiving, "_rerandomized", rerandomized)
+            assert collection.send().status_code == 201
+            return rerandomized(*arguments)
+
+        monkeypatch.setattr(receiving, "_rerandomized", slowly)
+        assert collection.send().json()["type"] == "/problems/batch-full"
+        assert Submission.objects.count() == 2
+
+    def test_user_without_any_message_counts_as_one(self) -> None:
+        collection = Collection(cohort_size=2).registered()
+        collection.send([])
+        collection.send([])
+        assert batch_ask(peer(), identifier=collection.identifier) == ShuffledBatch(2, 0, 0)
+
+
+@pytest.mark.django_db
+class TestTimes:
+    @pytest.mark.parametrize("days", [-1, 40])
+    def test_messages_before_the_opening_and_after_the_closing_are_refused(
+        self, monkeypatch: pytest.MonkeyPatch, days: int
+    ) -> None:
+        collection = Collection(simulation=False).registered()
+        now = timezone.now() + timedelta(days=days)
+        monkeypatch.setattr("shuffler.views.timezone.now", lambda: now)
+        answer = collection.send()
+        assert (answer.status_code, answer.json()["type"]) == (409, "/problems/recipe-not-open")
+        assert not Submission.objects.exists()
+
+    def test_messages_of_real_devices_are_accepted_within_the_times(self) -> None:
+        assert Collection(simulation=False).registered().send().status_code == 201
+
+
+@pytest.mark.django_db
+class TestHostileBodies:
+    def refused(self, collection: Collection, body: Any, status: int, kind: str) -> None:
+        packed = body if isinstance(body, bytes) else msgpack.packb(body)
+        answer = collection.post(packed)
+        assert (answer.status_code, answer.json()["type"]) == (status, f"/problems/{kind}")
+        assert not Submission.objects.exists()
+        assert not SubmissionNonce.objects.exists()
+        assert collection.batch.users == 0
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"\xc0",
+            b"\xc1",
+            b"\x93" * 3_000,
+            b"{}",
+            [],
+            {},
+            {"nonce": bytes(16)},
+            {"nonce": bytes(16), "messages": [], "device": "me"},
+            {"nonce": bytes(15), "messages": []},
+            {"nonce": bytes(17), "messages": []},
+            {"nonce": "0" * 16, "messages": []},
+            {"nonce": bytes(16), "messages": b""},
+            {"nonce": bytes(16), "messages": [1]},
+            {"nonce": bytes(16), "messages": [[]]},
+            {"nonce": bytes(16), "messages": {}},
+            {1: bytes(16), "messages": []},
+        ],
+    )
+    def test_body_that_is_no_submission_is_refused(self, body: Any) -> None:
+        self.refused(Collection(k=100).registered(), body, 422, "malformed-messages")
+
+    def test_more_messages_than_the_protocol_makes_are_refused(self) -> None:
+        collection = Collection().registered()
+        too_many = [b""] * (collection.statistic.most_messages + 1)
+        self.refused(collection, {"nonce": bytes(16), "messages": too_many}, 422, "malformed-messages")
+
+    @pytest.mark.parametrize("bad", [b"", bytes(66), bytes(65), b"\x02" + b"\xff" * 65, b"\x04" * 66])
+    def test_one_point_that_is_not_on_the_curve_takes_all_messages_down(self, bad: bytes) -> None:
+        collection = Collection().registered()
+        messages = [*collection.encrypted([0]), bad]
+        self.refused(collection, {"nonce": bytes(16), "messages": messages}, 422, "invalid-ciphertext")
+
+    def test_larger_body_than_any_honest_one_is_refused_before_it_is_read(self) -> None:
+        collection = Collection().registered()
+        self.refused(collection, bytes(largest_body(collection.recipe) + 1), 413, "body-too-large")
+
+    def test_largest_honest_body_fits(self) -> None:
+        collection = Collection(k=40).registered()
+        messages = collection.encrypted([0]) * collection.statistic.most_messages
+        assert collection.send(messages).status_code == 201
+
+    def test_other_media_types_and_methods_are_refused(self) -> None:
+        collection = Collection().registered()
+        assert collection.post(b"{}", "application/json").status_code == 415
+        answer = collection.post(b"", "")
+        assert answer.status_code == 415
+        other = Client().get(f"/shuffler/recipes/{collection.identifier}/messages")
+        assert (other.status_code, other["Allow"]) == (405, "POST")
+
+    def test_chunked_body_is_refused(self) -> None:
+        collection = Collection().registered()
+        answer = collection.post(b"\x80", headers={"Transfer-Encoding": "chunked"})
+        assert answer.status_code == 411
+
+    def test_unknown_recipe_is_refused(self) -> None:
+        assert Collection().send().json()["type"] == "/problems/unrecognized-recipe"
+
+
+@pytest.mark.django_db
+class TestBatch:
+    def test_batch_holds_every_message_once(self) -> None:
+        collection = Collection(cohort_size=4, k=3).registered()
+        sent = collection.fill([0, 1, 1, 2])
+        together = b"".join(bytes(row.payload) for row in Submission.objects.order_by("pk"))
+        batch = batch_ask(peer(), identifier=collection.identifier)
+        assert batch == ShuffledBatch(4, len(sent), 1)
+        part = part_fetch(peer(), identifier=collection.identifier, number=0)
+        assert sorted(collection.decrypted(part)) == sorted(sent)
+        # One order in (number of messages)! is the old one: at most 1 in 12!.
+        assert len(sent) >= 12
+        assert part != together
+        assert not Submission.objects.exists()
+
+    def test_batch_asked_for_again_is_the_same_bytes(self) -> None:
+        collection = Collection(cohort_size=2).registered()
+        collection.fill()
+        parts = []
+        for _ in range(2):
+            batch_ask(peer(), identifier=collection.identifier)
+            parts.append(part_fetch(peer(), identifier=collection.identifier, number=0))
+        assert parts[0] == parts[1]
+
+    def test_batch_that_is_not_full_is_not_handed_out_and_told_in_coarse_steps(self) -> None:
+        collection = Collection(cohort_size=30, k=2).registered()
+        for _ in range(11):
+            collection.send(collection.encrypted([0]))
+        assert batch_ask(peer(), identifier=collection.identifier) == NotFull(10)
+        assert Submission.objects.count() == 11
+
+    def test_batch_is_split_into_parts_of_whole_ciphertexts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("shuffler.mixing.PART_BYTES", 200)
+        collection = Collection(cohort_size=2).registered()
+        sent = collection.fill()
+        batch = batch_ask(peer(), identifier=collection.identifier)
+        assert isinstance(batch, ShuffledBatch)
+        assert batch.parts == -(-len(sent) // 3)
+        parts = [part_fetch(peer(), identifier=collection.identifier, number=n) for n in range(batch.parts)]
+        assert all(len(part) <= 198 for part in parts)
+        assert sorted(collection.decrypted(b"".join(parts))) == sorted(sent)

@@ -1,0 +1,265 @@
+import math
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+
+from panprivacy.errors import FieldError
+from panprivacy.streams import announced as announced_looks
+from panprivacy.streams.heavy_hitters import HeavyHitters, HeavyHittersParameters
+from panprivacy.streams.ladder import UNIT, Ladder
+from tests.panprivacy.streams.contract import RUNS, StreamContract
+
+
+def heavy_hitters(k=4, n_max=20, rho=1.0, size=2_000, epsilon=0.5, announced=2):
+    return HeavyHitters(
+        HeavyHittersParameters(
+            epsilon=epsilon,
+            universe_size=size,
+            table_size=size,
+            announced_intrusions=announced,
+            items="numbered",
+            k=k,
+            rho=rho,
+            n_max=n_max,
+        )
+    )
+
+
+class TestHeavyHitters(StreamContract):
+    @pytest.fixture
+    def statistic(self):
+        return heavy_hitters(size=500)
+
+    @pytest.fixture
+    def tiny(self):
+        return heavy_hitters(size=2, k=2, n_max=3)
+
+    def stream(self, statistic):
+        """Items with 0, 1, 8 and 16 appearances: all count fully or not at all (k = 4, ρ = 1)."""
+        size = statistic.parameters.table_size
+        return np.repeat(np.arange(size), np.array([0, 1, 8, 16])[(np.arange(size) + 2) % 4])
+
+    def states_after(self, statistic, processed):
+        """As of the contract, with the counters' real numbers in quarters of their moduli."""
+        source = random.Random(f"{statistic.statistic} {processed.__name__}")
+        moduli = np.array(statistic.parameters.ladder.units)[:, None]
+        rows = []
+        for _ in range(RUNS):
+            state = statistic.start(source)
+            processed(state, source)
+            quarters = state.arrays["counters"] * 4 // moduli
+            bits = state.arrays["bits"].astype(np.int64)
+            rows.append(np.concatenate([part.ravel() for part in (quarters, bits, 2 * quarters + bits)]))
+        return np.array(rows)
+
+    def guaranteed(self, statistic, announced):
+        tables = math.ceil(math.log2(statistic.parameters.n_max / (statistic.parameters.k - 0.5)) + 1) + 1
+        output = statistic.parameters.epsilon / tables
+        return tables * announced_looks.total_epsilon(0.5, announced, output), 0.0
+
+
+def cropped_means(thresholds, appearances):
+    """e_j: the exact t_j-cropped means over items with these appearances."""
+    return [float(np.mean(np.minimum(appearances, threshold))) for threshold in thresholds]
+
+
+def printed_intervals(thresholds, means):
+    """v'_i for every i, by the loop of Figure 3; where it divides by t_{ℓ+1} − t_ℓ = 0, the term is 0."""
+    last = len(thresholds) - 1
+    t = [*thresholds, thresholds[-1]]
+    e = [*means, means[-1]]
+    v = [0.0] * (last + 1)
+    for i in reversed(range(last)):
+        above = (e[i + 2] - e[i + 1]) - v[i + 1] * (t[i + 2] - t[i + 1]) / 2
+        higher = v[i + 1] * (t[i + 1] - t[i])
+        if t[i + 2] > t[i + 1]:
+            higher += (t[i + 1] - t[i]) / (t[i + 2] - t[i + 1]) * above
+        v[i] = ((e[i + 1] - e[i]) - higher) / ((t[i + 1] - t[i]) / 2)
+    return v
+
+
+def spread_evenly(appearances, rho, count=4_001):
+    """The appearances, each times our multiplicities, spread evenly as they are on average."""
+    exponents = (np.arange(count) + 0.5) / count * 2 - 1
+    return np.multiply.outer((1 + rho) ** exponents, appearances).ravel()
+
+
+def spread_as_printed(appearances, rho, count=4_001):
+    """The same with multiplicities uniform in 1..1 + ρ."""
+    return np.multiply.outer(1 + rho * (np.arange(count) + 0.5) / count, appearances).ravel()
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.5, 0.2])
+@pytest.mark.parametrize("n_max", [3, 20, 33])
+def test_weights_give_the_sum_of_all_intervals_of_figure_3(rho, n_max):
+    ladder = Ladder(3, rho, n_max)
+    means = cropped_means(ladder.thresholds, np.random.default_rng(1).integers(0, n_max, 500) * 1.0)
+    whole = sum(printed_intervals(ladder.thresholds, means))
+    ours = sum(
+        weight * mean / threshold
+        for weight, mean, threshold in zip(ladder.weights, means, ladder.thresholds, strict=True)
+    )
+    assert ours == pytest.approx(whole)
+
+
+def test_one_interval_as_printed_misses_most_heavy_hitters():
+    # Half of the items are heavy hitters, most of them far above k = 4.
+    appearances = np.array([0, 0, 0, 0, 0, 9, 20, 40, 70, 100])
+    ladder = Ladder(4, 1.0, 100)
+    spread = spread_evenly(appearances, 1.0)
+    intervals = printed_intervals(ladder.thresholds, cropped_means(ladder.thresholds, spread))
+    assert sum(intervals) == pytest.approx(0.5, abs=1e-3)
+    assert abs(intervals[0]) < 0.1  # v'_i, as printed
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.5])
+def test_multiplicities_over_one_interval_as_printed_count_an_item_half_too_much_or_too_little(rho):
+    ladder = Ladder(4, rho, 1_000)
+    thresholds = ladder.thresholds
+    counted = []
+    for lower, upper in ((2, 3), (3, 4)):
+        appearances = np.array([(thresholds[lower] + thresholds[upper]) / 2])
+        means = cropped_means(thresholds, spread_as_printed(appearances, rho))
+        counted.append(sum(printed_intervals(thresholds, means)))
+        means = cropped_means(thresholds, spread_evenly(appearances, rho))
+        assert sum(printed_intervals(thresholds, means)) == pytest.approx(1, abs=2e-3)
+    assert counted == pytest.approx([1.5, 0.5], abs=0.01)
+
+
+def test_last_threshold_as_printed_loses_items_that_multiplicities_carry_beyond_it():
+    appearances = np.array([32.0])  # N itself
+    printed = [4.0, 8.0, 16.0, 32.0]
+    spread = spread_as_printed(appearances, 1.0)
+    counted = sum(printed_intervals(printed, cropped_means(printed, spread)))
+    assert counted == pytest.approx(2, abs=1e-6)  # one item counted twice
+    printed = [8.0, 16.0, 32.0]
+    counted = sum(printed_intervals(printed, cropped_means(printed, spread)))
+    assert counted == pytest.approx(0, abs=1e-6)  # and not at all, with one threshold less
+    assert Ladder(4, 1.0, 32).thresholds[-1] >= 64
+
+
+def test_noise_on_one_interval_as_printed_costs_a_constant_however_small_epsilon_is():
+    # Lap(1/(εm)) on v'_i, which one bit of table j moves by |c_j|·4/(ε·m): the loss is |c_j|·4.
+    for epsilon in (0.5, 0.01):
+        statistic = heavy_hitters(epsilon=epsilon)
+        moved = max(abs(weight) for weight in statistic._weights) * 4 / epsilon
+        assert moved / (1 / epsilon) >= 8
+        # Ours: on every count of ones, each of which one item moves by 1.
+        assert statistic.tables * statistic._output_epsilon == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize(("k", "n_max", "rho"), list(product([1, 5], [64, 1_000], [1.0, 0.5, 0.1])))
+def test_cost_is_within_theorem_4_1_with_the_number_of_tables_there_really_are(k, n_max, rho):
+    statistic = heavy_hitters(k=k, n_max=n_max, rho=rho, size=100)
+    stated = statistic.total_epsilon(0)
+    assert stated <= 0.5 * (1 + statistic.tables)
+    # Each table could cost the exact loss of a bit, −ln(1 − ε/2), and all tables see the same item.
+    assert stated > statistic.tables * -math.log(1 - 0.25)
+    # From the least threshold on, tables are as many as the theorem's ℓ = log_{1+ρ} N, up to 3 more.
+    assert statistic.tables <= math.log(n_max / (k - 0.5)) / math.log(1 + rho) + 3
+
+
+def test_number_of_tables_of_theorem_4_1_is_above_the_natural_logarithm_that_bounds_it():
+    # Printed: ℓ = log_{1+ρ} N ≤ log(N)/ρ. True to base 2 (for ρ ≤ 1), false to base e.
+    for rho in (1.0, 0.5, 0.1):
+        tables = math.log(1_000) / math.log(1 + rho)
+        assert tables > math.log(1_000) / rho
+        assert tables <= math.log2(1_000) / rho + 1e-9
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.3])
+def test_what_an_item_adds_on_average_is_one_above_the_threshold_and_nothing_below(rho):
+    ladder = Ladder(5, rho, 60)
+    added = []
+    for appearances in range(61):
+        spread = spread_evenly(np.array([float(appearances)]), rho)
+        means = cropped_means(ladder.thresholds, spread)
+        added.append(sum(w * e / t for w, e, t in zip(ladder.weights, means, ladder.thresholds, strict=True)))
+    for appearances, found in enumerate(added):
+        if appearances >= (1 + rho) * 4.5:
+            assert found == pytest.approx(1, abs=3e-3)
+        elif appearances <= 4.5 / (1 + rho):
+            assert found == pytest.approx(0, abs=1e-9)
+        else:
+            assert -1e-9 <= found <= 1 + 3e-3
+
+
+def test_heavy_hitters_for_k_of_one_are_all_items_that_appear():
+    ladder = Ladder(1, 1.0, 8)
+    spread = spread_evenly(np.array([0, 1, 1, 2, 8]), 1.0)
+    intervals = printed_intervals(ladder.thresholds, cropped_means(ladder.thresholds, spread))
+    assert sum(intervals) == pytest.approx(0.8, abs=2e-3)
+
+
+@pytest.mark.statistical
+def test_counter_wraps_with_the_probability_of_its_real_multiplicity():
+    # Failure: 4 tables, each a binomial with 40,000 trials at 6 deviations: below 1e-8 together.
+    statistic = heavy_hitters(k=4, n_max=12, size=40_000)
+    source = random.Random(3)
+    state = statistic.start(source)
+    state.arrays["multiplicities"][:] = round(1.3 * UNIT)
+    state.arrays["bits"][:] = 0
+    statistic._threshold = lambda state: 2**64 - 1  # a wrap shows as a 1
+    statistic.process_batch(state, np.repeat(np.arange(40_000), 3), source)
+    for threshold, ones in zip(
+        statistic.parameters.ladder.thresholds, state.arrays["bits"].sum(axis=1), strict=True
+    ):
+        probability = min(1.0, 3.9 / threshold)
+        assert (
+            abs(ones - 40_000 * probability) <= 6 * math.sqrt(40_000 * probability * (1 - probability)) + 1e-3
+        )
+
+
+@pytest.mark.statistical
+def test_multiplicities_are_spread_evenly_over_the_logarithms_of_two_intervals():
+    # Kolmogorov and Smirnov's distance of 20,000 draws, by Dvoretzky, Kiefer, Wolfowitz and Massart:
+    # Pr[distance > x] ≤ 2·exp(−2nx²), 1e-8 at x = 0.0219.
+    statistic = heavy_hitters(rho=0.5, size=20_000)
+    state = statistic.start(random.Random(4))
+    logs = np.sort(np.log(state.arrays["multiplicities"] / UNIT) / math.log(1.5))
+    assert logs[0] >= -1 - 1e-8
+    assert logs[-1] < 1
+    assert np.abs((logs + 1) / 2 - np.arange(20_000) / 20_000).max() < 0.0219 + 1 / 20_000
+
+
+@pytest.mark.statistical
+def test_estimates_are_unbiased_for_items_away_from_the_threshold():
+    # Failure: the mean of 200 runs at 6 of its standard deviations, a sum over thousands of bits: 2e-9.
+    statistic = heavy_hitters(size=1_000)
+    cells = np.repeat(np.arange(1_000), np.array([0, 1, 9, 13, 20])[np.arange(1_000) % 5])
+    source = random.Random(8)
+    values = []
+    for _ in range(200):
+        state = statistic.start(source)
+        statistic.process_batch(state, cells, source)
+        values.append(statistic.estimate(state, source).values[0])
+    stated = statistic._standard_error(0.6)
+    assert abs(np.mean(values) - 0.6) <= 6 * stated / math.sqrt(200)
+    assert np.std(values) <= stated * (1 + 6 / math.sqrt(2 * 200))
+
+
+def test_truth_counts_items_from_k_on():
+    assert heavy_hitters(k=4, size=10).truth({"a": 4, "b": 3, "c": 20}) == (0.2,)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"n_max": 3}, "n_max"),
+        ({"rho": 0.01}, "rho"),
+        ({"k": 0}, "k"),
+        ({"size": 1_000_000, "rho": 0.05, "n_max": 1_000_000}, "table_size"),
+    ],
+)
+def test_parameters_that_make_no_ladder_name_the_field(change, field):
+    with pytest.raises(FieldError) as refused:
+        heavy_hitters(**change)
+    assert refused.value.field == field
+
+
+def test_promise_that_adds_up_to_nothing_is_refused():
+    with pytest.raises(FieldError, match="protects nobody") as refused:
+        heavy_hitters(rho=0.05, n_max=100_000, size=10, announced=20).require_promise()
+    assert refused.value.field == "epsilon"

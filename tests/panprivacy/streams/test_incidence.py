@@ -1,0 +1,199 @@
+import math
+import random
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from panprivacy.errors import FieldError
+from panprivacy.streams.deviation import deviation
+from panprivacy.streams.incidence import Incidence, IncidenceParameters, chosen_pool
+from panprivacy.streams.primes import PrimePool, most_divisors, smallest_primes
+from tests.panprivacy.streams.contract import StreamContract
+
+
+def incidence(t=3, n_max=10, size=2_000, epsilon=0.5, announced=2):
+    return Incidence(
+        IncidenceParameters(
+            epsilon=epsilon,
+            universe_size=size,
+            table_size=size,
+            announced_intrusions=announced,
+            items="numbered",
+            t=t,
+            n_max=n_max,
+        )
+    )
+
+
+class TestIncidence(StreamContract):
+    @pytest.fixture
+    def statistic(self):
+        return incidence()
+
+    @pytest.fixture
+    def tiny(self):
+        return incidence(size=3)
+
+    def stream(self, statistic):
+        size = statistic.parameters.table_size
+        return np.repeat(np.arange(size), np.arange(size) % 5)
+
+    def guaranteed(self, statistic, announced):
+        return (announced + 2) * statistic.parameters.epsilon, 0.0
+
+
+@pytest.fixture
+def several():
+    """One of which several counters are kept: a table as large as this asks for many."""
+    statistic = incidence(size=100_000)
+    assert statistic.drawn > 1
+    return statistic
+
+
+def test_counters_with_the_whole_epsilon_each_as_printed_cost_as_many_times_more(several):
+    # Every two different residues come together for some numbers of appearances, as the primes are different:
+    # at the likeliest start for one and the least likely for the other, the losses add up.
+    state = several.start(random.Random(1))
+    losses = []
+    for prime in state.arrays["primes"].tolist():
+        weights = several._noise(prime).weights.tolist()
+        losses.append(math.log(weights[0] / weights[-1]))
+    assert sum(losses) == pytest.approx(several.parameters.epsilon)
+    printed = several.drawn * several.parameters.epsilon
+    assert printed > several.total_epsilon(0)
+
+
+def test_noise_of_the_results_of_all_counters_costs_epsilon_together(several):
+    # One item moves two counts of each of them by 1.
+    assert float(2 * several.drawn / several._output_scale) == pytest.approx(several.parameters.epsilon)
+
+
+def test_primes_are_drawn_without_repetition_from_the_smallest_and_are_public(several):
+    for seed in range(3):
+        primes = several.start(random.Random(seed)).arrays["primes"].tolist()
+        assert len(set(primes)) == several.drawn
+        assert set(primes) <= set(smallest_primes()[: several.pool.size])
+
+
+def test_every_prime_of_the_pool_can_be_drawn():
+    statistic = incidence(size=50)
+    drawn = {
+        prime
+        for seed in range(200)
+        for prime in statistic.start(random.Random(seed)).arrays["primes"].tolist()
+    }
+    assert drawn == set(statistic.pool.primes)
+
+
+def test_smallest_primes_are_prime_and_none_is_left_out():
+    assert smallest_primes()[:10] == (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
+    assert smallest_primes()[-1] == 7_919  # the thousandth
+    assert len(smallest_primes()) == 1_000
+
+
+@pytest.mark.parametrize("difference", [1, 5, 6, 29, 30, 1000])
+def test_most_divisors_are_those_of_the_number_that_has_most(difference):
+    primes = smallest_primes()[:8]
+    most = max(sum(number % prime == 0 for prime in primes) for number in range(1, difference + 1))
+    assert most_divisors(primes, difference) == most
+
+
+@pytest.mark.parametrize(("size", "difference"), [(4, 6), (6, 30), (8, 12)])
+@pytest.mark.parametrize("drawn", [1, 2, 3])
+def test_excess_is_kept_by_every_stream_with_the_stated_probability(size, difference, drawn):
+    # All mixtures of two kinds of items, with differences d and e; a mixture is what deceives most primes.
+    pool = PrimePool(size, difference)
+    bound = pool.excess(drawn, 0.2)
+    draws = list(combinations(pool.primes, drawn))
+    for d, e, share in product(range(1, difference + 1), range(1, difference + 1), (0.5, 0.7, 1.0)):
+        excess = {prime: share * (d % prime == 0) + (1 - share) * (e % prime == 0) for prime in pool.primes}
+        failing = sum(min(excess[prime] for prime in drawn_now) > bound + 1e-12 for drawn_now in draws)
+        assert failing <= 0.2 * len(draws)
+
+
+def test_excess_is_nothing_where_some_prime_drawn_must_be_too_large_to_deceive():
+    assert PrimePool(5, 7).excess(5, 1e-9) == 0.0  # 11 divides no number up to 7
+    assert PrimePool(4, 7).excess(4, 1e-9) == 0.5  # of 2, 3, 5 and 7 two divide 6
+
+
+def test_more_primes_are_used_where_the_table_can_afford_them():
+    small, large = chosen_pool(0.5, 2_000, 7), chosen_pool(0.5, 1_000_000, 7)
+    assert small[1] < large[1]
+    assert large[0].excess(large[1], 0.025) == 0.0
+    wide = chosen_pool(0.5, 1_000_000, 1_000)
+    assert wide[0].primes[-1] > large[0].primes[-1]
+
+
+def test_estimate_believes_the_counter_that_counts_fewest(several):
+    state = several.start(random.Random(2))
+    estimate = several.estimate(state, random.Random(3))
+    assert estimate.values == (min(estimate.details["estimates"]),)
+    assert len(estimate.details["estimates"]) == several.drawn
+    assert estimate.details["primes"] == state.arrays["primes"].tolist()
+    assert estimate.standard_errors == ()
+    assert 0 <= estimate.details["at_least"] <= estimate.details["at_most"] <= 1
+
+
+def test_items_that_collide_modulo_every_prime_are_within_the_bound():
+    # t = 3, and all items appeared 9 times: 2 and 3 divide the difference, so only other primes tell.
+    statistic = incidence(t=3, n_max=9, size=20_000)
+    for seed in range(20):
+        source = random.Random(seed)
+        state = statistic.start(source)
+        statistic.process_batch(state, np.repeat(np.arange(20_000), 9), source)
+        estimate = statistic.estimate(state, source, 0.999)
+        assert abs(estimate.values[0]) <= estimate.error_bounds[0]
+        assert estimate.details["at_least"] == 0.0
+
+
+@pytest.mark.statistical
+def test_each_counter_estimates_its_residue_without_bias(several):
+    # Failure: for at most 16 primes, the mean of 8 runs of sums over 100,000 counters at 6 deviations.
+    appearances = np.arange(100_000) % 8
+    cells = np.repeat(np.arange(100_000), appearances)
+    found = []
+    for run in range(8):
+        source = random.Random(run)
+        state = several.start(source)
+        state.arrays["primes"][:] = several.pool.primes[: several.drawn]  # the same in all runs
+        state.arrays["counters"][:] = 0
+        several._add_noise(state, source)
+        several.process_batch(state, cells, source)
+        found.append(several.estimate(state, source).details["estimates"])
+    for place, prime in enumerate(several.pool.primes[: several.drawn]):
+        true = float(np.mean(appearances % prime == 3 % prime))
+        noise = several._noise(prime)
+        fractions = np.bincount(appearances % prime, minlength=prime) / 100_000
+        variance = noise.variance(1, fractions)[3 % prime] / 100_000
+        laplace = 2 * float(several._output_scale) ** 2 * (noise.inverse(1) ** 2).sum() / 100_000**2
+        column = [row[place] for row in found]
+        assert abs(np.mean(column) - true) < 6 * math.sqrt((variance + laplace) / 8)
+
+
+def test_truth_of_no_appearance_counts_the_items_that_are_not_mentioned():
+    assert incidence(t=0, size=10).truth({1: 3, 2: 1}) == (0.8,)
+    assert incidence(t=3, size=10).truth({1: 3, 2: 1}) == (0.1,)
+
+
+def test_number_of_appearances_above_the_largest_is_refused():
+    with pytest.raises(FieldError, match="largest number") as refused:
+        incidence(t=11, n_max=10)
+    assert refused.value.field == "t"
+
+
+def test_deviation_is_a_bound_for_each_side():
+    class Skewed:
+        """−1 with probability 0.9, 9 with probability 0.1."""
+
+        largest_rate = 5.0
+
+        def cumulant(self, rate):
+            return math.log(0.9 * math.exp(-rate) + 0.1 * math.exp(9 * rate))
+
+    bound = deviation([Skewed()], 0.3)
+    assert (
+        bound < 9 + 1
+    )  # above, 9 comes with probability 0.1 < 0.15; the bound is no smaller than the quantile
+    assert bound >= 1
+    assert deviation([Skewed()], 0.1) >= 9  # 9 comes more often than 0.05
