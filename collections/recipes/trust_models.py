@@ -36,6 +36,7 @@ class TrustModel:
         adversaries: whom it protects against and whom not.
         partner: the server beside this one that signs the recipe too, in a word; empty where there is none.
         counted: what progress is a number of; empty where nobody counts.
+        needed: what a cohort consists of.
     """
 
     trust: Trust
@@ -49,6 +50,7 @@ class TrustModel:
     adversaries: tuple[Adversary, ...]
     partner: str = ""
     counted: str = "reports"
+    needed: str = "valid reports"
 
 
 _UNTIL_COHORT = (
@@ -181,6 +183,7 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
             ),
             partner="shuffler",
             counted="devices",
+            needed="devices",
         ),
         TrustModel(
             Trust.CURATOR,
