@@ -14,6 +14,7 @@ OTHER_KEY = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
 LEADER = PANAPP_ROLE=leader PANAPP_LEADER_URL=https://leader.example/leader \
 	PANAPP_HELPER_URL=https://helper.example/helper PANAPP_HELPER_KEY=$(OTHER_KEY)
 HELPER = PANAPP_ROLE=helper PANAPP_HELPER_URL=https://helper.example/helper PANAPP_LEADER_KEY=$(OTHER_KEY)
+SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
 .PHONY: help setup demo test check openapi bench clean
 .DEFAULT_GOAL := help
@@ -48,9 +49,11 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 	$(VENV)/bin/lint-imports
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(HELPER) $(RUN) manage.py makemigrations --check --dry-run
+	$(SHUFFLER) $(RUN) manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(LEADER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(HELPER) $(RUN) manage.py check --deploy --fail-level WARNING
+	$(PRODUCTION) $(SHUFFLER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	@diff -u docs/openapi.yaml $(VENV)/openapi.yaml || \
 		{ echo "docs/openapi.yaml is not what the code describes: run 'make openapi' and read the difference" >&2; exit 1; }
@@ -62,6 +65,7 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/encryption.py
 	$(RUN) benchmarks/prio3.py
 	$(RUN) benchmarks/accounting.py
+	$(RUN) benchmarks/streams.py
 	$(RUN) benchmarks/end_to_end.py --million
 	$(RUN) -m benchmarks.planner
 	$(RUN) -m benchmarks.two_server

@@ -213,6 +213,7 @@ def main() -> int:
 
         from leader.plain_tasks import PlainTask, plain_task_create
         from panapp.services import running_services
+        from panprivacy.trust import Trust
 
         with running_services(workers=arguments.workers, helper=directory / "helper") as services:
             plain = PlainTask(
@@ -224,7 +225,7 @@ def main() -> int:
             )
             task = plain_task_create(
                 plain=plain,
-                partner=services.pairing.partner(),
+                partner=services.pairings[Trust.TWO_SERVER].partner(),
                 now=timezone.now(),
                 random_source=secrets.SystemRandom(),
             )

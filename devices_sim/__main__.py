@@ -1,8 +1,9 @@
-"""One device on the command line: `python -m devices_sim join | step | send`.
+"""One device on the command line: `python -m devices_sim join | step | send`, or `send-value`.
 
 Exit codes: 0 done, 1 the server refused or could not be reached (try again), 2 bad input or
 a state that does not allow the command, 3 the report will never be taken (do not try again): the
-recipe is closed, or the server rejected the report itself.
+recipe is closed, the shuffler has all the users that it mixes, the server rejected the report itself,
+or it is not known whether a value arrived.
 """
 
 import argparse
@@ -15,7 +16,14 @@ from pathlib import Path
 from devices_sim.algorithm import DeviceError, Phase
 from devices_sim.client import Device
 from devices_sim.storage import StateFileError
-from devices_sim.transport import HttpTransport, RecipeClosedError, ReportRejectedError, TransportError
+from devices_sim.transport import (
+    BatchFullError,
+    HttpTransport,
+    RecipeClosedError,
+    ReportRejectedError,
+    TransportError,
+)
+from devices_sim.value_client import UnknownDeliveryError, send_value
 from panprivacy.recipe import IDENTIFIER_PATTERN
 
 VERIFICATION_KEY_BYTES = 32
@@ -29,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
-    except (RecipeClosedError, ReportRejectedError) as error:
+    except (BatchFullError, RecipeClosedError, ReportRejectedError, UnknownDeliveryError) as error:
         return _fail(error, UNDELIVERABLE)
     except TransportError as error:
         return _fail(error, NOT_DELIVERED)
@@ -46,23 +54,25 @@ def _parser() -> argparse.ArgumentParser:
     state = argparse.ArgumentParser(add_help=False)
     state.add_argument("--state", required=True, type=Path, metavar="FILE", help="the device's state file")
 
-    join = commands.add_parser("join", parents=[state], help="verify a recipe and take part in it")
-    join.add_argument("url", metavar="URL", help="the server, e.g. https://telemetry.example")
-    join.add_argument("recipe_id", metavar="RECIPE_ID", type=_identifier, help="64 hexadecimal digits")
-    join.add_argument(
+    recipe = argparse.ArgumentParser(add_help=False)
+    recipe.add_argument("url", metavar="URL", help="the server, e.g. https://telemetry.example")
+    recipe.add_argument("recipe_id", metavar="RECIPE_ID", type=_identifier, help="64 hexadecimal digits")
+    recipe.add_argument(
         "--verification-key",
         required=True,
         type=_verification_key,
         metavar="BASE64",
         help="the Ed25519 key that signs the server's recipes, from a source you trust",
     )
+    recipe.add_argument("--simulation", action="store_true", help="this is a simulated device")
+
+    join = commands.add_parser("join", parents=[recipe, state], help="verify a recipe and take part in it")
     join.add_argument(
         "--helper-key",
         type=_verification_key,
         metavar="BASE64",
         help="the Ed25519 key of the helper, from a source you trust; a recipe of two servers needs it",
     )
-    join.add_argument("--simulation", action="store_true", help="this is a simulated device")
     join.set_defaults(run=_join)
 
     step = commands.add_parser("step", parents=[state], help="take one time step")
@@ -77,6 +87,25 @@ def _parser() -> argparse.ArgumentParser:
 
     send = commands.add_parser("send", parents=[state], help="send the report, after the last step")
     send.set_defaults(run=_send)
+
+    value = commands.add_parser(
+        "send-value",
+        parents=[recipe],
+        help="verify a recipe with a shuffler, and send one value",
+        description="Verify a recipe with a shuffler, randomize a value, encrypt it to the analyzer, and "
+        "send it to the shuffler. Once only: sent again, a value counts again, and is protected less.",
+    )
+    value.add_argument(
+        "--shuffler-key",
+        required=True,
+        type=_verification_key,
+        metavar="BASE64",
+        help="the Ed25519 key of the shuffler, from a source you trust",
+    )
+    value.add_argument(
+        "--value", metavar="TEXT", help="the value; where left out, the first line of standard input"
+    )
+    value.set_defaults(run=_send_value)
     return parser
 
 
@@ -108,6 +137,21 @@ def _send(options: argparse.Namespace) -> None:
     with Device.open(options.state) as device, HttpTransport(device.server) as transport:
         delivery = device.send(transport)
         _say("not sampled: nothing to send" if delivery is None else f"report delivered ({delivery.value})")
+
+
+def _send_value(options: argparse.Namespace) -> None:
+    # Other users of a machine can list its commands, but not what they are given to read.
+    text = sys.stdin.readline().rstrip("\r\n") if options.value is None else options.value
+    with HttpTransport(options.url) as transport:
+        send_value(
+            text,
+            transport.recipe(options.recipe_id),
+            transport,
+            verification_key=options.verification_key,
+            shuffler_key=options.shuffler_key,
+            simulation=options.simulation,
+        )
+    _say("value delivered to the shuffler")
 
 
 def _identifier(text: str) -> str:

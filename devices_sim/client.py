@@ -23,9 +23,9 @@ from devices_sim.algorithm import (
 )
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
-from devices_sim.transport import Delivery, RecipeNotOpenError, ServedRecipe, Transport
+from devices_sim.transport import Delivery, RecipeClosedError, RecipeNotOpenError, ServedRecipe, Transport
 from devices_sim.uploads import upload_of
-from panprivacy.recipe import format_time
+from panprivacy.recipe import Recipe, format_time
 
 
 class AlreadyJoinedError(DeviceError):
@@ -84,19 +84,17 @@ class Device:
             RecipeVerificationError: identifier or a signature does not hold, or the helper's key is missing
                 or another.
             FieldError: the recipe is the server's, but its noise does not keep the guarantee it names.
-            RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
+            RecipeRefusedError: a recipe for simulations on a real device or the reverse, a closed one, or
+                one in which devices take no steps.
             AlreadyJoinedError: `path` exists.
             StateFileBusyError: another process has it open.
             StateFileError: its directory does not exist or cannot be written.
         """
         enrolment = Enrolment(served, verification_key, server, helper_key)
         recipe = enrolment.verified()
-        if recipe.simulation and not simulation:
-            raise RecipeRefusedError("this recipe is for simulated devices")
-        if simulation and not recipe.simulation:
-            raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
-        if served.status == "closed":
-            raise RecipeRefusedError("this recipe is closed")
+        require_takes_part(recipe, served, simulation=simulation)
+        if not recipe.parameters.step_count:
+            raise RecipeRefusedError("devices take no steps in this recipe (of values, see send-value)")
         source = secrets.SystemRandom() if random_source is None else random_source
 
         def start(content: bytes | None, file: AtomicFile) -> "Device":
@@ -228,12 +226,7 @@ class Device:
             with upload_of(self.recipe, transport) as upload:
                 delivery = upload.submit(wire_report(self._state))
         except RecipeNotOpenError as error:
-            # The server's answer is the same for both; a clock alone may be wrong, or the closing early.
-            moment = datetime.now(UTC) if now is None else now
-            over = moment >= self.recipe.closes_at and not self.recipe.simulation
-            if over or transport.recipe(self.recipe.identifier).status == "closed":
-                raise error.closed() from error
-            raise error.until(format_time(self.recipe.opens_at)) from error
+            raise early_or_late(error, self.recipe, transport, now) from error
         self._become(DeviceState(phase=Phase.DONE, step=self._state.step))
         return delivery
 
@@ -258,6 +251,40 @@ class Device:
         self._file.replace(encode(self._enrolment, state))
         self._state = state
         self._usable = True
+
+
+def early_or_late(
+    error: RecipeNotOpenError, recipe: Recipe, transport: Transport, now: datetime | None = None
+) -> RecipeNotOpenError | RecipeClosedError:
+    """The same error, saying whether the recipe takes no reports any more or does not take any yet.
+
+    Args:
+        transport: to the server that published the recipe.
+        now: the time, by default the clock's.
+
+    Raises:
+        TransportError: that server cannot say.
+    """
+    # The server's answer is the same for both; a clock alone may be wrong, or the closing early.
+    moment = datetime.now(UTC) if now is None else now
+    over = moment >= recipe.closes_at and not recipe.simulation
+    if over or transport.recipe(recipe.identifier).status == "closed":
+        return error.closed()
+    return error.until(format_time(recipe.opens_at))
+
+
+def require_takes_part(recipe: Recipe, served: ServedRecipe, *, simulation: bool) -> None:
+    """RecipeRefusedError where a device must keep out of a verified recipe.
+
+    Args:
+        simulation: whether the device is a simulated one.
+    """
+    if recipe.simulation and not simulation:
+        raise RecipeRefusedError("this recipe is for simulated devices")
+    if simulation and not recipe.simulation:
+        raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
+    if served.status == "closed":
+        raise RecipeRefusedError("this recipe is closed")
 
 
 def _not_joined(path: Path) -> NotJoinedError:

@@ -12,12 +12,12 @@ import random
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Set
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from devices_sim.algorithm import ClientAlgorithm, Phase, wire_report
 from devices_sim.client import RecipeRefusedError
+from devices_sim.fleet_devices import EAGER, LAZY, Answer
 from devices_sim.transport import (
     HttpTransport,
     ServedRecipe,
@@ -25,11 +25,10 @@ from devices_sim.transport import (
     TransportError,
     WireReport,
 )
-from devices_sim.upload import BATCH_REPORTS, Upload
+from devices_sim.upload import Upload
 from devices_sim.uploads import upload_of
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads import Bucket, Workload
-from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import Recipe
 
@@ -60,7 +59,9 @@ class FleetResult:
         sampled: those whose sampling coin let them take part; each made one report.
         accepted: reports that the server stored.
         rejected: the others, by reason.
-        devices_by_count: count -> number of devices with it, over all devices, sampled or not.
+        devices_by_answer: what is true of a device (its count of events, or its value as text) -> number of
+            such devices, over all devices, sampled or not.
+        accepted_by_answer: the same over those whose report was accepted.
         device_seconds: time spent making reports, added up over processes, reading the workload included.
         submit_seconds: time spent encoding batches and waiting for answers, added up over processes.
         elapsed_seconds: wall-clock time of the whole, start of processes included. With p
@@ -71,7 +72,8 @@ class FleetResult:
     sampled: int = 0
     accepted: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
-    devices_by_count: Counter[int] = field(default_factory=Counter)
+    devices_by_answer: Counter[Answer] = field(default_factory=Counter)
+    accepted_by_answer: Counter[Answer] = field(default_factory=Counter)
     device_seconds: float = 0.0
     submit_seconds: float = 0.0
     elapsed_seconds: float = 0.0
@@ -82,7 +84,8 @@ class FleetResult:
         self.sampled += other.sampled
         self.accepted += other.accepted
         self.rejected += other.rejected
-        self.devices_by_count += other.devices_by_count
+        self.devices_by_answer += other.devices_by_answer
+        self.accepted_by_answer += other.accepted_by_answer
         self.device_seconds += other.device_seconds
         self.submit_seconds += other.submit_seconds
 
@@ -96,22 +99,16 @@ class FleetPlan:
 
     served: ServedRecipe
     verification_key: bytes
-    helper_key: bytes | None
+    partner_key: bytes | None
     transport_factory: TransportFactory
-    steps: int
     seed: int | None
     eager: bool
 
     def verified_recipe(self) -> Recipe:
         """The recipe; raises as `run_fleet` does."""
-        recipe = self.served.verified(self.verification_key, self.helper_key)
+        recipe = self.served.verified(self.verification_key, self.partner_key)
         if not recipe.simulation:
             raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
-        if self.steps > recipe.parameters.steps:
-            raise FieldError(
-                "steps",
-                f"of the workload must be at most the recipe's {recipe.parameters.steps}, not {self.steps}",
-            )
         return recipe
 
 
@@ -119,8 +116,8 @@ def run_fleet(
     *,
     served: ServedRecipe,
     verification_key: bytes,
-    helper_key: bytes | None = None,
-    workload: Workload,
+    partner_key: bytes | None = None,
+    workload: Workload[Any],
     transport: str | TransportFactory,
     seed: int | None = None,
     eager: bool = False,
@@ -132,14 +129,14 @@ def run_fleet(
     Args:
         served: the recipe as fetched; verified here and again in every process.
         verification_key: the server's Ed25519 key, 32 bytes.
-        helper_key: the helper's; a two-server recipe is refused without it.
-        workload: devices and events; its steps must not exceed the recipe's.
+        partner_key: the helper's or the shuffler's; a recipe that has one is refused without it.
+        workload: devices with their events (in no more steps than the recipe has), or with their values.
         transport: the server's address, or what makes a transport to it (picklable where
             `processes` > 1).
         seed: repeats the same coins and noise whatever the number of processes; None for
             `secrets.SystemRandom()`. For simulations only: whoever knows the seed can decrypt
             every report.
-        eager: take every step instead of only the last state.
+        eager: take every step instead of only the last state; for values it makes no difference.
         processes: 1 works in this process.
         progress: called in this process, after every bucket, with the result so far (not a copy).
 
@@ -149,7 +146,8 @@ def run_fleet(
     Raises:
         RecipeVerificationError: identifier or a signature does not hold.
         RecipeRefusedError: not a recipe for simulations.
-        FieldError: `processes`, the workload's steps, or a recipe that does not keep its promise.
+        FieldError: `processes`, a workload that is not for the recipe, or a recipe that does not keep its
+            promise.
         FleetError: the server refused a batch or could not be reached, or a process failed. The
             other processes have been stopped; what was accepted stays accepted.
     """
@@ -158,15 +156,14 @@ def run_fleet(
     plan = FleetPlan(
         served=served,
         verification_key=verification_key,
-        helper_key=helper_key,
+        partner_key=partner_key,
         transport_factory=functools.partial(HttpTransport, transport)
         if isinstance(transport, str)
         else transport,
-        steps=workload.steps,
         seed=seed,
         eager=eager,
     )
-    plan.verified_recipe()
+    workload.require_fits(plan.verified_recipe())
     total = FleetResult()
     if processes == 1:
         results = run_share(plan, workload.buckets)
@@ -187,15 +184,13 @@ def run_fleet(
     return total
 
 
-def run_share(plan: FleetPlan, buckets: Iterable[Bucket]) -> Generator[FleetResult, None, None]:
+def run_share(plan: FleetPlan, buckets: Iterable[Bucket[Any]]) -> Generator[FleetResult, None, None]:
     """Work through buckets in this process; yields what was done since the last yield.
 
     Raises TransportError where a batch is not delivered.
     """
     recipe = plan.verified_recipe()
-    # Tables are not constant-time; nobody measures the time of a device that does not exist.
-    algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables())
-    make = _eager_report if plan.eager else _lazy_report
+    devices = (EAGER if plan.eager else LAZY)[recipe.trust](recipe)
     random_sources = _RandomSources(plan.seed)
     with plan.transport_factory() as transport, upload_of(recipe, transport) as upload:
         batcher = _Batcher(upload)
@@ -203,13 +198,14 @@ def run_share(plan: FleetPlan, buckets: Iterable[Bucket]) -> Generator[FleetResu
             result = FleetResult()
             started = time.monotonic()
             submitting = batcher.seconds
-            for name, happened in bucket:
+            for name, given in bucket:
                 result.devices += 1
-                result.devices_by_count[len(happened)] += 1
-                report = make(algorithm, happened, random_sources.of(name))
+                answer = devices.answer(given)
+                result.devices_by_answer[answer] += 1
+                report = devices.report(given, random_sources.of(name))
                 if report is not None:
                     result.sampled += 1
-                    batcher.add(report, result)
+                    batcher.add(report, answer, result)
             result.submit_seconds = batcher.seconds - submitting
             result.device_seconds = time.monotonic() - started - result.submit_seconds
             yield result
@@ -218,24 +214,6 @@ def run_share(plan: FleetPlan, buckets: Iterable[Bucket]) -> Generator[FleetResu
         batcher.flush(result)
         result.submit_seconds = batcher.seconds - submitting
         yield result
-
-
-def _lazy_report(
-    algorithm: ClientAlgorithm, happened: Set[int], random_source: random.Random
-) -> WireReport | None:
-    state = algorithm.report_of_count(len(happened), random_source)
-    return None if state is None else wire_report(state)
-
-
-def _eager_report(
-    algorithm: ClientAlgorithm, happened: Set[int], random_source: random.Random
-) -> WireReport | None:
-    state = algorithm.start(random_source)
-    if state.phase is Phase.NOT_SAMPLED:
-        return None
-    for step in range(1, algorithm.steps + 1):
-        state = algorithm.step(state, step in happened, random_source)
-    return wire_report(algorithm.finish(state, random_source))
 
 
 class _RandomSources:
@@ -256,30 +234,37 @@ class _RandomSources:
 
 
 class _Batcher:
-    """Collects reports and submits them in batches."""
+    """Collects reports, each with what is true of its device, and submits them in batches."""
 
     def __init__(self, upload: Upload) -> None:
         self._upload = upload
         self._reports: list[WireReport] = []
+        self._answers: list[Answer] = []
         self._size = 0
         self.seconds = 0.0
 
-    def add(self, report: WireReport, result: FleetResult) -> None:
+    def add(self, report: WireReport, answer: Answer, result: FleetResult) -> None:
         size = report.size
         if self._reports and self._size + size > BATCH_BYTES:
             self.flush(result)
         self._reports.append(report)
+        self._answers.append(answer)
         self._size += size
-        if len(self._reports) == BATCH_REPORTS:
+        if len(self._reports) == self._upload.batch_reports:
             self.flush(result)
 
     def flush(self, result: FleetResult) -> None:
         if not self._reports:
             return
         started = time.monotonic()
-        answer = self._upload.submit_batch(self._reports)
+        answered = self._upload.submit_batch(self._reports)
         self.seconds += time.monotonic() - started
-        result.accepted += answer.accepted
-        result.rejected.update(rejection.reason for rejection in answer.rejected)
+        rejected = {rejection.index: rejection.reason for rejection in answered.rejected}
+        result.accepted += answered.accepted
+        result.rejected.update(rejected.values())
+        result.accepted_by_answer.update(
+            answer for index, answer in enumerate(self._answers) if index not in rejected
+        )
         self._reports.clear()
+        self._answers.clear()
         self._size = 0

@@ -65,7 +65,7 @@ def encode(enrolment: Enrolment, state: DeviceState) -> bytes:
             "ciphertexts": [_base64(bytes(ciphertext)) for ciphertext in state.ciphertexts],
             "nonce": _base64(state.nonce),
         }
-        helper = {"key": enrolment.helper_key, "signature": enrolment.served.helper_signature}
+        helper = {"key": enrolment.helper_key, "signature": enrolment.served.partner_signature}
         members |= {f"helper_{name}": _base64(value) for name, value in helper.items() if value is not None}
     body = rfc8785.dumps(members)
     return FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"

@@ -33,6 +33,9 @@ LONGEST_PAUSE_SECONDS = 10.0
 ANSWER_BYTES = 1024 * 1024
 """More than any answer of the API has: a recipe, a page of summaries, the rejections of a batch."""
 
+PARTNER_SIGNATURES = ("helper_signature", "shuffler_signature")
+"""Members of a served recipe with the signature beside the publishing server's; at most one has a value."""
+
 DUPLICATE = "duplicate_nonce"
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 
@@ -84,6 +87,10 @@ class RecipeClosedError(TransportError):
     """The recipe is closed and takes no report any more."""
 
 
+class BatchFullError(TransportError):
+    """The shuffler has the messages of as many users as it mixes, and takes no more."""
+
+
 def _transport_error(
     kind: type[TransportError], message: str, status: int | None, problem: Mapping[str, Any]
 ) -> TransportError:
@@ -117,22 +124,22 @@ class ServedRecipe:
 
     Attributes:
         status: `open` or `closed`.
-        helper_signature: of a two-server recipe; None for one of a single server.
+        partner_signature: of the helper or the shuffler; None where the publishing server is alone.
     """
 
     identifier: str
     document: dict[str, Any]
     signature: bytes
     status: str
-    helper_signature: bytes | None = None
+    partner_signature: bytes | None = None
 
-    def verified(self, verification_key: bytes, helper_key: bytes | None = None) -> Recipe:
+    def verified(self, verification_key: bytes, partner_key: bytes | None = None) -> Recipe:
         """The recipe, its identifier and signatures checked.
 
         Args:
             verification_key: the server's Ed25519 key, 32 bytes.
-            helper_key: the helper's; a two-server recipe is refused without it, and a recipe of a
-                single server has no use for it.
+            partner_key: the helper's or the shuffler's; a recipe that has one is refused without it, and
+                a recipe of a single server has no use for it.
 
         Raises as `Recipe.verified` does, and ValueError for a key of another length.
         """
@@ -141,8 +148,8 @@ class ServedRecipe:
             self.identifier,
             self.signature,
             Ed25519PublicKey.from_public_bytes(verification_key),
-            partner_key=None if helper_key is None else Ed25519PublicKey.from_public_bytes(helper_key),
-            partner_signature=self.helper_signature,
+            partner_key=None if partner_key is None else Ed25519PublicKey.from_public_bytes(partner_key),
+            partner_signature=self.partner_signature,
         )
 
 
@@ -238,13 +245,13 @@ class Transport(ABC):
         if members.get("id") != identifier or not isinstance(document, dict):
             raise TransportError("the recipe is not of the documented form")
         signature = _from_base64(members.get("signature"), "signature")
-        helper_signature = members.get("helper_signature")
+        of_partners = [name for name in PARTNER_SIGNATURES if members.get(name) is not None]
         return ServedRecipe(
             identifier,
             document,
             signature,
             str(members.get("status")),
-            None if helper_signature is None else _from_base64(helper_signature, "helper_signature"),
+            _from_base64(members[of_partners[0]], of_partners[0]) if of_partners else None,
         )
 
     def get(self, target: str, *, accept: str = JSON) -> Answer:

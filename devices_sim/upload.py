@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from devices_sim.transport import BatchAnswer, Delivery, WireReport
 
@@ -12,6 +12,9 @@ BATCH_REPORTS = 1_000
 
 class Upload(ABC):
     """The way of one recipe's reports. Not safe to share between threads."""
+
+    batch_reports: ClassVar[int] = BATCH_REPORTS
+    """Most reports of one batch."""
 
     @abstractmethod
     def submit(self, report: WireReport) -> Delivery:
@@ -25,7 +28,7 @@ class Upload(ABC):
 
     @abstractmethod
     def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
-        """Send up to `BATCH_REPORTS` reports in one request.
+        """Send up to `batch_reports` reports in one request.
 
         Where the request had to be repeated, a report that is rejected because it is there already was
         stored by the earlier attempt: it counts as accepted.

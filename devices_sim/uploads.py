@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from devices_sim.rest_upload import RestUpload
+from devices_sim.shuffler_upload import ShufflerUpload
 from devices_sim.transport import Transport
 from devices_sim.upload import Upload
 from panprivacy.recipe import Recipe
@@ -23,6 +24,7 @@ def _to_two_servers(recipe: Recipe, transport: Transport) -> Upload:
 UPLOADS: Mapping[Trust, Callable[[Recipe, Transport], Upload]] = {
     Trust.SINGLE_SERVER: _to_one_server,
     Trust.TWO_SERVER: _to_two_servers,
+    Trust.SHUFFLER: ShufflerUpload,
 }
 
 

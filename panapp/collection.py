@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ from django.contrib.auth.models import AbstractBaseUser
 from devices_sim.fleet import FleetResult, run_fleet
 from devices_sim.transport import HttpTransport
 from devices_sim.workloads import Workload
-from leader.models import Farewell
+from panapp.device_runs import DEVICE_RUNS, DeviceRun
 from panapp.services import Services, wait_until
-from panprivacy.trust import Trust
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_close, recipe_publish_file, verification_key
 from releases.models import Release
@@ -22,14 +23,15 @@ from releases.operations import truth_record
 from releases.selectors import interval_of
 from releases.sums import source_of
 
-SENT_AGAIN = ("duplicate_nonce", "report_replayed")
-"""Reasons for which a server rejects reports that it has already."""
+KNOWN_TO_THE_FLEET = ("duplicate_nonce", "report_replayed", "batch_full")
+"""Reasons for rejections of which the devices know better how many there were: a server counts also what was
+sent again after its answer got lost, and a shuffler counts nothing."""
 
 STALLED_SECONDS = 600.0
 """Without any progress for so long, waiting for the workers is given up."""
 
 FAREWELL_SECONDS = 30.0
-"""For how long a helper is waited for to hear that a recipe has ended, and to delete its keys."""
+"""For how long a partner is waited for to hear that a recipe has ended, and to delete what it holds."""
 
 POLL_SECONDS = 0.1
 
@@ -68,7 +70,9 @@ class CollectionResult:
         shape = _first if mechanism.scalar else list
         released = self.release.outcome == Release.Outcome.RELEASED
         accepted = self.release.reports if released else self.fleet.accepted
-        interval = interval_of(self.release) if released else None
+        # A statistic may state bounds of its error only.
+        errors = self.release.standard_errors
+        interval = interval_of(self.release) if errors else None
         return {
             "recipe": self.recipe.identifier,
             "statistic": self.recipe.statistic,
@@ -78,10 +82,11 @@ class CollectionResult:
             "released": released,
             "reason": self.release.reason or None,
             "estimate": shape(self.release.values) if released else None,
-            "standard_error": shape(self.release.standard_errors) if released else None,
+            "standard_error": shape(errors) if errors else None,
             "interval": None
             if interval is None
             else {"level": interval.level, "low": shape(interval.low), "high": shape(interval.high)},
+            **self._stated_besides(shape),
             "truth": shape(self.truth),
             "privacy": [
                 {member: guarantee[member] for member in PRIVACY_MEMBERS}
@@ -90,11 +95,20 @@ class CollectionResult:
             "seconds": {name: round(seconds, 3) for name, seconds in self.seconds.items()},
         }
 
+    def _stated_besides(self, shape: Callable[[Any], Any]) -> dict[str, Any]:
+        """What only some statistics say: bounds of the error, and details."""
+        release, besides = self.release, {}
+        if release.error_bounds:
+            besides |= {"error_bound": shape(release.error_bounds), "confidence": release.confidence}
+        if release.details:
+            besides["details"] = release.details
+        return besides
+
 
 def collection_run(
     *,
     members: Mapping[str, object],
-    workload: Workload,
+    workload: Workload[Any],
     services: Services,
     seed: int | None,
     eager: bool,
@@ -106,8 +120,8 @@ def collection_run(
 
     Args:
         members: fields of a recipe file.
-        workload: the devices and their events.
-        services: running web server and workers; for a two-server recipe with a helper.
+        workload: the devices and their events or values.
+        services: running web server and workers, with the helper or the shuffler that the recipe needs.
         seed: repeats the devices' coins; simulations only.
         eager: devices take every step.
         processes: processes that run devices.
@@ -120,21 +134,23 @@ def collection_run(
             or withheld as soon as workers run.
     """
     started = time.monotonic()
-    partners = {} if services.pairing is None else {Trust.TWO_SERVER: services.pairing.partner()}
+    partners = {trust: pairing.partner() for trust, pairing in services.pairings.items()}
     recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partners=partners)
+    run = DEVICE_RUNS[recipe.published.trust]
     try:
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
+        truth = run.truth(recipe.published.mechanism, fleet)
+        truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
+        submitted = time.monotonic()
+        _close_if_open(recipe, actor)
+        release = _wait_for_release(recipe, services, say)
     except BaseException:
         # Interrupted or failed: no report will follow, so the recipe must not stay open with its key.
-        recipe_close(recipe=recipe, actor=actor)
+        _close_if_open(recipe, actor)
         raise
-    truth = recipe.published.mechanism.truth(fleet.devices_by_count)
-    truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
-    submitted = time.monotonic()
-    recipe = recipe_close(recipe=recipe, actor=actor)
-    release = _wait_for_release(recipe, services, say)
+    recipe.refresh_from_db()
     ended = time.monotonic()
-    _wait_for_farewell(recipe, say)
+    _wait_for_farewell(run, recipe, say)
     # Devices and requests overlap when several processes work: their wall-clock time is shared
     # out in proportion to the time that the processes spent on each.
     busy = fleet.device_seconds + fleet.submit_seconds
@@ -156,7 +172,7 @@ def collection_run(
 
 def _run_devices(
     recipe: Recipe,
-    workload: Workload,
+    workload: Workload[Any],
     services: Services,
     seed: int | None,
     eager: bool,
@@ -165,10 +181,11 @@ def _run_devices(
 ) -> FleetResult:
     with HttpTransport(services.base_url) as transport:
         served = transport.recipe(str(recipe.identifier))
+    pairing = services.pairings.get(recipe.published.trust)
     return run_fleet(
         served=served,
         verification_key=verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
-        helper_key=None if services.pairing is None else services.pairing.helper_key,
+        partner_key=None if pairing is None else pairing.key,
         workload=workload,
         transport=services.base_url,
         seed=seed,
@@ -185,7 +202,7 @@ def _rejected(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
         Counter({**server.public_rejections, **server.hidden_rejections})
         for server in source_of(recipe).standing(recipe).servers
     )
-    first.update({reason: fleet.rejected[reason] - first[reason] for reason in SENT_AGAIN})
+    first.update({reason: fleet.rejected[reason] - first[reason] for reason in KNOWN_TO_THE_FLEET})
     rejected = sum(others, first)
     return {reason: count for reason, count in rejected.items() if count}
 
@@ -212,11 +229,16 @@ def _wait_for_release(recipe: Recipe, services: Services, say: Say) -> Release:
         time.sleep(POLL_SECONDS)
 
 
-def _wait_for_farewell(recipe: Recipe, say: Say) -> None:
-    """Until nothing is left to tell the helper: with the processes ends who would tell it."""
-    owed = Farewell.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier)))
-    if not wait_until(lambda: not owed.exists(), FAREWELL_SECONDS, POLL_SECONDS):
-        say("the helper has not heard of the end; it is told when both run again")
+def _close_if_open(recipe: Recipe, actor: AbstractBaseUser | None) -> None:
+    # Closed already where somebody else's end was its own: a helper's, or that of a full batch.
+    with suppress(RecipeStateError):
+        recipe_close(recipe=recipe, actor=actor)
+
+
+def _wait_for_farewell(run: DeviceRun, recipe: Recipe, say: Say) -> None:
+    """Until nothing is left to tell the partner: with the processes ends who would tell it."""
+    if not wait_until(lambda: not run.owes_farewell(recipe), FAREWELL_SECONDS, POLL_SECONDS):
+        say(f"the {run.partner} has not heard of the end; it is told when both run again")
 
 
 def _first(values: Any) -> Any:

@@ -1,7 +1,7 @@
 """`python -m panapp.generate_secrets`: fresh secrets, as lines for an environment file.
 
 Not a Django command: those need complete settings, and this is what completes them. What is for the
-other side of two-server collections goes to standard error: no secret, and not for this environment file.
+other server of a collection goes to standard error: no secret, and not for this environment file.
 """
 
 import secrets
@@ -21,12 +21,14 @@ def named_secrets() -> dict[str, str]:
 
 
 def for_the_other_side(signing_key: str) -> list[str]:
-    """What another organization that runs the other aggregator must be told, for either role."""
+    """What another organization that runs the other server must be told, for every role."""
     key = verification_key(signing_key)
     return [
-        "The public half of PANAPP_SIGNING_KEY. The other side of two-server collections is set up with",
+        "The public half of PANAPP_SIGNING_KEY. The other side of a collection is set up with",
         f"  PANAPP_LEADER_KEY={key}  if this is the leader,",
-        f"  PANAPP_HELPER_KEY={key}  if this is the helper.",
+        f"  PANAPP_HELPER_KEY={key}  if this is the helper,",
+        f"  PANAPP_ANALYZER_KEY={key}  if this site publishes recipes through a shuffler,",
+        f"  PANAPP_SHUFFLER_KEY={key}  if this is the shuffler.",
     ]
 
 

@@ -1,89 +1,135 @@
-"""A leader and a helper on one machine, each told of the other: for `collect`, `demo` and the tests.
+"""This installation and its partners on one machine, each told of the other: for `collect`, `demo`, tests.
 
 Between two organizations people do the same by hand (docs/operations.md).
 """
 
 import base64
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, TypeVar
 
 from django.conf import settings
 
 from dap.provisioning import Partner
 from panapp import environment
 from panapp.ports import HOST, lasting_port
+from panprivacy.trust import Trust
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
-"""What a leader keeps for itself, beside all that begins with PANAPP_."""
+"""What an installation keeps for itself, beside all that begins with PANAPP_."""
+
+P = TypeVar("P", bound="Pairing")
 
 
 @dataclass(frozen=True)
-class Pairing:
-    """Addresses and verification keys of both sides.
+class Pairing(ABC):
+    """Addresses and verification keys of this installation, the site, and of one partner.
 
     Attributes:
-        leader_url, helper_url: base addresses of their resources.
-        leader_key, helper_key: Ed25519 verification keys, 32 bytes each.
-        helper_port: where the helper listens.
-        helper_data: its data directory.
+        site_port: where the site listens.
+        site_key, key: Ed25519 verification keys of the site and of the partner, 32 bytes each.
+        port: where the partner listens.
+        data: the partner's data directory.
     """
 
-    leader_url: str
-    leader_key: bytes
-    helper_url: str
-    helper_key: bytes
-    helper_port: int
-    helper_data: Path
+    trust: ClassVar[Trust]
+    """The trust model whose recipes need this partner."""
 
-    def leader_variables(self) -> dict[str, str]:
-        """What makes an installation the leader of this pair."""
-        return {
-            "PANAPP_ROLE": "leader",
-            "PANAPP_LEADER_URL": self.leader_url,
-            "PANAPP_HELPER_URL": self.helper_url,
-            "PANAPP_HELPER_KEY": base64.b64encode(self.helper_key).decode(),
-        }
+    role: ClassVar[str]
+    """The partner's PANAPP_ROLE, and the path of its resources."""
 
-    def helper_variables(self, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-        """The helper's whole environment: nothing of the leader's database, broker, secrets or settings."""
+    site_key_variable: ClassVar[str]
+    """What tells the partner the site's key."""
+
+    site_port: int
+    site_key: bytes
+    key: bytes
+    port: int
+    data: Path
+
+    @property
+    def url(self) -> str:
+        """Base address of the partner's resources."""
+        return f"http://{HOST}:{self.port}/{self.role}"
+
+    def site_variables(self) -> dict[str, str]:
+        """What tells the site of this partner."""
+        name = f"PANAPP_{self.role.upper()}"
+        return {f"{name}_URL": self.url, f"{name}_KEY": base64.b64encode(self.key).decode()}
+
+    def partner_variables(self, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """The partner's whole environment: nothing of the site's database, broker, secrets or settings."""
         return {
             **{
                 name: value
                 for name, value in inherited.items()
                 if not name.startswith("PANAPP_") and name not in SERVICES
             },
-            "PANAPP_ROLE": "helper",
-            "PANAPP_DATA_DIR": str(self.helper_data),
-            "PANAPP_HELPER_URL": self.helper_url,
-            "PANAPP_LEADER_KEY": base64.b64encode(self.leader_key).decode(),
+            "PANAPP_ROLE": self.role,
+            "PANAPP_DATA_DIR": str(self.data),
+            f"PANAPP_{self.role.upper()}_URL": self.url,
+            self.site_key_variable: base64.b64encode(self.site_key).decode(),
+        }
+
+    @abstractmethod
+    def partner(self) -> Partner:
+        """The partner, as those know it who publish recipes here."""
+
+
+class HelperPairing(Pairing):
+    """A leader, which is this installation, and a helper."""
+
+    trust = Trust.TWO_SERVER
+    role = "helper"
+    site_key_variable = "PANAPP_LEADER_KEY"
+
+    @property
+    def leader_url(self) -> str:
+        """Base address of the site's resources for its helper."""
+        return f"http://{HOST}:{self.site_port}/leader"
+
+    def site_variables(self) -> dict[str, str]:
+        return {
+            "PANAPP_ROLE": "leader",
+            "PANAPP_LEADER_URL": self.leader_url,
+            **super().site_variables(),
         }
 
     def partner(self) -> Partner:
-        """The helper, as those know it who publish recipes here."""
         return Partner(
-            url=self.helper_url,
-            verification_key=self.helper_key,
+            url=self.url,
+            verification_key=self.key,
             leader_url=self.leader_url,
             signing_key=settings.SIGNING_KEY,
         )
 
 
-def pair(*, leader_port: int, helper_data: Path) -> Pairing:
-    """A pair of this installation and a helper with its own secrets, which are made where there are none.
+class ShufflerPairing(Pairing):
+    """An analyzer, which is this installation, and a shuffler."""
 
-    The helper's address is the same every time, so that tasks that were not finished find it again.
+    trust = Trust.SHUFFLER
+    role = "shuffler"
+    site_key_variable = "PANAPP_ANALYZER_KEY"
+
+    def partner(self) -> Partner:
+        return Partner(
+            url=self.url, verification_key=self.key, leader_url="", signing_key=settings.SIGNING_KEY
+        )
+
+
+def pair(kind: type[P], *, site_port: int, data: Path) -> P:
+    """This installation paired with a partner that has secrets of its own, made where there are none.
+
+    The partner's address is the same every time, so that what was not finished finds it again.
     """
-    own = environment.local_secrets(helper_data / "local-secrets.json")
-    port = lasting_port(helper_data / "port")
-    return Pairing(
-        leader_url=f"http://{HOST}:{leader_port}/leader",
-        leader_key=environment.public_half(settings.SIGNING_KEY),
-        helper_url=f"http://{HOST}:{port}/helper",
-        helper_key=environment.public_half(
-            environment.key_of_32_bytes("PANAPP_SIGNING_KEY", own["signing_key"])
-        ),
-        helper_port=port,
-        helper_data=helper_data,
+    own = environment.local_secrets(data / "local-secrets.json")
+    return kind(
+        site_port=site_port,
+        site_key=environment.public_half(settings.SIGNING_KEY),
+        key=environment.public_half(environment.key_of_32_bytes("PANAPP_SIGNING_KEY", own["signing_key"])),
+        port=lasting_port(data / "port"),
+        data=data,
     )

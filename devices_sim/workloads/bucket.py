@@ -3,57 +3,93 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from panprivacy.errors import FieldError
+from panprivacy.recipe import Recipe
+from panprivacy.trust import Trust
+
+Given = TypeVar("Given")
+"""What is known of one device: its events, or its value."""
 
 Stream = tuple[str, Set[int]]
 """A device's name and the time steps (1..T) in which it has an event."""
 
+Valued = tuple[str, str]
+"""A device's name and its value, as it stands in a file."""
 
-class Bucket(ABC):
+
+class Bucket(ABC, Generic[Given]):
     """The unit of work of a fleet. Picklable, so that another process can iterate over it."""
 
     @abstractmethod
-    def __iter__(self) -> Iterator[Stream]:
-        """Every device of the bucket once, with all its events; the same at each iteration."""
+    def __iter__(self) -> Iterator[tuple[str, Given]]:
+        """Every device of the bucket once, with all that is given of it; the same at each iteration."""
 
 
 @dataclass(frozen=True)
-class ListedBucket(Bucket):
+class ListedBucket(Bucket[Given]):
     """Devices that are in memory already."""
 
-    streams: tuple[Stream, ...]
+    devices: tuple[tuple[str, Given], ...]
 
-    def __iter__(self) -> Iterator[Stream]:
-        return iter(self.streams)
+    def __iter__(self) -> Iterator[tuple[str, Given]]:
+        return iter(self.devices)
+
+
+class Workload(ABC, Generic[Given]):
+    """Devices, and what each of them is given. Its `buckets` together hold every device exactly once."""
+
+    buckets: Sequence[Bucket[Given]]
+
+    @abstractmethod
+    def require_fits(self, recipe: Recipe) -> None:
+        """FieldError where devices of this kind cannot take part in the recipe."""
+
+    def __iter__(self) -> Iterator[tuple[str, Given]]:
+        for bucket in self.buckets:
+            yield from bucket
 
 
 @dataclass(frozen=True)
-class Workload:
+class EventWorkload(Workload[Set[int]]):
     """Devices with their events.
 
     Attributes:
         steps: number of time steps T; every event lies in 1..T.
-        buckets: together they hold every device exactly once.
     """
 
     steps: int
-    buckets: Sequence[Bucket]
+    buckets: Sequence[Bucket[Set[int]]]
 
-    def __iter__(self) -> Iterator[Stream]:
-        for bucket in self.buckets:
-            yield from bucket
+    def require_fits(self, recipe: Recipe) -> None:
+        steps = recipe.parameters.step_count
+        if self.steps > steps:
+            raise FieldError(
+                "steps", f"of the workload must be at most the recipe's {steps}, not {self.steps}"
+            )
+
+
+@dataclass(frozen=True)
+class ValueWorkload(Workload[str]):
+    """Devices with one value each."""
+
+    buckets: Sequence[Bucket[str]]
+
+    def require_fits(self, recipe: Recipe) -> None:
+        if recipe.trust is not Trust.SHUFFLER:
+            raise FieldError(
+                "trust", f"must be {Trust.SHUFFLER} where devices have values, not {recipe.trust}"
+            )
 
 
 BUCKET_DEVICES = 1_000
 """Devices per bucket where their number is known beforehand: one full batch of reports."""
 
 
-def listed(steps: int, streams: Iterable[Stream]) -> Workload:
-    """A workload from devices in memory; every name must occur once."""
-    every = tuple(streams)
-    return Workload(
-        steps,
-        tuple(
-            ListedBucket(every[first : first + BUCKET_DEVICES])
-            for first in range(0, len(every), BUCKET_DEVICES)
-        ),
-    )
+def listed(
+    devices: Iterable[tuple[str, Given]], size: int = BUCKET_DEVICES
+) -> tuple[ListedBucket[Given], ...]:
+    """Buckets of `size` devices in memory; every name must occur once."""
+    every = tuple(devices)
+    return tuple(ListedBucket(every[first : first + size]) for first in range(0, len(every), size))

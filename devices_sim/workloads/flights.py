@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from devices_sim.workloads.bucket import Workload, listed
+from devices_sim.workloads.bucket import EventWorkload, listed
 
 STEPS = 31
 LATE_MINUTES = 60
@@ -22,7 +22,7 @@ class DatasetMissingError(LookupError):
     """The package that holds the data is not installed."""
 
 
-def flights() -> Workload:
+def flights() -> EventWorkload:
     """3,148 aeroplanes over 31 days; 1,019 of them have at least one event.
 
     Raises:
@@ -35,7 +35,7 @@ def flights() -> Workload:
         late = days_late.setdefault(tail_number, set())
         if delay not in MISSING and float(delay) > LATE_MINUTES:
             late.add(int(day))
-    return listed(STEPS, sorted(days_late.items()))
+    return EventWorkload(STEPS, listed(sorted(days_late.items())))
 
 
 def _columns(*names: str) -> Iterator[tuple[str, ...]]:

@@ -2,10 +2,10 @@
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-from devices_sim.workloads.bucket import BUCKET_DEVICES, Bucket, Stream, Workload
+from devices_sim.workloads.bucket import BUCKET_DEVICES, Bucket, EventWorkload, Stream
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 
@@ -17,7 +17,7 @@ RATE = Description(label="Rate", help="Mean number of events in a time step.", m
 
 
 @dataclass(frozen=True)
-class SyntheticBucket(Bucket):
+class SyntheticBucket(Bucket[Set[int]]):
     """Devices `first`, `first` + 1, … whose steps have an event independently with `probability`."""
 
     seed: int
@@ -48,7 +48,7 @@ class SyntheticBucket(Bucket):
             happened.add(step)
 
 
-def bernoulli(*, devices: int, steps: int, probability: float, seed: int) -> Workload:
+def bernoulli(*, devices: int, steps: int, probability: float, seed: int) -> EventWorkload:
     """Every step of every device has an event independently with `probability` (0..1).
 
     Raises FieldError for `devices` outside 1..10⁹, `steps` below 1, or `probability` outside 0..1.
@@ -61,10 +61,10 @@ def bernoulli(*, devices: int, steps: int, probability: float, seed: int) -> Wor
         SyntheticBucket(seed, first, min(BUCKET_DEVICES, devices - first), steps, probability)
         for first in range(0, devices, BUCKET_DEVICES)
     )
-    return Workload(steps, buckets)
+    return EventWorkload(steps, buckets)
 
 
-def poisson(*, devices: int, steps: int, rate: float, seed: int) -> Workload:
+def poisson(*, devices: int, steps: int, rate: float, seed: int) -> EventWorkload:
     """The number of events in each step is Poisson with mean `rate` (0..10⁶ events per step).
 
     Several events within a step are one, so a step has an event with probability 1 − e^−rate.

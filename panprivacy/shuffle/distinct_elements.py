@@ -190,6 +190,12 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         """The number of different places that users have: of values, unless they are hashed."""
         return (float(sum(users > 0 for users in users_by_value.values())),)
 
+    def truth_of(self, users_by_text: Mapping[str, int]) -> tuple[float, ...]:
+        """The number of different texts where values are hashed, also of those that share a place."""
+        if self.parameters.hashed == NO:
+            return super().truth_of(users_by_text)
+        return (float(sum(users > 0 for users in users_by_text.values())),)
+
     def privacy_of(self, honest_users: int) -> tuple[float, float, float]:
         """2ε' and 2δ' for ε' = ln(1/(1 − (1 − e^−ε)^γ)) and δ' = (e^ε' + 1)·distance.
 

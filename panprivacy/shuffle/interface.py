@@ -7,6 +7,7 @@ only how often each number came.
 
 import random
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeVar
 
@@ -35,7 +36,7 @@ class ShuffleStatistic(ReportStatistic[P]):
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
 
     gives_verdict: ClassVar[bool] = False
-    """Whether a hypothesis is tested: then the estimate is the test's statistic, and `details` has the verdict."""
+    """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
 
     source: ClassVar[str]
     """The theorem behind every guarantee, as a sentence."""
@@ -121,6 +122,13 @@ class ShuffleStatistic(ReportStatistic[P]):
     @abstractmethod
     def truth(self, users_by_value: Mapping[int, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: value → how many users have it."""
+
+    def truth_of(self, users_by_text: Mapping[str, int]) -> tuple[float, ...]:
+        """The same from values as texts, which `value_of` takes."""
+        users_by_value: Counter[int] = Counter()
+        for text, users in users_by_text.items():
+            users_by_value[self.value_of(text)] += users
+        return self.truth(users_by_value)
 
     # The accountant's face -----------------------------------------------------
 

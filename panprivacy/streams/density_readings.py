@@ -8,6 +8,7 @@ from typing import Any
 from panprivacy.estimate import Estimate
 from panprivacy.streams.bit_table import BitTable
 from panprivacy.streams.deviation import BoundedErrors, table_sampling
+from panprivacy.streams.hashed_places import HashedPlaces
 from panprivacy.streams.parameters import StreamParameters
 
 
@@ -67,40 +68,29 @@ class KnownItems(DensityReading):
 
 
 class HashedItems(DensityReading):
-    """Items that are hashed to U places: some share one, so that fewer places than items are touched.
+    """Items that are hashed to as many places as the universe has: some share one.
 
-    D items touch a share 1 − (1 − 1/U)^D of the places in expectation, from which D is found. The
-    places' indicators are negatively associated (Dubhashi & Ranjan 1998), so Hoeffding's bound holds for them
-    as for independent ones. The hash counts as a random function to whoever does not know its key.
-
-    Where nearly every place is touched, D cannot be told any more: it is then taken to be at most about
-    U·ln(2U), and the estimate's details say `saturated`.
+    Where nearly every place is touched, their number cannot be told any more: it is then taken to be at most
+    that of `HashedPlaces.full`, and the estimate's details say `saturated`.
     """
 
-    @property
-    def _full(self) -> float:
-        """A share of touched places that is as good as all."""
-        return 1 - 1 / (2 * self.universe_size)
-
-    def _touched(self, items: float) -> float:
-        """The expected share of touched places."""
-        return -math.expm1(items * math.log1p(-1 / self.universe_size))
-
-    def _density(self, share: float) -> float:
-        """The inverse, over U."""
-        touched = min(share, self._full)
-        return math.log1p(-touched) / (self.universe_size * math.log1p(-1 / self.universe_size))
+    def __init__(self, table: BitTable[Any]) -> None:
+        super().__init__(table)
+        self._places = HashedPlaces(self.universe_size)
 
     def read(self, shares: Sequence[float], announced_intrusions: int, confidence: float) -> Estimate:
         (share,) = shares
+        places = self._places
         bound = self._bound(announced_intrusions, confidence)
-        density, lower, upper = (self._density(s) for s in (share, share - bound, share + bound))
-        within = min(max(share, 0.0), self._full)
-        variance = self.table.share_variance(within, announced_intrusions) + self._hashing_variance(within)
-        slope = 1 / ((1 - within) * -self.universe_size * math.log1p(-1 / self.universe_size))
+        density, lower, upper = (
+            places.items(at) / self.universe_size for at in (share, share - bound, share + bound)
+        )
+        within = min(max(share, 0.0), places.full)
+        variance = self.table.share_variance(within, announced_intrusions)
+        variance += places.variance(within, self.table_size)
         return Estimate(
             values=(density,),
-            standard_errors=(slope * math.sqrt(variance),),
+            standard_errors=(places.slope(within) / self.universe_size * math.sqrt(variance),),
             standard_error_note=(
                 "Includes the randomized bits, the noise of the result, and the random places of the items; "
                 "by the delta method."
@@ -108,22 +98,18 @@ class HashedItems(DensityReading):
             projection=(min(max(density, 0.0), 1.0),),
             error_bounds=(max(upper - density, density - lower),),
             confidence=confidence,
-            details={"saturated": share + bound >= self._full},
+            details={"saturated": share + bound >= places.full},
         )
 
-    def _hashing_variance(self, share: float) -> float:
-        """Of the share of touched places among those with a cell, as items fall where they like."""
-        items = self.universe_size * self._density(share)
-        empty = 1 - share
-        two_empty = math.exp(items * math.log1p(-2 / self.universe_size)) if self.universe_size > 2 else 0.0
-        covariance = two_empty - empty**2  # negative: what one place takes, another does not get
-        return max(0.0, (empty * (1 - empty) + (self.table_size - 1) * covariance) / self.table_size)
-
     def _bound(self, announced_intrusions: int, confidence: float) -> float:
-        hashing = BoundedErrors(1 / self.table_size)
-        return self.table.share_bound(hashing, announced_intrusions, 1 - confidence)
+        return self.table.share_bound(hashing_errors(self.table_size), announced_intrusions, 1 - confidence)
 
     def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
         bound = self._bound(announced_intrusions, confidence)
-        highest = min(self._touched(self.universe_size) + 2 * bound, self._full)
-        return self._density(highest) - self._density(highest - bound)
+        highest = min(self._places.touched(self.universe_size) + 2 * bound, self._places.full)
+        return (self._places.items(highest) - self._places.items(highest - bound)) / self.universe_size
+
+
+def hashing_errors(table_size: int) -> BoundedErrors:
+    """The share of touched places among `table_size`, less what is to be expected (`HashedPlaces`)."""
+    return BoundedErrors(1 / table_size)

@@ -20,7 +20,7 @@ MANY_SIZES = "many_sizes"
 
 def set_bits(parameters: StreamParameters) -> range:
     """log₂ of the sets' sizes: from one that fills a table to one that is as large as the universe."""
-    smallest = (parameters.table_size - 1).bit_length()
+    smallest = max(1, (parameters.table_size - 1).bit_length())  # in one place, nothing could be counted
     return range(smallest, (parameters.universe_size - 1).bit_length() + 1)
 
 

@@ -2,25 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from panprivacy.estimate import Estimate
-from panprivacy.streams.density_readings import DensityReading
-from panprivacy.streams.deviation import table_sampling
+from panprivacy.streams.bit_table import BitTable
+from panprivacy.streams.density_readings import DensityReading, hashing_errors
+from panprivacy.streams.hashed_places import HashedPlaces
 from panprivacy.streams.interface import CONFIDENCE
 from panprivacy.streams.many_sizes import set_bits
 from panprivacy.streams.parameters import StreamParameters
 
 DENSEST = 0.5
 """No set need be denser than that to be chosen."""
-
-
-@dataclass(frozen=True)
-class _Interval:
-    """Where the number of items lies."""
-
-    lower: float
-    upper: float
 
 
 class ManySizes(DensityReading):
@@ -34,89 +27,63 @@ class ManySizes(DensityReading):
     paper divides ε for the noise of the results only, and leaves every table its bits with ε: then a look
     at the state costs ℓ·ε.
 
-    The error bound holds for all sets together. With D items and n places, the pairs of items that share a
-    place are C ≤ D²/(2n) + D/√(2nβ) with probability 1 − β (Chebyshev, as the hash is 4-wise
-    independent), and of touched places there are N with D − C ≤ N ≤ D, and N ≥ D²/(D + 2C) (Cauchy & Schwarz).
+    The error bound holds for all sets at once, and so does the interval that all of them agree on.
     """
+
+    def __init__(self, table: BitTable[Any]) -> None:
+        super().__init__(table)
+        self.sets = [HashedPlaces(2**bits) for bits in set_bits(table.parameters)]
 
     @classmethod
     def tables(cls, parameters: StreamParameters) -> int:
         return len(set_bits(parameters))
 
-    @property
-    def _sizes(self) -> list[int]:
-        return [2**bits for bits in set_bits(self.table.parameters)]
-
     def read(self, shares: Sequence[float], announced_intrusions: int, confidence: float) -> Estimate:
         chosen = self._chosen(shares, announced_intrusions)
-        size = self._sizes[chosen]
-        share = shares[chosen]
-        items = -size * math.log1p(-min(share, self._full(size)))
-        interval = self._interval(shares, announced_intrusions, confidence)
+        items = self.sets[chosen].items(shares[chosen])
+        lower, upper = self._interval(shares, announced_intrusions, confidence)
         density = items / self.universe_size
         return Estimate(
             values=(density,),
             standard_errors=(),
             standard_error_note="None is stated: which set of places is read depends on the result.",
             projection=(min(max(density, 0.0), 1.0),),
-            error_bounds=(max(interval.upper - items, items - interval.lower) / self.universe_size,),
+            error_bounds=(max(upper - items, items - lower) / self.universe_size,),
             confidence=confidence,
-            details={"set_size": size, "set_density": share},
+            details={"set_size": self.sets[chosen].places, "set_density": shares[chosen]},
         )
 
     def _chosen(self, shares: Sequence[float], announced_intrusions: int) -> int:
         """Index of the set to read: the largest one that is dense enough, else the smallest."""
-        for index in reversed(range(len(shares))):
-            error = self._share_bound(self._sizes[index], announced_intrusions, CONFIDENCE)
-            if shares[index] >= min(DENSEST, math.sqrt(error)):
-                return index
-        return 0
+        dense = min(DENSEST, math.sqrt(self.share_bound(announced_intrusions, CONFIDENCE)))
+        return max((index for index, share in enumerate(shares) if share >= dense), default=0)
 
-    def _failure_probability(self, confidence: float) -> float:
-        """Of each table's bits, and again of each hash function."""
-        return (1 - confidence) / (2 * len(self._sizes))
+    def share_bound(self, announced_intrusions: int, confidence: float) -> float:
+        """How far any of the shares lies from what is to be expected, all together with this confidence."""
+        failure_probability = (1 - confidence) / len(self.sets)
+        return self.table.share_bound(
+            hashing_errors(self.table_size), announced_intrusions, failure_probability
+        )
 
-    def _share_bound(self, size: int, announced_intrusions: int, confidence: float) -> float:
-        sampling = table_sampling(self.table_size, size)
-        return self.table.share_bound(sampling, announced_intrusions, self._failure_probability(confidence))
-
-    @staticmethod
-    def _full(size: int) -> float:
-        """A share of touched places that is as good as all (`HashedItems`)."""
-        return 1 - 1 / (2 * size)
-
-    def _interval(self, shares: Sequence[float], announced_intrusions: int, confidence: float) -> _Interval:
-        """Where the number of items lies by every set; at most about n·ln(2n) for the largest, n."""
-        lower, upper = 0.0, self._sizes[-1] * math.log(2 * self._sizes[-1])
-        for size, share in zip(self._sizes, shares, strict=True):
-            bound = self._share_bound(size, announced_intrusions, confidence)
-            lower = max(lower, size * (share - bound))
-            upper = min(upper, size * self._largest_load(size, share + bound, confidence))
-        return _Interval(lower, upper)
-
-    def _largest_load(self, size: int, share: float, confidence: float) -> float:
-        """The largest number of items per place with which no more than `share` of the places are touched."""
-        if share >= 1:
-            return math.inf
-        touched = max(share, 0.0)
-        excess = math.sqrt(2 / (size * self._failure_probability(confidence)))
-        load = touched * (1 + excess) / (1 - touched)  # from touched ≥ load/(1 + load + excess)
-        # From touched ≥ load − load²/2 − load·excess/2, if the load is known to be where that grows.
-        turning = 1 - excess / 2
-        if load <= turning and turning**2 >= 2 * touched:
-            load = min(load, turning - math.sqrt(turning**2 - 2 * touched))
-        return load
+    def _interval(
+        self, shares: Sequence[float], announced_intrusions: int, confidence: float
+    ) -> tuple[float, float]:
+        """The numbers of items that agree with every set, at most as many as fill the largest one."""
+        bound = self.share_bound(announced_intrusions, confidence)
+        lower, upper = 0.0, self.sets[-1].items(self.sets[-1].full)
+        for places, share in zip(self.sets, shares, strict=True):
+            lower = max(lower, places.items(share - bound))
+            if share + bound < places.full:
+                upper = min(upper, places.items(share + bound))
+        return lower, upper
 
     def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
-        return max(
-            self._expected_bound(self.universe_size * 2.0**-halvings, announced_intrusions, confidence)
-            for halvings in range(len(self._sizes) + 1)
-        )
+        """The largest over numbers of items that halve from that of the universe, and none."""
+        numbers = [self.universe_size / 2**halvings for halvings in range(len(self.sets) + 1)]
+        return max(self._expected_bound(items, announced_intrusions, confidence) for items in (*numbers, 0.0))
 
     def _expected_bound(self, items: float, announced_intrusions: int, confidence: float) -> float:
         """The error bound if so many items come and every table shows as many as it may."""
-        shares = [
-            -math.expm1(-items / size) + self._share_bound(size, announced_intrusions, confidence)
-            for size in self._sizes
-        ]
+        bound = self.share_bound(announced_intrusions, confidence)
+        shares = [places.touched(items) + bound for places in self.sets]
         return self.read(shares, announced_intrusions, confidence).error_bounds[0]

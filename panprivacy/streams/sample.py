@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from panprivacy.errors import FieldError
 from panprivacy.streams import draws
 from panprivacy.streams.cell_lookup import CellLookup
+from panprivacy.streams.decimal_items import decimal_numbers
 from panprivacy.streams.item_bytes import ItemBytes, ItemError, encode_items
 from panprivacy.streams.parameters import HASHED, LISTED, NUMBERED, StreamParameters
 from panprivacy.streams.siphash import KEY_BYTES, siphash_items
@@ -199,7 +200,7 @@ class NumberedSample(ListedSample):
         return cls(key, parameters.universe_size, hashes)
 
     def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
-        numbers = _decimal_numbers(items, self.universe_size)
+        numbers = decimal_numbers(items, self.universe_size)
         return super()._cells(items) if self.hashes.size else numbers
 
 
@@ -270,26 +271,3 @@ def _hashed_apart(items: ItemBytes, random_source: random.Random) -> tuple[bytes
         hashes = siphash_items(key, items)
         if np.unique(hashes).size == hashes.size:
             return key, hashes
-
-
-def _decimal_numbers(items: ItemBytes, universe_size: int) -> NDArray[np.int64]:
-    """The items as numbers; ItemError for the first that is none below `universe_size`."""
-    lengths = items.lengths
-    most_digits = len(str(universe_size - 1))
-    # One more byte, as an empty item may begin at the end. Other bytes than digits become large.
-    digits = np.frombuffer(items.joined + b"0", dtype=np.uint8) - np.uint8(ord("0"))
-    starts = np.cumsum(lengths) - lengths
-    refused = (lengths == 0) | (lengths > most_digits) | ((lengths > 1) & (digits[starts] == 0))
-    numbers = np.zeros(lengths.size, dtype=np.int64)
-    for position in range(most_digits):
-        longer = lengths > position
-        digit = np.where(longer, digits[np.where(longer, starts + position, 0)], 0)
-        refused |= digit > 9
-        numbers = np.where(longer, 10 * numbers + digit, numbers)
-    refused |= numbers >= universe_size
-    if refused.any():
-        raise ItemError(
-            int(refused.argmax()),
-            f"must be a whole number from 0 to {universe_size - 1}, in decimal digits without leading zeros",
-        )
-    return numbers

@@ -379,14 +379,14 @@ def test_run_fleet_every_device_of_two_servers_reports_once(statistic, members, 
     result = run_fleet(
         served=pair.served,
         verification_key=VERIFICATION_KEY,
-        helper_key=HELPER_KEY,
+        partner_key=HELPER_KEY,
         workload=workload,
         transport=pair.transport,
         seed=1,
         eager=eager,
     )
     assert (result.devices, result.sampled, result.accepted, result.rejected) == (40, 40, 40, Counter())
-    assert pair.counts() == pair.recipe.mechanism.truth(result.devices_by_count)
+    assert pair.counts() == pair.recipe.mechanism.truth(result.devices_by_answer)
 
 
 def test_run_fleet_counts_rejections_by_the_drafts_reasons(pair):
@@ -394,7 +394,7 @@ def test_run_fleet_counts_rejections_by_the_drafts_reasons(pair):
     result = run_fleet(
         served=pair.served,
         verification_key=VERIFICATION_KEY,
-        helper_key=HELPER_KEY,
+        partner_key=HELPER_KEY,
         workload=bernoulli(devices=5, steps=4, probability=0.3, seed=3),
         transport=pair.transport,
     )
@@ -422,7 +422,7 @@ def test_run_fleet_whose_leader_is_gone_fails_with_one_error(pair):
         run_fleet(
             served=pair.served,
             verification_key=VERIFICATION_KEY,
-            helper_key=HELPER_KEY,
+            partner_key=HELPER_KEY,
             workload=bernoulli(devices=5, steps=4, probability=0.3, seed=3),
             transport=lambda: InProcessTransport(pair.site, others=servers),
         )

@@ -12,7 +12,7 @@ from scipy.stats import binom, fisher_exact
 from devices_sim import fleet
 from devices_sim.client import RecipeRefusedError
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
-from devices_sim.workloads import Bucket, Stream, Workload, bernoulli
+from devices_sim.workloads import Bucket, EventWorkload, Stream, bernoulli
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
@@ -21,7 +21,7 @@ MEMBERS = {"count_nonzero": {}, "histogram": {"k": 3}, "mean": {"k": 3, "guarant
 """Parameters of every statistic beside the common ones."""
 
 
-def run(server: MemoryServer, workload: Workload, **options: object) -> FleetResult:
+def run(server: MemoryServer, workload: EventWorkload, **options: object) -> FleetResult:
     members = {
         "served": server.served,
         "verification_key": VERIFICATION_KEY,
@@ -44,7 +44,7 @@ def test_run_fleet_every_device_reports_once_in_full_batches(server, workload):
     result = run(server, workload)
     assert (result.devices, result.sampled, result.accepted) == (2_300, 2_300, 2_300)
     assert result.rejected == Counter()
-    assert result.devices_by_count == Counter(len(happened) for _, happened in workload)
+    assert result.devices_by_answer == Counter(len(happened) for _, happened in workload)
     assert server.batches == [1_000, 1_000, 300]
     assert len(server.reports) == 2_300
 
@@ -90,11 +90,11 @@ def test_run_fleet_same_seed_gives_the_same_reports_whatever_the_processes(make_
     with listening(together) as url:
         second = run(together, workload, seed=7, transport=url, processes=2)
     assert stored(alone) == stored(together)
-    assert (first.devices, first.sampled, first.accepted, first.devices_by_count) == (
+    assert (first.devices, first.sampled, first.accepted, first.devices_by_answer) == (
         second.devices,
         second.sampled,
         second.accepted,
-        second.devices_by_count,
+        second.devices_by_answer,
     )
 
 
@@ -183,7 +183,7 @@ class FailingBucket(Bucket):
 )
 def test_run_fleet_process_that_fails_is_one_error_and_stops_the_others(server, bucket, message):
     with listening(server) as url, pytest.raises(FleetError, match=message):
-        run(server, Workload(4, (SlowBucket(), bucket)), transport=url, processes=2)
+        run(server, EventWorkload(4, (SlowBucket(), bucket)), transport=url, processes=2)
     assert multiprocessing.active_children() == []
 
 
@@ -226,4 +226,4 @@ def test_run_fleet_sampling_rate_is_respected(make_server, seed, eager):
     tail = 2.5e-7 / 2
     assert binom.ppf(tail, devices, 0.3) <= result.sampled <= binom.isf(tail, devices, 0.3)
     assert result.accepted == result.sampled == len(server.reports)
-    assert sum(result.devices_by_count.values()) == devices
+    assert sum(result.devices_by_answer.values()) == devices

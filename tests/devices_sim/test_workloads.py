@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from devices_sim.workloads import bernoulli, csv_file, events_csv, flights, poisson
+from devices_sim.workloads import bernoulli, events_csv, events_file, flights, poisson
 from panprivacy.errors import FieldError
 
 STEPS = 5
@@ -53,8 +53,8 @@ def test_events_csv_byte_order_mark_blank_lines_quotes_and_spaces_are_tolerated(
 def test_events_csv_any_rows_give_every_device_once_whatever_the_buckets(
     tmp_path, monkeypatch, rows, pending
 ):
-    monkeypatch.setattr(csv_file, "BUCKET_BYTES", 16)
-    monkeypatch.setattr(csv_file, "PENDING_ROWS", pending)
+    monkeypatch.setattr(events_file, "BUCKET_BYTES", 16)
+    monkeypatch.setattr(events_file, "PENDING_ROWS", pending)
     path = tmp_path / "e.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("device", "step", "events"), *rows])

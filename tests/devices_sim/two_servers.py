@@ -240,7 +240,7 @@ class MemoryPair(MemoryAggregators):
             "id": served.identifier,
             "document": served.document,
             "signature": base64.b64encode(served.signature).decode(),
-            "helper_signature": base64.b64encode(served.helper_signature).decode(),
+            "helper_signature": base64.b64encode(served.partner_signature).decode(),
             "status": served.status,
         }
         return [json.dumps(members).encode()]

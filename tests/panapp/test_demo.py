@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from panapp.management.commands.demo import Command, reset_account
-from panapp.pairing import Pairing
+from panapp.pairing import HelperPairing
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from tests.processes import database_url, helper_rows
@@ -60,19 +60,14 @@ def kind(recipe: Recipe) -> tuple[str, str]:
 
 
 def test_demo_tells_where_the_helper_is_and_with_which_settings_a_command_is_its_leader() -> None:
-    pairing = Pairing(
-        leader_url="http://127.0.0.1:8000/leader",
-        leader_key=bytes(32),
-        helper_url="http://127.0.0.1:4321/helper",
-        helper_key=bytes(range(32)),
-        helper_port=4321,
-        helper_data=Path("helper"),
+    pairing = HelperPairing(
+        site_port=8000, site_key=bytes(32), key=bytes(range(32)), port=4321, data=Path("helper")
     )
     output = StringIO()
-    Command(stdout=output).show_pairing(pairing)
+    Command(stdout=output).show_pairings([pairing])
     assert "http://127.0.0.1:4321/." in output.getvalue()
     (line,) = (line for line in output.getvalue().splitlines() if line.startswith("  export "))
-    assert dict(word.split("=", 1) for word in line.split()[1:]) == pairing.leader_variables()
+    assert dict(word.split("=", 1) for word in line.split()[1:]) == pairing.site_variables()
 
 
 @pytest.mark.django_db

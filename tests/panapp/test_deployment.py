@@ -27,6 +27,8 @@ COMPOSE = (ROOT / "compose.yaml").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "panapp"}
+OTHERS = ("helper", "shuffler")
+"""Roles of other organizations, each a profile."""
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
 
 
@@ -53,41 +55,57 @@ def assert_runs(command: list[str]) -> None:
 
 
 def test_compose_has_every_process_of_an_installation() -> None:
-    beside = {name for name, service in SERVICES.items() if service.get("profiles") == ["helper"]}
-    assert beside == {"helper-database", "helper-migrate", "helper-upkeep", "helper"}
+    beside = set()
+    for other in OTHERS:
+        its = {name for name, service in SERVICES.items() if service.get("profiles") == [other]}
+        assert its == {f"{other}-database", f"{other}-migrate", f"{other}-upkeep", other}
+        beside |= its
     assert set(SERVICES) - beside == {"database", "broker", "migrate", "web", "worker", "beat"}
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_compose_gives_each_role_its_own_settings_and_none_of_another_role(name: str) -> None:
     environment = OURS[name]["environment"]
-    role = ROLES["helper" if name.startswith("helper") else "leader"]
-    assert environment["PANAPP_ROLE"] in {"helper", "${PANAPP_ROLE:-all-in-one}"}
-    about_the_other = {variable for other in ROLES.values() for variable in other.required}
-    assert about_the_other & set(environment) == set(role.required)
+    (other,) = [other for other in OTHERS if name.startswith(other)] or ["leader"]
+    role = ROLES[other]
+    assert environment["PANAPP_ROLE"] == (other if other in OTHERS else "${PANAPP_ROLE:-all-in-one}")
+    about_others = {variable for each in ROLES.values() for variable in each.required + each.optional}
+    assert about_others & set(environment) == set(role.required + role.optional)
     assert ("CELERY_BROKER_URL" in environment) == role.tasks
 
 
-def test_compose_starts_the_helpers_daily_upkeep_with_the_helper() -> None:
-    assert "helper-upkeep" in SERVICES["helper"]["depends_on"]
-    command = SERVICES["helper-upkeep"]["command"]
-    assert command == ["sh", "-c", "while python manage.py helper_upkeep; do sleep 86400; done"]
-    assert SERVICES["helper-upkeep"]["restart"] == "unless-stopped"
+@pytest.mark.parametrize("other", OTHERS)
+def test_compose_starts_the_daily_upkeep_with_the_server(other: str) -> None:
+    assert f"{other}-upkeep" in SERVICES[other]["depends_on"]
+    command = SERVICES[f"{other}-upkeep"]["command"]
+    assert command == ["sh", "-c", f"while python manage.py {other}_upkeep; do sleep 86400; done"]
+    assert SERVICES[f"{other}-upkeep"]["restart"] == "unless-stopped"
 
 
-def test_compose_passes_on_every_setting_that_only_a_helper_reads() -> None:
-    only_a_helpers = {"PANAPP_SMALLEST_COHORT", "PANAPP_JOB_REPORTS", "PANAPP_TASK_RETENTION_SECONDS"}
-    given = SERVICES["helper"]["environment"]
-    assert {name: given.get(name) for name in only_a_helpers} == {
-        name: f"${{{name}:-}}" for name in only_a_helpers
-    }
+@pytest.mark.parametrize(
+    ("other", "own"), [("helper", "PANAPP_JOB_REPORTS"), ("shuffler", "PANAPP_BATCH_BYTES")]
+)
+def test_compose_passes_on_every_setting_that_only_such_a_server_reads(other: str, own: str) -> None:
+    only_its = {"PANAPP_SMALLEST_COHORT", "PANAPP_TASK_RETENTION_SECONDS", own}
+    given = SERVICES[other]["environment"]
+    assert {name: given.get(name) for name in only_its} == {name: f"${{{name}:-}}" for name in only_its}
 
 
-@pytest.mark.parametrize("name", ["database", "helper-database"])
+@pytest.mark.parametrize("name", ["database", "helper-database", "shuffler-database"])
 def test_compose_lets_no_database_log_statements_that_fail(name: str) -> None:
     """They hold identifiers of reports."""
     command = SERVICES[name]["command"]
     assert {"log_min_error_statement=panic", "log_error_verbosity=terse"} <= set(command)
+
+
+def test_compose_keeps_every_servers_database_apart_from_the_others() -> None:
+    hosts = {name: OURS[name]["environment"]["DATABASE_URL"].split("@")[1] for name in ("web", *OTHERS)}
+    assert hosts == {
+        "web": "database:5432/panapp",
+        **{other: f"{other}-database:5432/panapp" for other in OTHERS},
+    }
+    databases = ("database", *(f"{other}-database" for other in OTHERS))
+    assert len({str(SERVICES[name]["volumes"]) for name in databases}) == len(databases)
 
 
 def test_compose_lets_whoever_reads_streams_see_one_directory_of_keys() -> None:
@@ -96,12 +114,6 @@ def test_compose_lets_whoever_reads_streams_see_one_directory_of_keys() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert "PANAPP_DATA_DIR=/var/lib/panapp" in dockerfile
     assert "--owner panapp --mode 700 /var/lib/panapp/stream-keys" in dockerfile
-
-
-def test_compose_keeps_the_helpers_database_apart_from_the_leaders() -> None:
-    hosts = {name: OURS[name]["environment"]["DATABASE_URL"].split("@")[1] for name in ("web", "helper")}
-    assert hosts == {"web": "database:5432/panapp", "helper": "helper-database:5432/panapp"}
-    assert SERVICES["database"]["volumes"] != SERVICES["helper-database"]["volumes"]
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
@@ -139,13 +151,14 @@ def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
     assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
         "web": ["127.0.0.1:8000:8000"],
         "helper": ["127.0.0.1:8001:8000"],
+        "shuffler": ["127.0.0.1:8002:8000"],
     }
 
 
 def test_images_are_pinned_to_a_version() -> None:
     images = [service["image"] for service in SERVICES.values() if service["image"] != "panapp"]
     images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    assert len(images) == 4
+    assert len(images) == 5
     for image in images:
         assert re.search(r":\d+\.\d+(\.\d+)?-", image), image
 
@@ -244,6 +257,7 @@ def test_celery_command_finds_the_settings_and_every_task_by_itself(celery_tasks
         "aggregation.tasks.process_chunk",
         "releases.tasks.advance_collections",
         "leader.tasks.advance_tasks",
+        "analyzer.tasks.advance_intakes",
     } <= celery_tasks
 
 
@@ -253,7 +267,7 @@ def test_every_task_that_is_sent_by_the_clock_or_has_a_queue_exists(celery_tasks
         assert fnmatch.filter(celery_tasks, pattern), pattern
 
 
-def test_whatever_asks_the_helper_waits_behind_what_asks_nobody(celery_tasks: set[str]) -> None:
+def test_whatever_asks_another_server_waits_behind_what_asks_nobody(celery_tasks: set[str]) -> None:
     queues = [queue.name for queue in settings.CELERY_TASK_QUEUES]
     order = [
         queues.index(name)
@@ -264,5 +278,6 @@ def test_whatever_asks_the_helper_waits_behind_what_asks_nobody(celery_tasks: se
     for task in (
         *fnmatch.filter(celery_tasks, "leader.tasks.drive_*"),
         "leader.tasks.call_off_registrations",
+        "analyzer.tasks.drive_intake",
     ):
         assert router.route({}, task)["queue"].name == settings.HELPER_QUEUE

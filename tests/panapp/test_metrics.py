@@ -84,6 +84,8 @@ def test_metrics_sum_up_what_waits_and_what_fails(client: Client) -> None:
         "panapp_helper_requests_failing": 0,
         "panapp_helper_failing_seconds": 0,
         "panapp_helper_request_overdue_seconds": 0,
+        "panapp_intakes": 0,
+        "panapp_shuffler_failing_seconds": 0,
         "panapp_tasks_running": 0,
         "panapp_task_reports_aggregated": 0,
     }

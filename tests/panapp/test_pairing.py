@@ -1,4 +1,4 @@
-"""A leader and a helper started together: each knows the other's address and public key, and no more."""
+"""An installation and a partner started together: each knows the other's address and key, and no more."""
 
 import socket
 import stat
@@ -12,23 +12,32 @@ from django.conf import settings
 from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.provisioning import task_status_at_helper
 from panapp.environment import local_secrets, public_half
-from panapp.pairing import pair
+from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
 from panapp.ports import HOST, free_port, lasting_port
 from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services, wait_until
+from panprivacy.trust import Trust
 from tests.processes import helper_rows, kill_helper, services_on_test_database
 
-
-def test_pairing_gives_each_role_exactly_what_it_requires(tmp_path: Path) -> None:
-    pairing = pair(leader_port=8000, helper_data=tmp_path / "helper")
-    for role, variables in (("leader", pairing.leader_variables()), ("helper", pairing.helper_variables({}))):
-        about_the_other = {name for name in variables if name.endswith(("_URL", "_KEY"))}
-        assert variables["PANAPP_ROLE"] == role
-        assert about_the_other == set(ROLES[role].required)
+KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])
 
 
-def test_helper_gets_nothing_of_its_leaders_services_and_secrets(tmp_path: Path) -> None:
-    leaders = {
+@pytest.mark.parametrize(("kind", "site_role"), [(HelperPairing, "leader"), (ShufflerPairing, "all-in-one")])
+def test_pairing_gives_each_role_exactly_what_it_requires(
+    tmp_path: Path, kind: type[Pairing], site_role: str
+) -> None:
+    pairing = pair(kind, site_port=8000, data=tmp_path / "partner")
+    site, partner = pairing.site_variables(), pairing.partner_variables({})
+    assert site.get("PANAPP_ROLE", "all-in-one") == site_role
+    assert partner["PANAPP_ROLE"] == pairing.role
+    needed = {role: set(ROLES[role].required or ROLES[role].optional) for role in (site_role, pairing.role)}
+    for role, variables in ((site_role, site), (pairing.role, partner)):
+        assert {name for name in variables if name.endswith(("_URL", "_KEY"))} == needed[role]
+
+
+@KINDS
+def test_partner_gets_nothing_of_the_sites_services_and_secrets(tmp_path: Path, kind: type[Pairing]) -> None:
+    sites = {
         "DATABASE_URL": "postgres://leader",
         "CELERY_BROKER_URL": "redis://leader",
         "PANAPP_SIGNING_KEY": "secret",
@@ -36,24 +45,30 @@ def test_helper_gets_nothing_of_its_leaders_services_and_secrets(tmp_path: Path)
         "PANAPP_DATA_DIR": "/leader",
         "PATH": "/bin",
     }
-    variables = pair(leader_port=8000, helper_data=tmp_path).helper_variables(leaders)
-    assert not set(variables.values()) & (set(leaders.values()) - {"/bin"})
+    variables = pair(kind, site_port=8000, data=tmp_path).partner_variables(sites)
+    assert not set(variables.values()) & (set(sites.values()) - {"/bin"})
     assert variables["PATH"] == "/bin"
 
 
-def test_helper_has_keys_of_its_own_that_only_the_owner_can_read(tmp_path: Path) -> None:
-    pairing = pair(leader_port=8000, helper_data=tmp_path / "helper")
-    file = tmp_path / "helper" / "local-secrets.json"
+@KINDS
+def test_partner_has_keys_of_its_own_that_only_the_owner_can_read(
+    tmp_path: Path, kind: type[Pairing]
+) -> None:
+    pairing = pair(kind, site_port=8000, data=tmp_path / "partner")
+    file = tmp_path / "partner" / "local-secrets.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not set(local_secrets(file).values()) & set(
         local_secrets(settings.DATA_DIR / "local-secrets.json").values()
     )
-    assert pairing.leader_key == public_half(settings.SIGNING_KEY)
-    assert pairing.helper_key != pairing.leader_key
+    assert pairing.site_key == public_half(settings.SIGNING_KEY)
+    assert pairing.key != pairing.site_key
 
 
-def test_pairing_again_finds_the_helper_under_the_same_address_and_key(tmp_path: Path) -> None:
-    first, second = (pair(leader_port=8000, helper_data=tmp_path) for _ in range(2))
+@KINDS
+def test_pairing_again_finds_the_partner_under_the_same_address_and_key(
+    tmp_path: Path, kind: type[Pairing]
+) -> None:
+    first, second = (pair(kind, site_port=8000, data=tmp_path) for _ in range(2))
     assert first == second
 
 
@@ -74,8 +89,7 @@ def test_lasting_port_that_is_in_use_gives_way_for_this_time_only(tmp_path: Path
 @pytest.mark.django_db(transaction=True)
 def test_helper_believes_its_leader_alone_and_signs_what_it_answers(tmp_path: Path) -> None:
     with services_on_test_database(helper=tmp_path) as services:
-        assert services.pairing is not None
-        partner = services.pairing.partner()
+        partner = services.pairings[Trust.TWO_SERVER].partner()
         with pytest.raises(PeerRefusedError) as refusal:
             task_status_at_helper(partner.client(), task_id=bytes(32))
         assert refusal.value.token == "unrecognizedTask"
@@ -91,7 +105,7 @@ def test_helper_believes_its_leader_alone_and_signs_what_it_answers(tmp_path: Pa
 @pytest.mark.django_db(transaction=True)
 def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_database(tmp_path: Path) -> None:
     with services_on_test_database(helper=tmp_path) as services:
-        assert services.pairing is not None
+        port = services.pairings[Trust.TWO_SERVER].port
         killed = services.pid("helper")
         kill_helper(services)
 
@@ -99,9 +113,7 @@ def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_databas
             if services.pid("helper") == killed:
                 return False
             try:
-                with urllib.request.urlopen(
-                    f"http://{HOST}:{services.pairing.helper_port}/health/ready", timeout=5
-                ) as answer:
+                with urllib.request.urlopen(f"http://{HOST}:{port}/health/ready", timeout=5) as answer:
                     return answer.status == 200
             except OSError:
                 return False

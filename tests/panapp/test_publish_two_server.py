@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from panapp.services import Services
+from panprivacy.trust import Trust
 from recipes.models import Recipe
 from recipes.selectors import helper_signature_of
 from tests.factories import draft_recipe
@@ -42,12 +43,12 @@ def post_as_administrator(services: Services, path: str) -> str:
 def test_publishing_a_two_server_draft_with_the_form_registers_it_with_the_helper(tmp_path: Path) -> None:
     draft = draft_recipe(trust="two_server")
     with services_on_test_database(helper=tmp_path) as services:
-        assert services.pairing is not None
+        pairing = services.pairings[Trust.TWO_SERVER]
         post_as_administrator(services, f"/recipes/drafts/{draft.pk}/publish/")
         recipe = Recipe.objects.get(pk=draft.pk)
         assert recipe.status == Recipe.Status.PUBLISHED
-        assert recipe.published.servers.leader_url == services.pairing.leader_url
-        assert recipe.published.servers.helper_url == services.pairing.helper_url
+        assert recipe.published.servers.leader_url == f"{services.base_url}/leader"
+        assert recipe.published.servers.helper_url == pairing.url
     assert helper_signature_of(recipe) is not None
     rows = helper_rows(tmp_path, "SELECT hex(task_id), state FROM dap_task")
     assert rows == [(str(recipe.identifier).upper(), "open")]

@@ -20,11 +20,23 @@ LEADER = {
     "PANAPP_HELPER_URL": "http://127.0.0.1:2/helper",
     "PANAPP_HELPER_KEY": OTHER_KEY,
 }
+SHUFFLER = {"PANAPP_SHUFFLER_URL": "http://127.0.0.1:1/shuffler", "PANAPP_ANALYZER_KEY": OTHER_KEY}
 SITE = {
     *("admin", "auth", "axes", "contenttypes", "sessions"),
-    *("aggregation", "audit", "dap", "leader", "ledger", "recipes", "releases", "reports", "streams"),
+    *(
+        "aggregation",
+        "analyzer",
+        "audit",
+        "dap",
+        "leader",
+        "ledger",
+        "recipes",
+        "releases",
+        "reports",
+        "streams",
+    ),
 }
-LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER}
+LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER, "shuffler": SHUFFLER}
 
 
 def manage(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -50,7 +62,12 @@ def test_check_for_deployment_finds_nothing_in_any_role(role: str) -> None:
 
 @pytest.mark.parametrize(
     ("role", "apps"),
-    [("helper", {"audit", "dap", "helper"}), ("leader", SITE), ("all-in-one", SITE)],
+    [
+        ("helper", {"audit", "dap", "helper"}),
+        ("shuffler", {"audit", "shuffler"}),
+        ("leader", SITE),
+        ("all-in-one", SITE),
+    ],
 )
 def test_migrate_makes_the_tables_of_its_role_alone_in_a_database_of_its_own(
     tmp_path: Path, role: str, apps: set[str]
@@ -63,9 +80,9 @@ def test_migrate_makes_the_tables_of_its_role_alone_in_a_database_of_its_own(
     assert migrated_apps == apps
 
 
-def test_helper_lies_apart_from_a_leader_on_the_same_machine_unless_told_otherwise() -> None:
+def test_every_server_lies_apart_from_the_others_on_the_same_machine_unless_told_otherwise() -> None:
     folders = {role: ROLES[role].data_folder for role in ROLES}
-    assert folders["helper"] != folders["leader"]
+    assert len({folders["helper"], folders["leader"], folders["shuffler"]}) == 3
     assert folders["leader"] == folders["all-in-one"]
 
 
@@ -102,13 +119,44 @@ def test_no_role_but_the_helper_answers_to_addresses_of_the_helper(client: Clien
     assert client.get("/helper/hpke_config").status_code == 404
 
 
-@pytest.fixture
-def helper_settings(settings: Any) -> Any:
-    """This process, answering as a helper would."""
-    role = role_named("helper")
+def answer_as(name: str, settings: Any) -> Any:
+    """Have this process answer as one of that role would."""
+    role = role_named(name)
     settings.ROLE, settings.ROOT_URLCONF, settings.MIDDLEWARE = role, role.urlconf, list(role.middleware)
     settings.CSRF_FAILURE_VIEW = f"{role.errors}.csrf_failure"
     return settings
+
+
+@pytest.fixture
+def helper_settings(settings: Any) -> Any:
+    """This process, answering as a helper would."""
+    return answer_as("helper", settings)
+
+
+@pytest.fixture
+def shuffler_settings(settings: Any) -> Any:
+    """This process, answering as a shuffler would."""
+    return answer_as("shuffler", settings)
+
+
+@pytest.mark.usefixtures("shuffler_settings")
+@pytest.mark.parametrize(
+    "address", ["/sign-in/", "/admin/", "/api/v1/recipes/", "/helper/keys", "/leader/hpke_config"]
+)
+def test_shuffler_answers_to_no_address_of_anybody_else(client: Client, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 404
+    assert answer.json() == {"title": "Not Found", "status": 404}
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("shuffler_settings")
+def test_shuffler_is_ready_without_a_broker_and_serves_its_own_metrics(client: Client) -> None:
+    answer = client.get("/health/ready")
+    assert answer.json() == {"status": "ok", "checks": {"database": "ok", "migrations": "ok"}}
+    page = client.get("/metrics").content.decode()
+    assert 'panapp_batches{state="full"} 0.0' in page
+    assert "panapp_tasks_running" not in page
 
 
 @pytest.mark.usefixtures("helper_settings")

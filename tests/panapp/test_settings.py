@@ -29,6 +29,7 @@ REQUIRED_BY_ROLE = {
     "all-in-one": REQUIRED | {"CELERY_BROKER_URL"},
     "leader": REQUIRED | {"CELERY_BROKER_URL", "PANAPP_LEADER_URL", "PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"},
     "helper": REQUIRED | {"PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"},
+    "shuffler": REQUIRED | {"PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"},
 }
 PLACES = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
 """All that an environment made here inherits: where programs and modules lie."""
@@ -42,6 +43,9 @@ VALUES = {
     "PANAPP_HELPER_URL": "https://helper.example/helper",
     "PANAPP_LEADER_KEY": OTHER_KEY,
     "PANAPP_HELPER_KEY": OTHER_KEY,
+    "PANAPP_SHUFFLER_URL": "https://shuffler.example/shuffler",
+    "PANAPP_SHUFFLER_KEY": OTHER_KEY,
+    "PANAPP_ANALYZER_KEY": OTHER_KEY,
 }
 
 
@@ -106,6 +110,9 @@ def test_every_role_with_all_it_requires_loads(role: str) -> None:
         ("leader", "PANAPP_LEADER_KEY"),
         ("helper", "PANAPP_LEADER_URL"),
         ("helper", "PANAPP_HELPER_KEY"),
+        ("helper", "PANAPP_SHUFFLER_URL"),
+        ("leader", "PANAPP_ANALYZER_KEY"),
+        ("shuffler", "PANAPP_LEADER_KEY"),
     ],
 )
 def test_a_variable_of_another_role_stops_and_names_both(role: str, foreign: str) -> None:
@@ -116,11 +123,22 @@ def test_a_variable_of_another_role_stops_and_names_both(role: str, foreign: str
     assert message.endswith(f"PANAPP_ROLE is {role}")
 
 
-@pytest.mark.parametrize("role", ["leader", "helper"])
+@pytest.mark.parametrize("role", ["all-in-one", "leader"])
+def test_a_site_may_have_a_shuffler_and_must_then_name_its_address_and_its_key(role: str) -> None:
+    names = ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY")
+    both = {**complete(role), **{name: VALUES[name] for name in names}}
+    assert load(both, "s.SHUFFLER_URL").stdout == f"{VALUES['PANAPP_SHUFFLER_URL']}\n"
+    for missing in names:
+        one = {name: value for name, value in both.items() if name != missing}
+        assert f"{missing} must be set where" in load(one).stderr
+
+
+@pytest.mark.parametrize("role", ["leader", "helper", "shuffler"])
 def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) -> None:
     environment = complete(role)
     own = public_half(base64.b64decode(environment["PANAPP_SIGNING_KEY"]))
-    (name,) = {"PANAPP_LEADER_KEY", "PANAPP_HELPER_KEY"} & REQUIRED_BY_ROLE[role]
+    others = {"PANAPP_LEADER_KEY", "PANAPP_HELPER_KEY", "PANAPP_ANALYZER_KEY"}
+    (name,) = others & REQUIRED_BY_ROLE[role]
     loaded = load({**environment, name: base64.b64encode(own).decode()})
     assert loaded.returncode != 0
     assert f"{name} is our own verification key" in loaded.stderr
@@ -140,6 +158,7 @@ def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) ->
         ("PANAPP_JOB_REPORTS", "999"),
         ("PANAPP_ROLE", "Leader"),
         ("PANAPP_SMALLEST_COHORT", "1"),
+        ("PANAPP_BATCH_BYTES", "1000"),
         ("PANAPP_HPKE_GRACE_SECONDS", "7199"),
     ],
 )
@@ -240,7 +259,8 @@ def test_generate_secrets_prints_secrets_for_us_and_apart_from_them_the_key_for_
     assert ours.keys() == named_secrets().keys()
     # What the other side is told verifies what we sign, and holds none of our secrets.
     told = dict(re.findall(r"^  (PANAPP_\w+_KEY)=(\S+) ", made.stderr, re.MULTILINE))
-    assert set(told) == {"PANAPP_LEADER_KEY", "PANAPP_HELPER_KEY"}
+    sides = ("LEADER", "HELPER", "ANALYZER", "SHUFFLER")
+    assert set(told) == {f"PANAPP_{side}_KEY" for side in sides}
     assert not set(told.values()) & set(ours.values())
     signature = Ed25519PrivateKey.from_private_bytes(base64.b64decode(ours["PANAPP_SIGNING_KEY"])).sign(b"x")
     for key in told.values():

@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
@@ -151,6 +152,33 @@ def test_the_table_has_the_size_of_the_universe_unless_the_recipe_says_so(tmp_pa
         run(recipe_file(tmp_path, table_size=size), items)["state_bytes"] for size in (None, 2_000, 1_000)
     ]
     assert sizes[0] == sizes[1] == sizes[2] + 1_000
+
+
+NEEDED = {
+    "heavy_hitters": {"k": 2, "n_max": 10},
+    "incidence": {"t": 2, "n_max": 10},
+    "mod_incidence": {"k": 3},
+    "cropped_mean": {"t": 5},
+    "pan_histogram": {"delta": 1e-6},
+}
+"""What statistics need beside ε and the size of the universe."""
+
+
+@pytest.mark.parametrize("statistic", stream_simulation.STREAM_STATISTICS)
+def test_every_statistic_runs_over_any_items_or_a_list_of_them(statistic: str, tmp_path: Path) -> None:
+    stream = ["b", "b", "b", "a"]
+    items, universe = items_file(tmp_path, stream), items_file(tmp_path, ["x", "a", "b"], "universe.csv")
+    needed = NEEDED.get(statistic, {})
+    some = run(recipe_file(tmp_path, statistic=statistic, universe_size=3, table_size=None, **needed), items)
+    over_list = {"universe": universe.name, "universe_size": None, "table_size": None}
+    listed = run(recipe_file(tmp_path, statistic=statistic, **over_list, **needed), items)
+    assert some["statistic"] == listed["statistic"] == statistic
+    for result in (some, listed):
+        assert np.shape(result["estimate"]) == np.shape(result["truth"]) == np.shape(result["error_bound"])
+    if statistic == "pan_histogram":
+        assert (some["truth"], listed["truth"]) == ([3, 1, 0], [0, 1, 3])
+    else:
+        assert some["truth"] == listed["truth"]
 
 
 def test_hashed_items_are_hashed_as_a_real_curator_hashes_them(tmp_path: Path) -> None:

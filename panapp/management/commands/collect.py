@@ -1,4 +1,4 @@
-"""`collect`: one collection with simulated devices, from a recipe file and a CSV of events."""
+"""`collect`: one collection with simulated devices, from a recipe file and a CSV of events or values."""
 
 import json
 import os
@@ -11,15 +11,14 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from devices_sim.fleet import PROCESSES, FleetError
-from devices_sim.workloads import events_csv
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
+from panapp.device_runs import OPTIONS, device_file, device_run_of
 from panapp.recipe_file import read_recipe_file
 from panapp.services import ServiceError, running_services
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
-from recipes.custody import CUSTODIES
 from recipes.errors import PartnerUnavailableError
 
 INPUT_ERROR = 2
@@ -30,17 +29,16 @@ WORKERS = Description(label="Workers", help="Number of worker processes.", minim
 class Command(BaseCommand):
     help = (
         "Publish a recipe, run one simulated device per distinct device of a CSV file, submit their "
-        "reports over HTTP, run the workers (and for a two-server recipe a helper), release, and print one "
-        "JSON object."
+        "reports over HTTP, run the workers (and a helper or a shuffler where the recipe needs one), "
+        "release, and print one JSON object."
     )
     # The checks of the whole project take longer than many a collection.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, help="recipe file (JSON)")
-        parser.add_argument(
-            "--events", type=Path, required=True, help="CSV with the header device,step,events"
-        )
+        for option, header in OPTIONS.items():
+            parser.add_argument(f"--{option}", type=Path, help=f"CSV with the header {','.join(header)}")
         parser.add_argument("--seed", type=int, help="repeat the devices' random choices (simulation only)")
         parser.add_argument(
             "--eager", action="store_true", help="let devices take every step, as real ones do"
@@ -70,16 +68,16 @@ class Command(BaseCommand):
         started = time.monotonic()
         members = read_recipe_file(options["file"])
         draft = RecipeDraft.from_mapping(members)
-        if not os.access(options["events"], os.R_OK) or options["events"].is_dir():
-            raise FieldError("events", f"{options['events']} is not a file that can be read")
+        run = device_run_of(draft)
+        path = device_file(run, options, draft.statistic)
         # Before anything is started or published: calibration may find that the parameters cannot be met.
-        draft.mechanism()
+        statistic = draft.mechanism()
         WORKERS.check("workers", int, options["workers"])
         PROCESSES.check("processes", int, options["processes"])
-        with events_csv(options["events"], draft.parameters.steps) as workload:
+        with run.workload(path, statistic) as workload:
             require_migrated_database()
-            helper = settings.DATA_DIR / "helper" if CUSTODIES[draft.trust].needs_partner else None
-            with running_services(workers=options["workers"], helper=helper) as services:
+            beside = {} if run.partner is None else {run.partner: settings.DATA_DIR / run.partner}
+            with running_services(workers=options["workers"], **beside) as services:
                 result = collection_run(
                     members=members,
                     workload=workload,

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,7 @@ class Command(BaseCommand):
         for name, group in ACCOUNTS.items():
             self.stdout.write(f"Sign in as {name:<8} with the password {reset_account(name, group)}")
         self.stdout.write(f"\nThe dashboard is at {services.base_url} (Ctrl-C ends it).")
-        if services.pairing is not None:
-            self.show_pairing(services.pairing)
+        self.show_pairings(services.pairings.values())
         self.stdout.flush()
         try:
             while True:
@@ -96,15 +96,18 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("Stopped. The data stays; `make demo` serves it again.")
 
-    def show_pairing(self, pairing: Pairing) -> None:
-        """Where the helper is, and with which settings other commands are the leader of both."""
-        variables = " ".join(f"{name}={value}" for name, value in pairing.leader_variables().items())
+    def show_pairings(self, pairings: Iterable[Pairing]) -> None:
+        """Where the partners are, and with which settings other commands can publish for them too."""
+        variables: dict[str, str] = {}
+        for pairing in pairings:
+            variables |= pairing.site_variables()
+            self.stdout.write(
+                f"The {pairing.role} shows what it holds, and its log, at http://{HOST}:{pairing.port}/."
+            )
+        settings_line = " ".join(f"{name}={value}" for name, value in variables.items())
         self.stdout.write(
-            f"The helper shows its tasks, keys and log at http://{HOST}:{pairing.helper_port}/."
-        )
-        self.stdout.write(
-            "To publish for two servers from another terminal (recipe, task), give it these settings first:\n"
-            f"  export {variables}"
+            "To publish recipes that need it from another terminal (recipe, task), give it these settings "
+            f"first:\n  export {settings_line}"
         )
 
 

@@ -34,7 +34,7 @@ def assert_nothing_is_left(recipe: Recipe) -> None:
     "members",
     [
         {},
-        {"statistic": "uniformity", "k": 4, "alpha": 0.5},
+        {"statistic": "uniformity", "alpha": 0.5, "epsilon": 8.0, "delta": 0.1},
         {"statistic": "shuffle_histogram", "cohort_size": 60, "epsilon": 8.0, "delta": 0.1},
     ],
 )

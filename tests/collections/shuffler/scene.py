@@ -2,11 +2,14 @@
 
 import random
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -19,6 +22,8 @@ from panprivacy.recipe import Recipe, RecipeDraft
 from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.shuffle.interface import ShuffleStatistic
 from shuffler.models import Batch
+
+T = TypeVar("T")
 
 SCHEME = "elgamal-secp256k1"
 ORIGIN = "https://shuffler.test"
@@ -135,3 +140,18 @@ class Collection:
         size = key.ciphertext_bytes
         pieces = [payload[start : start + size] for start in range(0, len(payload), size)]
         return [self.private_key.decrypt(key.parse(piece), self.statistic.allowed_values) for piece in pieces]
+
+
+def at_once(*calls: Callable[[], T]) -> list[T]:
+    """All calls at the same time, each over a database connection of its own; what they return, in order."""
+    barrier = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], T]) -> T:
+        try:
+            barrier.wait(timeout=30)
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls, timeout=60))

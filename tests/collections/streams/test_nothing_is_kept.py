@@ -2,12 +2,13 @@
 
 import json
 import secrets
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -63,10 +64,22 @@ def listen(monitor: Any, heard: list[str]) -> None:
             return
 
 
-def in_files(needle: bytes) -> set[Path]:
-    """Files of the installation that hold it: database, its log, keys, caches, schedules."""
-    files = {path for path in settings.DATA_DIR.rglob("*") if path.is_file()}
-    return {path for path in files if needle in path.read_bytes()}
+SEARCH = """
+import pathlib, sys
+folder, needle = pathlib.Path(sys.argv[1]), bytes.fromhex(sys.argv[2])
+for path in folder.rglob("*"):
+    if path.is_file() and needle in path.read_bytes():
+        print(path)
+"""
+
+
+def in_files(needle: bytes) -> set[str]:
+    """Files of the installation that hold it: database, its log, keys, caches, schedules.
+
+    Another process looks: closing a file of SQLite's would take away this one's locks on it.
+    """
+    command = [sys.executable, "-c", SEARCH, str(settings.DATA_DIR), needle.hex()]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
 
 
 def in_database(needle: bytes) -> set[str]:

@@ -3,6 +3,7 @@ from django.utils import timezone
 
 from audit.models import Action, Entry
 from panprivacy.errors import FieldError
+from panprivacy.streams import STREAM_STATISTICS
 from recipes import operations as recipe_operations
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
@@ -44,6 +45,30 @@ def test_closing_is_followed_by_the_release_and_nothing_else_is_kept(closed: Rec
     assert nothing_is_left()
     assert not slots.path.exists()
     assert Entry.objects.filter(action=Action.RESULT_RELEASED, subject=closed.identifier).exists()
+
+
+NEEDED = {
+    "heavy_hitters": {"k": 2, "n_max": 10},
+    "incidence": {"t": 2, "n_max": 10},
+    "mod_incidence": {"k": 3},
+    "cropped_mean": {"t": 5},
+    "pan_histogram": {"delta": 1e-6, "table_size": None},
+}
+"""What statistics need beside ε and the size of the universe."""
+
+
+@pytest.mark.parametrize("statistic", STREAM_STATISTICS)
+def test_every_statistic_goes_the_whole_way(statistic: str) -> None:
+    recipe = published_stream(statistic=statistic, **{"t": None, **NEEDED.get(statistic, {})})
+    fold(recipe, ["1", "2", "1"])
+    intrusion_announce(identifier=recipe.identifier, actor=None, now=timezone.now())
+    fold(recipe, ["3"])
+    recipe_close(recipe=recipe, actor=None)
+    collections_advance()
+    release = Release.objects.get()
+    assert len(release.values) == len(release.projection) == len(release.error_bounds)
+    assert release.guarantees[0]["announced_intrusions"] == 1
+    assert nothing_is_left()
 
 
 def test_an_open_recipe_is_not_estimated() -> None:

@@ -8,11 +8,9 @@ The file is read once. Each row is checked and appended to one of many bucket fi
 chosen by a hash of the device's name, so that each bucket holds complete devices.
 """
 
-import csv
-import functools
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +18,11 @@ from typing import BinaryIO
 
 import msgpack  # type: ignore[import-untyped]  # the package carries no types
 
-from devices_sim.workloads.bucket import Bucket, Stream, Workload
+from devices_sim.workloads.bucket import Bucket, EventWorkload, Stream
+from devices_sim.workloads.csv_rows import CsvRows, shown
 from panprivacy.errors import FieldError
 
-HEADER = ["device", "step", "events"]
-DEVICE_NAME_LENGTH = 200
-LINE_BYTES = 1 << 20
+HEADER = ("device", "step", "events")
 
 BUCKET_BYTES = 128 * 1024
 """Bytes of CSV per bucket on average: at most 22,000 of the shortest possible rows (6 bytes)."""
@@ -38,7 +35,7 @@ UNKNOWN_SIZE_BUCKETS = 256
 
 
 @dataclass(frozen=True)
-class FileBucket(Bucket):
+class FileBucket(Bucket[Set[int]]):
     """Rows of complete devices: MessagePack arrays [name, step, name, step, …], step 0 for "no event"."""
 
     path: Path
@@ -57,7 +54,7 @@ class FileBucket(Bucket):
 
 
 @contextmanager
-def events_csv(path: Path, steps: int) -> Iterator[Workload]:
+def events_csv(path: Path, steps: int) -> Iterator[EventWorkload]:
     """The devices of a CSV file; the workload lasts as long as the context.
 
     Args:
@@ -75,7 +72,7 @@ def events_csv(path: Path, steps: int) -> Iterator[Workload]:
     ):
         size = path.stat().st_size if path.is_file() else UNKNOWN_SIZE_BUCKETS * BUCKET_BYTES
         paths = _partition(file, steps, Path(directory), 1 + size // BUCKET_BYTES)
-        yield Workload(steps, tuple(FileBucket(bucket_path) for bucket_path in paths))
+        yield EventWorkload(steps, tuple(FileBucket(bucket_path) for bucket_path in paths))
 
 
 def _partition(file: BinaryIO, steps: int, directory: Path, buckets: int) -> list[Path]:
@@ -104,56 +101,19 @@ def _partition(file: BinaryIO, steps: int, directory: Path, buckets: int) -> lis
 
 def _rows(file: BinaryIO, steps: int) -> Iterator[tuple[str, int]]:
     """Device and step of every row, checked; step 0 stands for a row without an event."""
-    reader = csv.reader(_lines(file), strict=True)
+    rows = CsvRows(file, HEADER)
     # Texts that occur in practice, looked up rather than parsed; anything else takes the careful way.
     known_steps = {str(step): step for step in range(1, steps + 1)}
     known_events = {"1": True, "0": False}
-    try:
-        header = next(reader, None)
-        if header is None:
-            raise FieldError("file", f"is empty; line 1 must be the header {','.join(HEADER)}")
-        if [name.strip().lower() for name in header] != HEADER:
-            found = _short(",".join(header)) if header else "empty"
-            raise FieldError("device", f"line 1 must be the header {','.join(HEADER)}, not {found}")
-        for row in reader:
-            if len(row) != len(HEADER):
-                if not row:
-                    continue
-                raise FieldError(
-                    HEADER[min(len(row), len(HEADER) - 1)],
-                    f"line {reader.line_num} must have 3 columns ({','.join(HEADER)}), not {len(row)}",
-                )
-            device, step_text, events_text = row
-            step = known_steps.get(step_text)
-            if step is None:
-                step = _step(step_text, steps, reader.line_num)
-            happened = known_events.get(events_text)
-            if happened is None:
-                happened = _happened(events_text, reader.line_num)
-            if not device or len(device) > DEVICE_NAME_LENGTH or device.isspace():
-                raise FieldError(
-                    "device",
-                    f"line {reader.line_num}, column 1: "
-                    f"must be a name of 1 to {DEVICE_NAME_LENGTH} characters",
-                )
-            yield device, step if happened else 0
-    except csv.Error as error:
-        raise FieldError("file", f"line {reader.line_num}: {error}") from None
-
-
-def _lines(file: BinaryIO) -> Iterator[str]:
-    lines = iter(functools.partial(file.readline, LINE_BYTES), b"")
-    encoding = "utf-8-sig"
-    for number, line in enumerate(lines, 1):
-        if len(line) == LINE_BYTES and not line.endswith(b"\n"):
-            raise FieldError("file", f"line {number}: must be shorter than {LINE_BYTES} bytes")
-        if b"\0" in line:
-            raise FieldError("file", f"line {number}: must be UTF-8 text without NUL characters")
-        try:
-            yield line.decode(encoding)
-        except UnicodeDecodeError as error:
-            raise FieldError("file", f"line {number}: must be UTF-8 text ({error.reason})") from None
-        encoding = "utf-8"
+    for device, step_text, events_text in rows:
+        step = known_steps.get(step_text)
+        if step is None:
+            step = _step(step_text, steps, rows.line)
+        happened = known_events.get(events_text)
+        if happened is None:
+            happened = _happened(events_text, rows.line)
+        rows.require_device_name(device)
+        yield device, step if happened else 0
 
 
 def _step(text: str, steps: int, line: int) -> int:
@@ -162,8 +122,7 @@ def _step(text: str, steps: int, line: int) -> int:
         return int(digits)
     raise FieldError(
         "step",
-        f"line {line}, column 2: must be a whole number of at least 1 and at most {steps}, "
-        f"not {_short(text)}",
+        f"line {line}, column 2: must be a whole number of at least 1 and at most {steps}, not {shown(text)}",
     )
 
 
@@ -172,10 +131,5 @@ def _happened(text: str, line: int) -> bool:
     if digits.isascii() and digits.isdigit():
         return bool(digits.strip("0"))
     raise FieldError(
-        "events", f"line {line}, column 3: must be a whole number of at least 0, not {_short(text)}"
+        "events", f"line {line}, column 3: must be a whole number of at least 0, not {shown(text)}"
     )
-
-
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "…"

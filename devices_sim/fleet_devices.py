@@ -1,0 +1,87 @@
+"""What a simulated device does with what it is given, events or a value; with the registry by trust model."""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Set
+from typing import Any, Generic
+
+from devices_sim.algorithm import ClientAlgorithm, Phase, wire_report
+from devices_sim.transport import WireReport
+from devices_sim.value_client import value_report
+from devices_sim.workloads.bucket import Given
+from panprivacy.recipe import Recipe
+from panprivacy.trust import Trust
+
+Answer = int | str
+
+
+class FleetDevices(ABC, Generic[Given]):
+    """The devices of one recipe. Holds nothing about any of them."""
+
+    @abstractmethod
+    def answer(self, given: Given) -> Answer:
+        """What is true of a device, as the statistic's truth is made of it."""
+
+    @abstractmethod
+    def report(self, given: Given, random_source: random.Random) -> WireReport | None:
+        """A device's report; None for one that takes no part."""
+
+
+class _EventDevices(FleetDevices[Set[int]]):
+    """Devices with events in some of T steps."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        # Tables are not constant-time; nobody measures the time of a device that does not exist.
+        self._algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables())
+
+    def answer(self, given: Set[int]) -> int:
+        return len(given)
+
+
+class LazyDevices(_EventDevices):
+    """Devices that only ever make their last state."""
+
+    def report(self, given: Set[int], random_source: random.Random) -> WireReport | None:
+        state = self._algorithm.report_of_count(len(given), random_source)
+        return None if state is None else wire_report(state)
+
+
+class EagerDevices(_EventDevices):
+    """Devices that take every step."""
+
+    def report(self, given: Set[int], random_source: random.Random) -> WireReport | None:
+        algorithm = self._algorithm
+        state = algorithm.start(random_source)
+        if state.phase is Phase.NOT_SAMPLED:
+            return None
+        for step in range(1, algorithm.steps + 1):
+            state = algorithm.step(state, step in given, random_source)
+        return wire_report(algorithm.finish(state, random_source))
+
+
+class ValueDevices(FleetDevices[str]):
+    """Devices with one value each, which they send through a shuffler."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._statistic = recipe.mechanism
+        self._public_key = recipe.public_key.with_tables()
+
+    def answer(self, given: str) -> str:
+        return given
+
+    def report(self, given: str, random_source: random.Random) -> WireReport:
+        value = self._statistic.value_of(given)
+        return value_report(self._statistic, self._public_key, value, random_source)
+
+
+Kinds = Mapping[Trust, Callable[[Recipe], FleetDevices[Any]]]
+
+LAZY: Kinds = {
+    Trust.SINGLE_SERVER: LazyDevices,
+    Trust.TWO_SERVER: LazyDevices,
+    Trust.SHUFFLER: ValueDevices,
+}
+"""The devices of a recipe by its trust model. To a curator, no devices report."""
+
+EAGER: Kinds = {**LAZY, Trust.SINGLE_SERVER: EagerDevices, Trust.TWO_SERVER: EagerDevices}
+"""The same, taking every step where there are steps."""

@@ -1,0 +1,129 @@
+"""A recipe with a shuffler as a device is served it, and in memory its site and its shuffler."""
+
+import base64
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgpack
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from devices_sim.transport import InProcessTransport, ServedRecipe
+from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
+from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.servers import ShufflerAndAnalyzer
+from tests.devices_sim.server import SIGNING_KEY
+
+SHUFFLER_SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(2, 34)))
+SHUFFLER_KEY = SHUFFLER_SIGNING_KEY.public_key().public_bytes_raw()
+SITE_URL = "https://site.example"
+SHUFFLER_URL = "https://shuffler.example/shuffler"
+ANALYZER_KEY = generate_private_key(DEFAULT_SCHEME, random.Random(20261120))
+
+DISTINCT_ELEMENTS = {
+    "statistic": "distinct_elements",
+    "epsilon": 2.0,
+    "delta": 0.01,
+    "cohort_size": 3,
+    "k": 4,
+}
+"""Few users and a weak promise, so that there are few messages."""
+
+
+def shuffler_recipe(
+    *, simulation: bool = True, shuffler_url: str = SHUFFLER_URL, **members: object
+) -> Recipe:
+    """A published recipe; keyword arguments replace members of its draft."""
+    draft = {"name": "Models", "question": "How many models are in use?"} | DISTINCT_ELEMENTS | members
+    servers = ShufflerAndAnalyzer(
+        shuffler_url=shuffler_url,
+        shuffler_verification_key=SHUFFLER_KEY,
+        analyzer_key_members=ANALYZER_KEY.public_key.to_json(),
+    )
+    return RecipeDraft.from_mapping(draft).publish(
+        servers, datetime(2026, 1, 1, tzinfo=UTC), simulation=simulation
+    )
+
+
+class MemoryShuffler:
+    """The site that publishes a recipe and the shuffler behind it: a WSGI application for each.
+
+    Attributes:
+        users: nonce → encoded messages, of at most the recipe's cohort.
+        takes_messages: whether the recipe is open there.
+        lost: how many answers to messages get lost after they were stored.
+    """
+
+    def __init__(self, **members: object) -> None:
+        self.recipe = shuffler_recipe(**members)
+        self.status = "open"
+        self.users: dict[bytes, list[bytes]] = {}
+        self.takes_messages = True
+        self.lost = 0
+
+    @property
+    def served(self) -> ServedRecipe:
+        recipe = self.recipe
+        signatures = recipe.sign(SIGNING_KEY), recipe.sign(SHUFFLER_SIGNING_KEY)
+        return ServedRecipe(recipe.identifier, recipe.document, signatures[0], self.status, signatures[1])
+
+    def transport(self) -> InProcessTransport:
+        return InProcessTransport(self.site, others={SHUFFLER_URL: self.shuffler})
+
+    def total(self) -> list[int]:
+        """How often each message came, as the analyzer counts them."""
+        public_key, allowed = ANALYZER_KEY.public_key, self.recipe.mechanism.allowed_values
+        counts = Counter(
+            ANALYZER_KEY.decrypt(public_key.parse(message), allowed)
+            for messages in self.users.values()
+            for message in messages
+        )
+        return [counts[message] for message in allowed]
+
+    def site(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Serves the recipe."""
+        if environ["PATH_INFO"] != f"/api/v1/recipes/{self.recipe.identifier}/":
+            return _answer(start_response, 404, _problem("not-found", 404))
+        served = self.served
+        signatures = [base64.b64encode(s).decode() for s in (served.signature, served.partner_signature)]
+        members = {
+            "id": served.identifier,
+            "document": served.document,
+            "signature": signatures[0],
+            "helper_signature": None,
+            "shuffler_signature": signatures[1],
+            "status": served.status,
+        }
+        return _answer(start_response, 200, members)
+
+    def shuffler(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Takes messages until it has those of n users."""
+        path = environ["PATH_INFO"].removeprefix("/shuffler")
+        assert (environ["REQUEST_METHOD"], path) == ("POST", f"/recipes/{self.recipe.identifier}/messages")
+        assert environ["CONTENT_TYPE"] == "application/msgpack"
+        body = msgpack.unpackb(environ["wsgi.input"].read())
+        nonce, messages = body["nonce"], body["messages"]
+        if any(len(message) != ANALYZER_KEY.public_key.ciphertext_bytes for message in messages):
+            return _answer(start_response, 422, _problem("invalid-ciphertext", 422))
+        if not self.takes_messages:
+            return _answer(start_response, 409, _problem("recipe-not-open", 409))
+        if nonce not in self.users and len(self.users) == self.recipe.mechanism.cohort_size:
+            return _answer(start_response, 409, _problem("batch-full", 409))
+        self.users.setdefault(nonce, messages)
+        if self.lost:
+            self.lost -= 1
+            return _answer(start_response, 503, _problem("unavailable", 503))
+        return _answer(start_response, 201, {"status": "accepted"})
+
+
+def _answer(start_response: Callable[..., Any], status: int, members: dict[str, Any]) -> Iterable[bytes]:
+    kind = "application/json" if status < 400 else "application/problem+json"
+    start_response(f"{status} Status", [("Content-Type", kind)])
+    return [json.dumps(members).encode()]
+
+
+def _problem(kind: str, status: int) -> dict[str, Any]:
+    return {"type": f"/problems/{kind}", "title": kind.replace("-", " "), "status": status}

@@ -1,0 +1,102 @@
+"""Fleets whose devices have values: who counts, and what is repeated."""
+
+from collections import Counter
+
+import pytest
+
+from devices_sim.fleet import FleetError, FleetResult, run_fleet
+from devices_sim.workloads import ListedBucket, ValueWorkload, bernoulli
+from devices_sim.workloads.bucket import listed
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeVerificationError
+from tests.devices_sim.server import VERIFICATION_KEY, listening
+from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
+
+
+def workload(*values: str) -> ValueWorkload:
+    return ValueWorkload(listed((f"device-{number}", value) for number, value in enumerate(values)))
+
+
+def run(server: MemoryShuffler, values: ValueWorkload, **options: object) -> FleetResult:
+    members = {
+        "served": server.served,
+        "verification_key": VERIFICATION_KEY,
+        "partner_key": SHUFFLER_KEY,
+        "workload": values,
+        "transport": server.transport,
+    }
+    return run_fleet(**(members | options))
+
+
+def test_run_fleet_of_values_sends_those_of_every_device():
+    server = MemoryShuffler(cohort_size=4)
+    result = run(server, workload("0", "1", "1", "3"))
+    assert (result.devices, result.sampled, result.accepted) == (4, 4, 4)
+    assert result.rejected == Counter()
+    assert result.devices_by_answer == result.accepted_by_answer == Counter({"0": 1, "1": 2, "3": 1})
+    mechanism = server.recipe.mechanism
+    assert sum(server.total()) == 4 * mechanism.most_messages
+
+
+def test_run_fleet_of_more_values_than_the_shuffler_mixes_tells_those_that_count():
+    server = MemoryShuffler(cohort_size=3)
+    result = run(server, workload("0", "1", "1", "3", "2"))
+    assert (result.devices, result.accepted, result.rejected) == (5, 3, Counter(batch_full=2))
+    assert result.accepted_by_answer == Counter({"0": 1, "1": 2})
+    assert len(server.users) == 3
+
+
+def test_run_fleet_of_values_with_the_same_seed_sends_the_same_messages():
+    servers = [MemoryShuffler() for _ in range(3)]
+    for server, seed in zip(servers, (7, 7, 8), strict=True):
+        run(server, workload("0", "1", "1"), seed=seed)
+    assert servers[0].users == servers[1].users
+    assert set(servers[0].users).isdisjoint(servers[2].users)
+
+
+def test_run_fleet_of_values_takes_no_steps_whether_eager_or_not():
+    lazy, eager = MemoryShuffler(), MemoryShuffler()
+    run(lazy, workload("0", "1", "1"), seed=7)
+    run(eager, workload("0", "1", "1"), seed=7, eager=True)
+    assert lazy.users == eager.users
+
+
+@pytest.mark.processes
+def test_run_fleet_of_values_in_two_processes_sends_the_same_messages():
+    values = ValueWorkload((ListedBucket((("a", "0"), ("b", "1"))), ListedBucket((("c", "1"),))))
+    servers = [MemoryShuffler() for _ in range(2)]
+    run(servers[0], values, seed=7)
+    with listening(servers[1].shuffler) as address:
+        # Another address makes another recipe, but the messages depend on the seed and the name alone.
+        servers[1].recipe = shuffler_recipe(shuffler_url=f"{address}/shuffler")
+        result = run(servers[1], values, seed=7, transport=address, processes=2)
+    assert result.accepted_by_answer == Counter({"0": 1, "1": 2})
+    assert servers[0].users == servers[1].users
+
+
+def test_run_fleet_of_the_wrong_kind_of_workload_is_refused(make_server):
+    with pytest.raises(FieldError, match="steps: of the workload must be at most the recipe's 0, not 4"):
+        run(MemoryShuffler(), bernoulli(devices=1, steps=4, probability=0.5, seed=1))
+    server = make_server()
+    with pytest.raises(FieldError, match="trust: must be shuffler where devices have values"):
+        run_fleet(
+            served=server.served,
+            verification_key=VERIFICATION_KEY,
+            workload=workload("1"),
+            transport=server.transport,
+        )
+    assert server.reports == {}
+
+
+def test_run_fleet_of_values_without_the_shufflers_key_is_refused():
+    server = MemoryShuffler()
+    with pytest.raises(RecipeVerificationError, match="shuffler"):
+        run(server, workload("1"), partner_key=None)
+    assert server.users == {}
+
+
+def test_run_fleet_whose_shuffler_does_not_answer_is_one_error():
+    server = MemoryShuffler()
+    server.lost = 1
+    with pytest.raises(FleetError, match="503"):
+        run(server, workload("1"))

@@ -1,0 +1,240 @@
+"""Density: PPS Figure 1 with the noise where it belongs, listed and hashed."""
+
+import math
+import random
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from panprivacy import discrete_laplace
+from panprivacy.errors import FieldError
+from panprivacy.streams.announced import BitDistributions, total_epsilon
+from panprivacy.streams.density import Density, DensityParameters
+from panprivacy.streams.sample import Sample
+from tests.panprivacy.streams.contract import StreamContract
+
+FAILURE = 1e-7
+
+
+def parameters(**changes):
+    members = {"epsilon": 0.5, "universe_size": 4_000, "table_size": 4_000, "items": "numbered"}
+    return DensityParameters(**(members | changes))
+
+
+def no_noise(monkeypatch, drawn=0):
+    """Every draw of the result's noise is `drawn`; returns the scales that were asked for."""
+    scales = []
+    monkeypatch.setattr(discrete_laplace, "sample", lambda scale, _: scales.append(scale) or drawn)
+    return scales
+
+
+def state_with(statistic, ones):
+    """A state with so many ones."""
+    state = statistic.start(random.Random(1))
+    state.arrays["bits"][:] = np.arange(statistic.parameters.table_size) < ones
+    return state
+
+
+class DensityContract(StreamContract):
+    def guaranteed(self, statistic, announced):
+        return total_epsilon(0.5, announced, 0.5), 0.0
+
+
+class TestDensityOfNumberedItems(DensityContract):
+    @pytest.fixture
+    def statistic(self):
+        return Density(parameters(announced_intrusions=2))
+
+    @pytest.fixture
+    def tiny(self):
+        return Density(parameters(universe_size=3, table_size=3))
+
+    def stream(self, statistic):
+        size = statistic.parameters.universe_size
+        cells = np.repeat(np.arange(-(-size // 3)), 3)
+        return np.random.default_rng(1).permutation(cells)
+
+
+class HashedStream:
+    """Streams of items that are hashed anew for every run."""
+
+    def stream(self, statistic):
+        return self.run_of(statistic, 0)[0]
+
+    def run_of(self, statistic, run):
+        items = [f"item {number}" for number in range(max(4, statistic.parameters.universe_size // 8))] * 2
+        sample = Sample.draw(statistic.parameters, None, random.Random(f"sample {run}"))
+        return sample.cells_of(items), statistic.truth(Counter(items))
+
+
+class TestDensityOfHashedItems(HashedStream, DensityContract):
+    @pytest.fixture
+    def statistic(self):
+        return Density(parameters(items="hashed", universe_size=20_000, table_size=12_000))
+
+    @pytest.fixture
+    def tiny(self):
+        return Density(parameters(items="hashed", universe_size=6, table_size=3))
+
+
+def test_noise_of_the_result_costs_epsilon_and_would_cost_4_as_printed(monkeypatch):
+    """Ruling on Figure 1: the noise is added to θ, before scaling."""
+    for epsilon in (0.5, 0.1, 0.01):
+        statistic = Density(parameters(epsilon=epsilon))
+        outputs = {}
+        for ones, noise in ((2_000, 0), (2_001, 0), (2_000, 1)):
+            with monkeypatch.context() as patch:
+                scales = no_noise(patch, noise)
+                outputs[ones, noise] = statistic.estimate(state_with(statistic, ones), None).values[0]
+            assert scales == [1 / Fraction(epsilon)]
+        moved_by_an_item = outputs[2_001, 0] - outputs[2_000, 0]
+        moved_by_noise = (outputs[2_000, 1] - outputs[2_000, 0]) * float(scales[0])
+        assert moved_by_an_item / moved_by_noise == pytest.approx(epsilon)
+
+        # Printed: f′ = 4(θ − 1/2)/ε + Lap(1/(εm)). One item moves f′ by 4/(εm), as here.
+        m = statistic.parameters.table_size
+        assert moved_by_an_item == pytest.approx(4 / (epsilon * m), rel=1e-9)
+        printed_scale = 1 / (epsilon * m)
+        assert moved_by_an_item / printed_scale == pytest.approx(4)
+
+
+def test_estimate_is_debiased_from_the_ones_of_the_table(monkeypatch):
+    no_noise(monkeypatch)
+    statistic = Density(parameters())
+    # θ = 2,200/4,000; 4(θ − 1/2)/ε = 0.4.
+    estimate = statistic.estimate(state_with(statistic, 2_200), None)
+    assert estimate.values[0] == pytest.approx(0.4)
+    assert estimate.projection == estimate.values
+
+
+def test_estimate_outside_the_range_is_kept_and_its_projection_is_the_closest_value(monkeypatch):
+    no_noise(monkeypatch)
+    statistic = Density(parameters())
+    for ones, closest in ((1_900, 0.0), (2_600, 1.0)):
+        estimate = statistic.estimate(state_with(statistic, ones), None)
+        assert estimate.values[0] != closest
+        assert estimate.projection == (closest,)
+
+
+def test_standard_error_adds_bits_noise_and_sampling(monkeypatch):
+    no_noise(monkeypatch)
+    statistic = Density(parameters(universe_size=10_000))
+    estimate = statistic.estimate(state_with(statistic, 2_200), None)
+    bits = (0.4 * 0.625 * 0.375 + 0.6 * 0.25) / (4_000 * 0.125**2)
+    noise = discrete_laplace.variance(Fraction(2)) / (4_000 * 0.125) ** 2
+    sampling = 0.4 * 0.6 / 4_000 * 6_000 / 9_999
+    assert estimate.standard_errors[0] == pytest.approx(math.sqrt(bits + noise + sampling))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("items", "announced"), [("numbered", 0), ("numbered", 1), ("hashed", 0)])
+def test_standard_error_is_that_of_repeated_runs(items, announced):
+    # Runs with fresh samples. (estimate − truth)/standard error is about normal, as a sum of thousands of
+    # bits, with mean 0 and variance 1; then each of the two fails with probability 2·10^-9 at 6 standard
+    # deviations, which leaves room for what is only about normal.
+    runs = 200
+    statistic = Density(
+        parameters(items=items, universe_size=3_000, table_size=2_000, announced_intrusions=1)
+    )
+    squares, deviations = [], []
+    for run in range(runs):
+        source = random.Random(f"{items} {announced} {run}")
+        sample = Sample.draw(statistic.parameters, None, source)
+        state = statistic.start(source)
+        cells = sample.cells_of([str(number) for number in range(1_500)])
+        statistic.process_batch(state, cells[:500], source)
+        for _ in range(announced):
+            statistic.announce_intrusion(state, source)
+        statistic.process_batch(state, cells[500:], source)
+        shares = statistic.noisy_shares(state, source)
+        estimate = statistic._reading.read(shares, announced, 0.95)
+        deviations.append((estimate.values[0] - 0.5) / estimate.standard_errors[0])
+        squares.append(deviations[-1] ** 2)
+    assert abs(sum(squares) / runs - 1) < 6 * math.sqrt(2 / runs)
+    assert abs(sum(deviations) / runs) < 6 / math.sqrt(runs)
+
+
+def test_announced_intrusion_draws_bits_again_by_their_value(monkeypatch):
+    statistic = Density(parameters())
+    state = state_with(statistic, 2_000)
+    source = random.Random(3)
+    statistic.announce_intrusion(state, source)
+    # Of 2,000 ones about 5/8 stay, of 2,000 zeros a half turns: not both, nor fewer, but for 1e-7.
+    for part, probability in ((slice(0, 2_000), 0.625), (slice(2_000, None), 0.5)):
+        ones = int(state.arrays["bits"][part].sum())
+        assert binom.cdf(ones, 2_000, probability) > FAILURE
+        assert binom.sf(ones - 1, 2_000, probability) > FAILURE
+
+
+def test_appearance_after_an_announced_intrusion_draws_from_the_tracked_distribution():
+    statistic = Density(parameters())
+    state = statistic.start(random.Random(1))
+    statistic.announce_intrusion(state, random.Random(2))
+
+    class Given(random.Random):
+        """Every word of 64 bits is the same."""
+
+        def randbytes(self, n):
+            return (self.word.to_bytes(8, "little")) * (n // 8)
+
+    source = Given()
+    tracked = int((0.5 + 0.5 / 8 + 0.25 / 16) * 2**64)
+    for word, bit in ((tracked - 1, 1), (tracked, 0)):
+        source.word = word
+        statistic.process(state, 7, source)
+        assert state.arrays["bits"][7] == bit
+        statistic.process_batch(state, np.array([8, 9, 8]), source)
+        assert state.arrays["bits"][8:10].tolist() == [bit, bit]
+    assert BitDistributions.after(0.5, 1).present_threshold == tracked
+
+
+def test_hashed_density_counts_items_that_share_a_place(monkeypatch):
+    no_noise(monkeypatch)
+    statistic = Density(parameters(items="hashed", universe_size=4_000))
+    # 4,000 items leave e^−1 of the places untouched: θ = 1/2 + (1 − e^−1)/8.
+    ones = round(4_000 * (0.5 + (1 - math.exp(-1)) / 8))
+    estimate = statistic.estimate(state_with(statistic, ones), None)
+    assert estimate.values[0] == pytest.approx(1, abs=0.01)
+    assert estimate.details == {"saturated": False}
+
+
+def test_hashed_density_of_a_full_table_says_that_it_is_saturated(monkeypatch):
+    no_noise(monkeypatch)
+    statistic = Density(parameters(items="hashed"))
+    estimate = statistic.estimate(state_with(statistic, 4_000), None)
+    assert estimate.details == {"saturated": True}
+    assert estimate.values[0] == pytest.approx(math.log(8_000), rel=1e-3)
+    assert estimate.projection == (1.0,)
+    assert math.isfinite(estimate.error_bounds[0])
+
+
+def test_error_bound_is_no_wider_than_needed():
+    # Against 1.96 standard errors, which no bound for all distributions can reach.
+    statistic = Density(parameters(universe_size=100_000, table_size=10_000))
+    state = statistic.start(random.Random(1))
+    estimate = statistic.estimate(state, random.Random(2))
+    assert 1.9 * estimate.standard_errors[0] < estimate.error_bounds[0] < 3 * estimate.standard_errors[0]
+
+
+def test_truth_is_the_fraction_of_the_universe_that_appeared():
+    assert Density(parameters()).truth({"a": 3, "b": 1, "c": 0}) == (2 / 4_000,)
+
+
+def test_items_of_one_place_are_refused_where_they_are_hashed():
+    with pytest.raises(FieldError, match="universe_size: must be at least 2"):
+        parameters(items="hashed", universe_size=1, table_size=1)
+
+
+def test_accuracy_that_there_is_not_is_refused():
+    with pytest.raises(FieldError, match="accuracy: must be one of additive, multiplicative"):
+        parameters(accuracy="relative")
+
+
+def test_defaults_are_hashed_items_and_an_additive_error():
+    stated = DensityParameters(epsilon=0.5, universe_size=10, table_size=5)
+    assert (stated.items, stated.accuracy, stated.announced_intrusions) == ("hashed", "additive", 1)
+    assert replace(stated, items="listed").sample_kind == "listed"
