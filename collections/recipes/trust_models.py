@@ -157,7 +157,8 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
                     True,
                 ),
                 Adversary(
-                    "The shuffler and this server together",
+                    "The shuffler and this server together, or this server where it reads what devices send "
+                    "there",
                     "read each device's messages, and so its value, often without any doubt: a value is "
                     "hidden among those of others, not scrambled",
                     False,

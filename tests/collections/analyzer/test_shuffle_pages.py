@@ -32,7 +32,7 @@ def test_open_recipe_says_who_learns_what_and_how_to_take_part_through_the_shuff
     recipe = shuffle_recipe(simulation=False)
     page = page_of(client, recipe)
     for said in (
-        "The shuffler and this server together",
+        "The shuffler and this server together, or this server where it reads what devices send there",
         "as this server does, can shift the odds about one device by at most ×7.39",
         "if 50 % of the devices collude",
         "send-value",

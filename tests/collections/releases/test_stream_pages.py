@@ -58,9 +58,7 @@ def test_open_stream_shows_the_odds_of_a_bit_after_every_announced_look(client: 
 def test_command_on_the_page_is_a_batch_that_the_address_takes(client: Client) -> None:
     recipe = open_stream()
     page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
-    command = (
-        page.split('id="join-code">')[1].split("</pre>")[0].replace("&quot;", '"').replace("&#x27;", "'")
-    )
+    command = html.unescape(page.split('id="join-code">')[1].split("</pre>")[0])
     body = command.split('-d "')[1].rsplit('"', 1)[0].replace('\\"', '"').replace("$BATCH", "0" * 32)
     address = reverse("api-items", args=[recipe.identifier])
     assert address in command
