@@ -70,9 +70,8 @@ class CollectionResult:
         shape = _first if mechanism.scalar else list
         released = self.release.outcome == Release.Outcome.RELEASED
         accepted = self.release.reports if released else self.fleet.accepted
-        # A statistic may state bounds of its error only.
         errors = self.release.standard_errors
-        interval = interval_of(self.release) if errors else None
+        interval = interval_of(self.release)
         return {
             "recipe": self.recipe.identifier,
             "statistic": self.recipe.statistic,

@@ -110,7 +110,7 @@ def test_a_recipe_of_devices_takes_no_items_and_one_of_a_stream_no_reports() -> 
     assert (answer.status_code, answer.json()["type"]) == (409, "/problems/recipe-takes-no-items")
     recipe = published_stream()
     answer = Client().post(f"/api/v1/recipes/{recipe.identifier}/reports/", "{}", content_type=JSON)
-    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/reports-go-elsewhere")
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/recipe-of-a-curator")
     assert f"/api/v1/recipes/{recipe.identifier}/items/" in answer.json()["detail"]
 
 

@@ -156,6 +156,15 @@ def test_corrected_for_collisions_undoes_what_random_places_lose():
     assert math.isfinite(corrected_for_collisions(2_000, 2_000))
 
 
+def test_truth_of_hashed_texts_counts_those_apart_that_share_a_place():
+    # Five places for six texts: some share one.
+    statistic = DistinctElements(replace(SMALL, hashed="yes").calibrated())
+    texts = dict.fromkeys("abcdef", 2)
+    assert len({statistic.value_of(text) for text in texts}) < 6
+    assert statistic.truth_of(texts) == (6.0,)
+    assert DistinctElements(SMALL).truth_of({"1": 2, "2": 0, "3": 1}) == (2.0,)
+
+
 def test_truth_counts_values_that_somebody_has():
     assert DistinctElements(SMALL).truth({0: 3, 2: 1, 4: 0}) == (2.0,)
 
