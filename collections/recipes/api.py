@@ -59,6 +59,15 @@ class GuaranteeSerializer(serializers.Serializer[dict[str, Any]]):
         default=Trust.SINGLE_SERVER.value,
         help_text="Trust model of the recipe: it decides who the observers of `model` are.",
     )
+    intrusions = serializers.IntegerField(
+        allow_null=True,
+        default=None,
+        help_text="How often a curator's state may be read by surprise; null where that is not the question.",
+    )
+    announced_intrusions = serializers.IntegerField(
+        default=0,
+        help_text="How often it may be read before, each time announced and randomized anew after it.",
+    )
     source = serializers.CharField()
     assumption = serializers.CharField(allow_blank=True)
 

@@ -36,6 +36,7 @@ class TrustModel:
         adversaries: whom it protects against and whom not.
         partner: the server beside this one that signs the recipe too, in a word; empty where there is none.
         counted: what progress is a number of; empty where nobody counts.
+        needed: what a cohort consists of.
     """
 
     trust: Trust
@@ -49,6 +50,7 @@ class TrustModel:
     adversaries: tuple[Adversary, ...]
     partner: str = ""
     counted: str = "reports"
+    needed: str = "valid reports"
 
 
 _UNTIL_COHORT = (
@@ -155,7 +157,8 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
                     True,
                 ),
                 Adversary(
-                    "The shuffler and this server together",
+                    "The shuffler and this server together, or this server where it reads what devices send "
+                    "there",
                     "read each device's messages, and so its value, often without any doubt: a value is "
                     "hidden among those of others, not scrambled",
                     False,
@@ -181,6 +184,7 @@ TRUST_MODELS: Mapping[Trust, TrustModel] = {
             ),
             partner="shuffler",
             counted="devices",
+            needed="devices",
         ),
         TrustModel(
             Trust.CURATOR,

@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recipes.presentation import number, significant
+from recipes.presentation import number
 from releases.models import Release
 
 _TOLD: Mapping[str, tuple[str, str]] = {
-    "verdict": ("Verdict", "By the threshold that the paper proves."),
+    "verdict": (
+        "Verdict",
+        "By the threshold that the paper proves. Uniform means that nothing speaks against equal "
+        "frequencies.",
+    ),
     "threshold": (
         "Threshold of the paper (τ)",
         "Z′ above it is called not uniform. It is careful: small differences do not reach it.",
@@ -28,6 +32,20 @@ _TOLD: Mapping[str, tuple[str, str]] = {
         "Saturated",
         "Whether the table may be as good as full: then the result could be far too low.",
     ),
+    "amplification": ("Amplification", "How much undoing the counters' noise enlarges all other errors."),
+    "counted_from": ("Counted from", "So many appearances and more count in full."),
+    "not_counted_up_to": (
+        "Not counted up to",
+        "So many appearances and fewer do not count; in between, in part.",
+    ),
+    "tables": ("Tables", "How many thresholds the result was put together from."),
+    "primes": ("Primes", "Appearances were counted modulo each of them."),
+    "estimates": (
+        "Estimate by each prime",
+        "Each is too high on average, if at all; the smallest is the result.",
+    ),
+    "at_least": ("At least", "The lower end of what the error bound allows."),
+    "at_most": ("At most", "The upper end of what the error bound allows."),
     "set_size": ("Size of the set that was read", "In places; it is chosen by the result."),
     "set_density": ("Share of it that was touched", "Estimated, without correction for collisions."),
 }
@@ -53,6 +71,8 @@ def _detail(name: str, value: Any) -> Detail:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_shown(one) for one in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return significant(value, 4) if isinstance(value, float) else number(value)
+    return number(float(f"{value:.4g}")) if isinstance(value, float) else number(value)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
@@ -70,7 +71,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     columns["unit"] = [published.mechanism.unit] * lines
     columns |= {"reports": [release.reports] * lines, "trust": [published.trust.value] * lines}
     columns |= {"error_bound": release.error_bounds or [], "confidence": [release.confidence] * lines}
-    columns |= {name: [value] * lines for name, value in (release.details or {}).items()}
+    columns |= {name: [_cell(value)] * lines for name, value in (release.details or {}).items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values
     rows = io.StringIO()
@@ -79,3 +80,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     # The longest is as long as there are estimates; what is shorter is not known of any.
     writer.writerows(zip_longest(*columns.values()))
     return rows.getvalue()
+
+
+def _cell(value: object) -> object:
+    return json.dumps(value) if isinstance(value, list | dict) else value

@@ -17,6 +17,7 @@ from panprivacy.coarse import coarse_step
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import guarantees_of
+from recipes.trust_models import TRUST_MODELS
 from releases.models import Release, SimulatedTruth
 from releases.progress import progress_text
 from releases.servers import ServerShown, servers_of
@@ -135,7 +136,8 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, standing: Standing) -> 
     if isinstance(outcome, TooFew):
         cohort_size = recipe.cohort_size
         release.cause = Cause.TOO_FEW
-        release.reason = f"fewer valid reports than the cohort size of {cohort_size:,}"
+        needed = TRUST_MODELS[recipe.published.trust].needed
+        release.reason = f"fewer {needed} than the cohort size of {cohort_size:,}"
         if coarse_step(cohort_size) < cohort_size:  # else there is no more to say
             so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
             release.reason += f" ({so_far})"

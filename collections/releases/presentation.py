@@ -118,7 +118,7 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     unit = recipe.published.mechanism.unit
     if verdict_of(release):
         error = significant(max(release.standard_errors))
-        return f"The standard error of the statistic is {error}. {release.standard_error_note}"
+        return f"The standard error of the statistic is {error} {_continued(release.standard_error_note)}"
     sentences = []
     if release.standard_errors:
         error = max(release.standard_errors)
@@ -134,7 +134,7 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
             f"{within(max(release.error_bounds), unit)} (error bound)."
         )
     note = release.standard_error_note
-    sentences.append(note if release.standard_errors else f"Standard error: {note[:1].lower()}{note[1:]}")
+    sentences.append(note if release.standard_errors else f"Standard error: {_continued(note)}")
     return " ".join(sentences)
 
 
@@ -165,6 +165,11 @@ def _verdict_text(release: Release) -> str:
     if calibrated in (None, by_paper):
         return f"Verdict: {by_paper}"
     return f"Verdict: {calibrated} by the calibrated threshold, {by_paper} by that of the paper"
+
+
+def _continued(sentence: str) -> str:
+    """A sentence as the rest of one."""
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _at(values: list[float] | None, position: int) -> float | None:

@@ -16,6 +16,7 @@ from leader.models import AggregationJob, HelperCount
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
 from recipes import views
+from recipes.kinds import DEVICES
 from recipes.models import Recipe
 from recipes.operations import recipe_close
 from recipes.rejections import EXPLANATIONS
@@ -64,7 +65,7 @@ def finish(recipe: Recipe) -> Recipe:
 
 def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(signed_in: Client) -> None:
     page = signed_in.get(new_url()).content.decode()
-    for model in TRUST_MODELS.values():
+    for model in (TRUST_MODELS[trust] for trust in DEVICES.trusts):
         assert model.title in page
         for adversary in model.adversaries:
             assert f"<strong>{escape(adversary.who)}</strong> {escape(adversary.learns)}" in page

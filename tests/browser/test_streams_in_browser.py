@@ -1,0 +1,70 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from recipes.models import Recipe
+from tests.scenes import PASSWORD, account, announced, closed_stream, open_stream
+
+from .conftest import Visitor
+from .test_pages_in_browser import accessibility_violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Visit = Callable[..., Visitor]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 390)])
+def test_every_page_of_a_stream_is_accessible(visit: Visit, scheme: str, width: int) -> None:
+    account("ada", "Analysts", is_staff=True, is_superuser=True)
+    looked = announced(open_stream(range(300), statistic="cropped_mean", t=4))
+    biased = closed_stream(announced(open_stream(range(300), statistic="cropped_mean", t=5)))
+    visitor = visit(color_scheme=scheme, viewport={"width": width, "height": 900})
+    visitor.sign_in("ada", PASSWORD)
+    violations: list[str] = []
+    for path in (
+        reverse("recipe-new"),
+        f"{reverse('recipe-new')}?statistic=density",
+        _path("recipe", looked),
+        _path("recipe-announce", looked),
+        _path("recipe-intrusion", looked, 1),
+        _path("recipe", biased),
+    ):
+        page = visitor.open(path)
+        if page.locator(".chart").count():
+            expect(page.locator(".chart .legend")).to_be_visible()
+        violations += accessibility_violations(visitor)
+        sideways = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        if sideways > 0:
+            violations.append(f"{path} scrolls sideways by {sideways} pixels")
+    assert violations == []
+
+
+def test_analyst_publishes_a_stream_and_an_administrator_looks_at_it(visit: Visit) -> None:
+    account("ada", "Analysts", is_staff=True, is_superuser=True)
+    visitor = visit()
+    visitor.sign_in("ada", PASSWORD)
+    page = visitor.open(reverse("recipe-new"))
+    page.get_by_role("link", name="Items that appear", exact=True).click()
+    page.get_by_label("Name").fill("Visitors")
+    page.get_by_label("Question").fill("Which part of our customers came?")
+    before = page.locator("#preview .figure-large").inner_text()
+    page.get_by_label("Table size", exact=True).fill("1000")
+    expect(page.locator("#preview .figure-large")).not_to_have_text(before)
+    page.get_by_role("button", name="Save as draft").click()
+    page.get_by_role("button", name="Publish for good").click()
+    expect(page.get_by_text("1 is left")).to_be_visible()
+    page.get_by_role("link", name="Announce an intrusion").click()
+    page.get_by_role("button", name="Announce and read it").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("The state as an intruder sees it")
+    expect(page.locator("svg.bits")).to_be_visible()
+    page.get_by_role("link", name="Visitors").click()
+    expect(page.get_by_text("No further look can be announced")).to_be_visible()
+
+
+def _path(name: str, recipe: Recipe, *arguments: Any) -> str:
+    return reverse(name, args=[recipe.identifier, *arguments])

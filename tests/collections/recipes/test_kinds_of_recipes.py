@@ -1,0 +1,214 @@
+import html
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from panprivacy.catalogue import STATISTICS
+from panprivacy.mechanisms import MECHANISMS
+from panprivacy.recipe import draft_fields
+from panprivacy.shuffle import SHUFFLE_STATISTICS
+from panprivacy.streams import STREAM_STATISTICS
+from panprivacy.trust import Trust
+from recipes.forms import recipe_form_class
+from recipes.kinds import KINDS, kind_of
+from recipes.models import Recipe
+from recipes.observers import OBSERVERS
+from recipes.trust_models import TRUST_MODELS
+from streams.models import Stream
+from tests.factories import recipe_members
+from tests.scenes import analyst, stream_members
+
+pytestmark = pytest.mark.django_db
+
+KEY = b"k" * 32
+
+
+@pytest.fixture
+def signed_in(client: Client) -> Client:
+    client.force_login(analyst())
+    return client
+
+
+@pytest.fixture
+def _with_shuffler(settings: Any) -> None:
+    settings.SHUFFLER_URL, settings.SHUFFLER_KEY = "https://shuffler.example/shuffler", KEY
+
+
+def new_url(statistic: str) -> str:
+    return f"{reverse('recipe-new')}?statistic={statistic}"
+
+
+def stream_data(**changes: Any) -> dict[str, Any]:
+    data = {**stream_members(), "population": "everyone", "accuracy": "additive", **changes}
+    return {name: value for name, value in data.items() if name != "statistic"}
+
+
+# Every kind
+
+
+def test_every_statistic_and_every_trust_model_belongs_to_one_kind() -> None:
+    assert [name for kind in KINDS for name in kind.statistics] == list(
+        {**MECHANISMS, **SHUFFLE_STATISTICS, **STREAM_STATISTICS}
+    )
+    assert [trust for kind in KINDS for trust in kind.trusts] == list(Trust)
+    for statistic in STATISTICS.values():
+        assert set(statistic.trusts) <= set(kind_of(statistic).trusts)
+
+
+@pytest.mark.parametrize("trust", Trust)
+def test_every_trust_model_says_whom_it_protects_against_and_whom_not(trust: Trust) -> None:
+    adversaries = TRUST_MODELS[trust].adversaries
+    assert {adversary.protected for adversary in adversaries} == {True, False}
+    for adversary in adversaries:
+        assert adversary.who[0].isupper()
+        assert not adversary.learns.endswith(".")
+    assert trust in OBSERVERS
+
+
+@pytest.mark.parametrize("statistic", sorted(STATISTICS))
+def test_form_has_what_a_draft_of_the_statistic_may_say_and_nothing_else(statistic: str) -> None:
+    class_ = STATISTICS[statistic]
+    fields = set(recipe_form_class(class_).base_fields)
+    told = {*draft_fields(class_, class_.trusts[0]), *class_.parameters_class.names()} - {"statistic"}
+    assert told - set(class_.parameters_class.derived_names()) - fields == set()
+    assert fields - told <= {"population_size"}
+    grouped = [field.name for _, group in recipe_form_class(class_)().groups() for field in group]
+    assert sorted(grouped) == sorted(fields)
+
+
+def test_help_of_one_form_is_not_that_of_another() -> None:
+    forms = {name: recipe_form_class(class_) for name, class_ in STATISTICS.items()}
+    assert "last step" in forms["count_nonzero"].base_fields["closes_at"].help_text
+    assert "last step" not in forms["density"].base_fields["closes_at"].help_text
+    assert "what they keep" in forms["count_nonzero"].base_fields["encryption"].help_text
+
+
+@pytest.mark.usefixtures("_with_shuffler")
+@pytest.mark.parametrize("statistic", sorted({**SHUFFLE_STATISTICS, **STREAM_STATISTICS}))
+def test_new_recipe_page_starts_from_values_that_could_be_published(
+    signed_in: Client, statistic: str
+) -> None:
+    page = signed_in.get(new_url(statistic)).content.decode()
+    assert "What to expect" in page
+    assert "What is promised" in page
+    assert "It could not be published" not in page
+    assert "No preview" not in page
+    assert page.count('type="radio"') == 0
+
+
+def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> None:
+    page = html.unescape(signed_in.get(reverse("recipe-new")).content.decode())
+    places = [page.index(f">{kind.title}<") for kind in KINDS]
+    assert places == sorted(places)
+    for kind, start, end in zip(KINDS, places, [*places[1:], len(page)], strict=True):
+        for statistic in kind.statistics:
+            assert start < page.index(f"?statistic={statistic}") < end
+    assert "Result: a verdict" in page
+    assert "Result in of" not in page
+
+
+def test_planner_offers_devices_only(client: Client) -> None:
+    page = client.get(reverse("plan")).content.decode()
+    for statistic in {**SHUFFLE_STATISTICS, **STREAM_STATISTICS}.values():
+        assert f"statistic={statistic.statistic}&" not in page
+    assert client.get(f"{reverse('plan')}?statistic=density").status_code == 404
+
+
+# Streams
+
+
+def test_preview_of_a_stream_shows_what_every_announced_look_costs(signed_in: Client) -> None:
+    url = f"{reverse('recipe-preview')}?statistic=density"
+    page = " ".join(signed_in.post(url, stream_data()).content.decode().split())
+    bounds = [float(bound) for bound in re.findall(r"<td>± ([0-9.]+)", page)]
+    assert len(bounds) == 3
+    assert bounds == sorted(bounds)
+    assert page.count("says nothing") == 2
+    assert "of the truth, as parts of all items (error bound)" in page
+    alone = signed_in.post(url, stream_data(announced_intrusions=0)).content.decode()
+    assert "No look may be announced" in alone
+
+
+def test_promise_of_a_stream_says_how_sure_somebody_gets_who_looks(signed_in: Client) -> None:
+    url = f"{reverse('recipe-promise')}?statistic=density"
+    page = signed_in.post(url, stream_data()).content.decode()
+    assert "up to twice announced, after that once by surprise" in page
+    assert "at most 65 % sure" in page
+    assert "user level" in page
+
+
+def test_stream_is_drafted_reviewed_and_published(signed_in: Client) -> None:
+    response = signed_in.post(new_url("density"), stream_data(action="save"), follow=True)
+    page = response.content.decode()
+    assert "What will be public" in page
+    assert "Seconds per step" not in page
+    assert "Encryption" not in page
+    assert "An empty table is drawn for it" in page
+    recipe = Recipe.objects.get()
+    signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
+    assert Stream.objects.filter(identifier=Recipe.objects.get().identifier).exists()
+
+
+def test_list_of_items_is_given_when_it_is_published_and_kept_nowhere(signed_in: Client) -> None:
+    members = stream_data(items="listed", universe_size=3, table_size=3, action="save")
+    page = signed_in.post(new_url("density"), members, follow=True).content.decode()
+    assert 'name="universe"' in page
+    publish = reverse("recipe-publish", args=[Recipe.objects.get().pk])
+    short = signed_in.post(publish, {"universe": "ada\n\nbob\n"})
+    assert short.status_code == 422
+    assert "universe" in short.context["problem"]
+    assert "ada" in short.content.decode().split("<textarea")[1]
+    signed_in.post(publish, {"universe": "ada\r\n bob \r\n\r\ncharles"})
+    recipe = Recipe.objects.get()
+    assert recipe.status == "published"
+    assert "charles" not in f"{recipe.draft}{recipe.document}"
+    address = reverse("api-items", args=[recipe.identifier])
+    batch = {"batch": "0" * 32, "items": ["charles", "dora"]}
+    assert signed_in.post(address, batch, content_type="application/json").status_code == 200
+
+
+def test_published_page_of_devices_needs_no_list(signed_in: Client) -> None:
+    signed_in.post(
+        new_url("count_nonzero"),
+        {
+            **recipe_members(),
+            "population": "everyone",
+            "population_size": 10,
+            "sampling_rate": 1,
+            "step_seconds": 60,
+            "encryption": "elgamal-secp256k1",
+            "action": "save",
+        },
+    )
+    page = signed_in.get(reverse("recipe-draft", args=[Recipe.objects.get().pk])).content.decode()
+    assert "<textarea" not in page
+
+
+# Shufflers
+
+
+def test_form_of_a_shuffler_that_is_not_there_says_so_and_still_shows_what_to_expect(
+    signed_in: Client,
+) -> None:
+    page = signed_in.get(new_url("shuffle_histogram")).content.decode()
+    assert "no shuffler is set up" in page
+    assert "± " in page
+    assert "as this server does" in page
+
+
+def test_cohort_that_is_too_small_for_the_noise_is_refused_on_its_field(signed_in: Client) -> None:
+    data = {"epsilon": 1, "delta": 1e-6, "k": 4, "cohort_size": 100, "population": "everyone"}
+    response = signed_in.post(new_url("shuffle_histogram"), {**data, "name": "n", "question": "q"})
+    assert response.status_code == 422
+    assert "cohort_size" in response.context["form"].errors
+
+
+def test_preview_of_a_test_promises_a_verdict_and_no_margin(signed_in: Client) -> None:
+    page = signed_in.get(new_url("uniformity")).content.decode()
+    figures = page.split('id="preview-figures"')[1]
+    assert "A verdict" in figures
+    assert "95 of 100 repeats" not in figures
+    assert "<circle" not in figures

@@ -1,0 +1,212 @@
+import csv
+import html
+import io
+import json
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from audit.models import Action, Entry
+from panprivacy.streams.state import StreamState
+from recipes.models import Recipe
+from streams.models import AnnouncedIntrusion
+from tests.scenes import account, analyst, announced, auditor, closed_stream, open_recipe, open_stream
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(client: Client, recipe: Recipe, name: str = "recipe", *arguments: object) -> str:
+    response = client.get(reverse(name, args=[recipe.identifier, *arguments]))
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def administrator(client: Client) -> Client:
+    client.force_login(account("ada", is_staff=True, is_superuser=True))
+    return client
+
+
+# The public page
+
+
+def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(client: Client) -> None:
+    page = page_of(client, open_stream(range(37)))
+    for said in (
+        "A curator: this server sees every item",
+        "Someone who copies the table without our noticing, and sees it again later",
+        "up to twice announced, after that once by surprise",
+        "What is kept of the items",
+        "2,000",
+        "<strong>2 are left</strong>",
+        "a whole number from 0 to 1,999",
+    ):
+        assert said in page
+    for untold in ("Seconds per step", "Encryption", "<progress", "reports", "devices_sim"):
+        assert untold not in page.split("Verify it yourself")[0]
+    progress = page.split('id="progress-title">')[1].split("</section>")[0]
+    assert not re.search(r"\d", re.sub(r"<[^>]+>", "", progress)), "nobody counts what comes"
+
+
+def test_open_stream_shows_the_odds_of_a_bit_after_every_announced_look(client: Client) -> None:
+    page = page_of(client, announced(open_stream()))
+    # D₀ = 1/2 and D₁ = 1/2 + ε/4; drawn anew: 1/2 + ε/8 and 1/2 + ε/8 + ε²/16 (PPS section 3).
+    assert "<td>50.00 %</td><td>62.50 %</td>" in page
+    assert "<td>56.25 %</td><td>57.81 %</td>" in page
+    assert '1 <span class="muted">(now)</span>' in page
+    assert "1 is left" in page
+
+
+def test_command_on_the_page_is_a_batch_that_the_address_takes(client: Client) -> None:
+    recipe = open_stream()
+    page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
+    command = html.unescape(page.split('id="join-code">')[1].split("</pre>")[0])
+    body = command.split('-d "')[1].rsplit('"', 1)[0].replace('\\"', '"').replace("$BATCH", "0" * 32)
+    address = reverse("api-items", args=[recipe.identifier])
+    assert address in command
+    answer = client.post(address, body, content_type="application/json")
+    assert answer.json() == {"status": "counted"}
+
+
+@pytest.mark.parametrize(("looks", "left"), [(0, True), (2, False)])
+def test_only_administrators_are_offered_a_look_and_only_while_one_is_left(
+    client: Client, looks: int, left: bool
+) -> None:
+    recipe = announced(open_stream(), looks)
+    address = reverse("recipe-announce", args=[recipe.identifier])
+    assert f'href="{address}"' not in page_of(client, recipe)
+    client.force_login(analyst())
+    assert f'href="{address}"' not in page_of(client, recipe)
+    assert (f'href="{address}"' in page_of(administrator(client), recipe)) is left
+
+
+# Announcing
+
+
+def test_administrator_is_told_what_a_look_costs_before_it_is_made(client: Client) -> None:
+    recipe = open_stream()
+    page = page_of(administrator(client), recipe, "recipe-announce")
+    assert "It cannot be taken back" in page
+    assert "± 0.24" in page
+    assert "± 2.0" in page
+    assert "The result would say nothing any more" in page
+    assert not AnnouncedIntrusion.objects.exists()
+
+
+def test_announced_look_is_on_record_and_shows_what_was_seen(client: Client) -> None:
+    recipe = open_stream(range(700))
+    response = administrator(client).post(reverse("recipe-announce", args=[recipe.identifier]), follow=True)
+    assert response.redirect_chain == [(reverse("recipe-intrusion", args=[recipe.identifier, 1]), 302)]
+    assert Entry.objects.get(action=Action.INTRUSION_ANNOUNCED).actor == "ada"
+    page = " ".join(response.content.decode().split())
+    state = StreamState.from_bytes(bytes(AnnouncedIntrusion.objects.get().snapshot))
+    ones = int(state.arrays["bits"].sum())
+    assert f'<th scope="row">1</th><td>{ones:,}</td>' in page
+    assert f'<th scope="row">0</th><td>{2_000 - ones:,}</td>' in page
+    assert page.split('<path d="')[1].split('"')[0].count("M") == int(state.arrays["bits"][:1536].sum())
+    client.logout()
+    assert "Intrusion announced" in page_of(client, recipe)
+
+
+def test_look_beyond_what_the_recipe_allows_is_refused(client: Client) -> None:
+    recipe = announced(open_stream(), 2)
+    address = reverse("recipe-announce", args=[recipe.identifier])
+    administrator(client)
+    assert "the recipe allows no more" in client.get(address, follow=True).content.decode()
+    assert "Nothing was read or changed" in client.post(address, follow=True).content.decode()
+    assert AnnouncedIntrusion.objects.count() == 2
+
+
+def test_nobody_but_administrators_may_announce_and_others_are_on_record(client: Client) -> None:
+    recipe = open_stream()
+    address = reverse("recipe-announce", args=[recipe.identifier])
+    assert client.post(address).status_code == 302
+    client.force_login(analyst())
+    assert client.post(address).status_code == 403
+    assert not AnnouncedIntrusion.objects.exists()
+    assert Entry.objects.filter(action=Action.ACCESS_DENIED, actor="ana").count() == 1
+
+
+def test_what_was_seen_is_for_those_who_may_read_the_log(client: Client) -> None:
+    recipe = announced(open_stream())
+    pages = [
+        reverse(name, args=[recipe.identifier, 1]) for name in ("recipe-intrusion", "recipe-intrusion-file")
+    ]
+    assert pages[0] not in page_of(client, recipe)
+    assert [client.get(page).status_code for page in pages] == [302, 302]
+    client.force_login(account("passerby"))
+    assert [client.get(page).status_code for page in pages] == [403, 403]
+    client.force_login(auditor())
+    assert pages[0] in page_of(client, recipe)
+    assert [client.get(page).status_code for page in pages] == [200, 200]
+    assert client.get(pages[1]).content == bytes(AnnouncedIntrusion.objects.get().snapshot)
+
+
+def test_pages_of_a_state_are_not_found_where_there_is_none(client: Client) -> None:
+    administrator(client)
+    devices, stream = open_recipe(), open_stream()
+    assert client.get(reverse("recipe-announce", args=[devices.identifier])).status_code == 404
+    assert client.get(reverse("recipe-intrusion", args=[stream.identifier, 1])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("statistic", "changes"), [("cropped_mean", {"t": 40}), ("pan_histogram", {"universe_size": 50})]
+)
+def test_counters_are_shown_as_how_often_each_range_of_values_comes(
+    client: Client, statistic: str, changes: dict[str, object]
+) -> None:
+    more = {"delta": 1e-6, "table_size": None} if statistic == "pan_histogram" else {}
+    recipe = announced(open_stream(statistic=statistic, **changes, **more))
+    administrator(client)
+    response = client.get(reverse("recipe-intrusion", args=[recipe.identifier, 1]))
+    for array in response.context["arrays"]:
+        assert sum(int(row.places.replace(",", "")) for row in array.rows) == array.places
+        assert len(array.rows) <= 16
+
+
+# The result
+
+
+def test_released_stream_has_its_error_bound_beside_the_interval(client: Client) -> None:
+    recipe = closed_stream(open_stream(range(700)))
+    release = recipe.release
+    page = page_of(client, recipe)
+    for said in ("Error bound (95 %)", "95 % interval", "as parts of all items", "(error bound)"):
+        assert said in page
+    assert "from None" not in page
+    (row,) = csv.DictReader(
+        io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).content.decode())
+    )
+    assert [float(row["error_bound"])] == release.error_bounds
+    assert float(row["confidence"]) == 0.95
+    assert row["reports"] == ""
+    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+    assert document["error_bound"] == release.error_bounds
+    assert document["confidence"] == 0.95
+    assert document["interval"]["level"] == 0.95
+
+
+def test_released_stream_without_a_standard_error_shows_no_interval_but_its_bound(client: Client) -> None:
+    recipe = closed_stream(announced(open_stream(range(700), statistic="cropped_mean", t=4)))
+    assert recipe.release.standard_errors == []
+    page = page_of(client, recipe)
+    assert "95 % interval" not in page
+    assert "Standard error</th>" not in page
+    assert "Within it" in page
+    assert "error bound (at least 95 %)" in page
+    assert "(at least 95 %)" in client.get("/").content.decode()
+    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+    assert document["standard_error"] is document["interval"] is None
+    (row,) = csv.DictReader(
+        io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).content.decode())
+    )
+    assert row["standard_error"] == row["low_95"] == row["high_95"] == ""
+
+
+def test_closing_a_stream_says_what_becomes_of_it(client: Client) -> None:
+    recipe = open_stream()
+    client.force_login(analyst())
+    page = page_of(client, recipe, "recipe-close")
+    assert "No item is accepted afterwards" in page
+    assert "reports" not in page.split("<main")[1].split("</main>")[0]
