@@ -20,7 +20,8 @@ def honest_devices(devices: int, dishonest_fraction: float) -> int:
     """
     if not 0 <= dishonest_fraction < 1:
         raise ValueError(f"dishonest_fraction must be at least 0 and below 1, not {dishonest_fraction!r}")
-    return max(1, devices - int(dishonest_fraction * devices))
+    # 0.29 · 100 is 28.999999999999996.
+    return max(1, devices - int(dishonest_fraction * devices * (1 + 1e-12)))
 
 
 @lru_cache(maxsize=4096)  # pages ask for the same few numbers again and again

@@ -19,6 +19,7 @@ from dap.shuffling import NotFull, batch_ask, batch_delete, part_fetch
 from shuffler.ending import upkeep
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
 from tests.collections.shuffler.scene import Collection, peer
+from tests.file_content import content_of
 
 ADDRESS, AGENT = "198.51.100.77", "tell-tale-agent"
 DEVICE = {"REMOTE_ADDR": ADDRESS, "HTTP_USER_AGENT": AGENT, "HTTP_X_FORWARDED_FOR": ADDRESS}
@@ -27,7 +28,7 @@ DEVICE = {"REMOTE_ADDR": ADDRESS, "HTTP_USER_AGENT": AGENT, "HTTP_X_FORWARDED_FO
 def database_files() -> dict[str, bytes]:
     path = Path(connection.settings_dict["NAME"])
     files = [path.with_name(path.name + suffix) for suffix in ("", "-wal")]
-    return {file.name: file.read_bytes() for file in files if file.exists()}
+    return {file.name: content_of(file) for file in files if file.exists()}
 
 
 def assert_nowhere(pieces: list[bytes]) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import secrets
-import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -23,6 +21,7 @@ from releases.models import Release
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, stream_of
 from tests.factories import published_stream
+from tests.file_content import files_holding
 from tests.processes import services_on_test_database
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
@@ -64,22 +63,9 @@ def listen(monitor: Any, heard: list[str]) -> None:
             return
 
 
-SEARCH = """
-import pathlib, sys
-folder, needle = pathlib.Path(sys.argv[1]), bytes.fromhex(sys.argv[2])
-for path in folder.rglob("*"):
-    if path.is_file() and needle in path.read_bytes():
-        print(path)
-"""
-
-
 def in_files(needle: bytes) -> set[str]:
-    """Files of the installation that hold it: database, its log, keys, caches, schedules.
-
-    Another process looks: closing a file of SQLite's would take away this one's locks on it.
-    """
-    command = [sys.executable, "-c", SEARCH, str(settings.DATA_DIR), needle.hex()]
-    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+    """Files of the installation that hold it: database, its log, keys, caches, schedules."""
+    return files_holding(needle, settings.DATA_DIR)
 
 
 def in_database(needle: bytes) -> set[str]:
