@@ -32,8 +32,8 @@ class LooksShown:
     """What holds after so many announced looks.
 
     Attributes:
-        absent, present: how likely a bit is 1, in percent, of an item that never came, and of one that did;
-            empty where the state is not made of such bits.
+        absent, present: how likely a bit is 1, in percent, of an item that never came, and at most of one
+            that did; empty where the state is not made of such bits.
         error_bound: to be expected of the result, in the unit of the statistic.
         says_nothing: whether it is as large as the range of answers.
         certainty: how sure somebody can become who sees all these, one more by surprise, and the result.

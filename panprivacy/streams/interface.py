@@ -87,7 +87,7 @@ class StreamStatistic(Statistic[P]):
 
     def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float] | None:  # noqa: ARG002
         """How likely a bit of the state is 1 after so many announced intrusions: of an item that never came,
-        and of one that did. None where the state is not made of such bits."""
+        and at most of one that did. None where the state is not made of such bits."""
         return None
 
     @property

@@ -52,8 +52,8 @@ def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(clien
 def test_open_stream_shows_the_odds_of_a_bit_after_every_announced_look(client: Client) -> None:
     page = page_of(client, announced(open_stream()))
     # D₀ = 1/2 and D₁ = 1/2 + ε/4; drawn anew: 1/2 + ε/8 and 1/2 + ε/8 + ε²/16 (PPS section 3).
-    assert "<td>50.00 %</td><td>62.50 %</td>" in page
-    assert "<td>56.25 %</td><td>57.81 %</td>" in page
+    assert "<td>50.00 %</td><td>up to 62.50 %</td>" in page
+    assert "<td>56.25 %</td><td>up to 57.81 %</td>" in page
     assert '1 <span class="muted">(now)</span>' in page
     assert "1 is left" in page
 
