@@ -428,7 +428,7 @@ def draft_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ..
     silent = set()
     if "steps" not in statistic.parameters_class.names():
         silent.add("step_seconds")
-    if not SERVERS[trust].member_names:
+    if not SERVERS[trust].encrypts:
         silent.add("encryption")
     return tuple(name for name in DRAFT_FIELDS if name not in silent)
 

@@ -6,6 +6,7 @@ A published document names them, in members of their own for each trust model.
 
 import base64
 import binascii
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from panprivacy.trust import Trust
 URL_LENGTH = 500
 """Most characters of a server's address."""
 
+DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}")
+
 SHARE_CONTEXT = b"dap-18"
 """What every proof of a two-server recipe is bound to, before its identifier (DAP 18)."""
 
@@ -39,6 +42,9 @@ class Servers(ABC):
 
     member_names: ClassVar[tuple[str, ...]]
     """The document's members that speak of the servers."""
+
+    encrypts: ClassVar[bool] = True
+    """Whether what devices send is encrypted to a key of the recipe."""
 
     @property
     @abstractmethod
@@ -259,10 +265,22 @@ class ShufflerAndAnalyzer(Servers):
 @dataclass(frozen=True, kw_only=True)
 class Curator(Servers):
     """One server, which sees every item as it comes and keeps a pan-private state. There is no key: what
-    protects items on their way is the connection."""
+    protects items on their way is the connection.
+
+    Attributes:
+        sample_digest: SHA-256 of the sample of items that have a cell, 32 bytes: the curator is bound to one
+            that was drawn before any item came. The sample holds a random key, so its digest tells nothing.
+    """
+
+    sample_digest: bytes
 
     trust = Trust.CURATOR
-    member_names = ()
+    member_names = ("curator",)
+    encrypts = False
+
+    def __post_init__(self) -> None:
+        if len(self.sample_digest) != 32:
+            raise FieldError("curator.sample_digest", "must be 32 bytes")
 
     @property
     def scheme(self) -> None:
@@ -272,11 +290,15 @@ class Curator(Servers):
         raise ValueError("nothing is encrypted to a curator")
 
     def members(self) -> dict[str, Any]:
-        return {}
+        return {"curator": {"sample_digest": self.sample_digest.hex()}}
 
     @classmethod
-    def from_members(cls, members: Mapping[str, object]) -> Self:  # noqa: ARG003  # it has none
-        return cls()
+    def from_members(cls, members: Mapping[str, object]) -> Self:
+        curator = _server("curator", members.get("curator"), ("sample_digest",))
+        digest = curator["sample_digest"]
+        if not isinstance(digest, str) or not DIGEST_PATTERN.fullmatch(digest):
+            raise FieldError("curator.sample_digest", "must be 64 lower-case hexadecimal digits")
+        return cls(sample_digest=bytes.fromhex(digest))
 
     def require_signed(
         self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None

@@ -1,5 +1,6 @@
 """A curator: nothing is encrypted, and there is no key. What is made is the sample of items with a cell."""
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,14 +52,16 @@ class CuratorCustody(Custody):
         partners: Partners,
         universe: Sequence[str] | None,
     ) -> Holding:
-        published = draft.publish(Curator(), now, simulation=simulation)
-        if universe is None and published.parameters.sample_kind == LISTED:
+        parameters = draft.mechanism().parameters
+        if universe is None and parameters.sample_kind == LISTED:
             raise FieldError(
                 "items",
                 "can be listed only where there is a list: a recipe file names it as `universe`, "
                 "a CSV with one column `item`",
             )
-        sample = Sample.draw(published.parameters, universe, secrets.SystemRandom())
+        sample = Sample.draw(parameters, universe, secrets.SystemRandom())
+        digest = hashlib.sha256(sample.to_bytes()).digest()
+        published = draft.publish(Curator(sample_digest=digest), now, simulation=simulation)
         return _DrawnSample(published, sample)
 
     def close(self, recipe: Recipe) -> None:
