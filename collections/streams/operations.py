@@ -182,6 +182,9 @@ def _advance(stream: Stream, state: StreamState) -> None:
     """Store `state` as the next version; the key of this one is erased once that is committed."""
     before = stream.version
     stream.version += 1
+    if before - 1 in key_slots(stream.id).read_all():
+        # A crash left it, and its slot is written over now: the version after it must be on the disk before.
+        sync_committed()
     state_seal(stream, state)
     stream.save(update_fields=["version", "state"])
     transaction.on_commit(partial(_key_erase, stream.id, before))

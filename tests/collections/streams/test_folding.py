@@ -159,6 +159,33 @@ def test_whichever_point_it_crashes_at_a_batch_sent_again_counts_once(
 
 
 @pytest.mark.django_db(transaction=True)
+def test_key_that_a_crash_left_is_written_over_only_once_the_version_after_it_is_on_the_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe = published_stream()
+    with monkeypatch.context() as patched:
+        patched.setattr(operations, "sync_committed", crash)
+        with pytest.raises(CrashError):
+            fold(recipe, ["4"])
+    assert len(keys_on_disk(stream_of(recipe))) == 2
+    order: list[str] = []
+    sync, write = operations.sync_committed, KeySlots.write
+
+    def noting_sync() -> None:
+        order.append("synchronized")
+        sync()
+
+    def noting_write(slots: KeySlots, version: int, key: bytes) -> None:
+        order.append("key written")
+        write(slots, version, key)
+
+    monkeypatch.setattr(operations, "sync_committed", noting_sync)
+    monkeypatch.setattr(KeySlots, "write", noting_write)
+    fold(recipe, ["5"])
+    assert order[:2] == ["synchronized", "key written"]
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("point", CRASHES)
 def test_what_a_crash_leaves_readable_besides_upkeep_erases(
     point: str, monkeypatch: pytest.MonkeyPatch
