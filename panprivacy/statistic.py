@@ -1,5 +1,6 @@
 """What every statistic says of itself, whoever collects for it: devices, a curator, a shuffler."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
@@ -58,6 +59,11 @@ class Statistic(ABC, Generic[P]):
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """One label per value of the estimate."""
+
+    @property
+    def largest(self) -> float:
+        """The largest value that an answer can have; infinite where nothing bounds it."""
+        return math.inf
 
     @property
     @abstractmethod

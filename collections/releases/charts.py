@@ -9,12 +9,15 @@ from typing import Any
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.presentation import percent
-from releases.selectors import Interval, bounds_of, interval_of, shown_positions, verdict_of
+from releases.selectors import Interval, bounds_of, interval_of, joint_bounds_of, shown_positions, verdict_of
 
 THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "calibrated threshold"}
 """Detail of a test → its name in the legend."""
 
 TRUTH_NAME = "truth (simulation only)"
+
+MOST_DRAWN = 30
+"""Estimates that can be told apart side by side."""
 
 MARGIN = 0.06
 """Room beyond the outermost interval, as a share of the range."""
@@ -28,7 +31,7 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     zero where an interval does.
     """
     mechanism = recipe.published.mechanism
-    positions = shown_positions(release)
+    positions = shown_positions(release, MOST_DRAWN)
     labels = [mechanism.labels[position] for position in positions]
     values = [release.values[position] for position in positions]
     horizontal = mechanism.scalar
@@ -77,7 +80,7 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
 def _intervals_of(release: Release) -> list[tuple[str, str, int, Interval]]:
     """(name, role, width of the line, interval), the wider interval first."""
     wide, narrow, bounds = interval_of(release), interval_of(release, 0.66), bounds_of(release)
-    if wide is not None and narrow is not None:
+    if wide is not None and narrow is not None and joint_bounds_of(release) is None:
         return [("95 % interval", "interval-95", 2, wide), ("66 % interval", "interval-66", 7, narrow)]
     if bounds is not None:
         return [(f"error bound (at least {percent(bounds.level)})", "interval-95", 2, bounds)]

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from panprivacy.statistic import Statistic
 from recipes.models import Recipe
 from recipes.presentation import (
     at_place,
@@ -15,7 +17,15 @@ from recipes.presentation import (
     within,
 )
 from releases.models import Release, SimulatedTruth
-from releases.selectors import LEVEL, Interval, bounds_of, interval_of, shown_positions, verdict_of
+from releases.selectors import (
+    LEVEL,
+    Interval,
+    bounds_of,
+    interval_of,
+    joint_bounds_of,
+    shown_positions,
+    verdict_of,
+)
 
 
 @dataclass(frozen=True)
@@ -108,9 +118,17 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     mechanism = recipe.published.mechanism
     triples = list(zip(mechanism.labels, release.values, _margins(release), strict=True))
     label, value, half_width = max(triples, key=lambda triple: triple[1])
-    zero = ": consistent with zero" if consistent_with_zero(value, half_width) else ""
-    text = f"{estimate_with_margin(value, half_width)} {mechanism.unit}{zero}"
+    text = (
+        f"{estimate_with_margin(value, half_width)} {mechanism.unit}{_standing(value, half_width, mechanism)}"
+    )
     return Headline(text if mechanism.scalar else f"Largest: “{label}” with {text}", level_text(release))
+
+
+def _standing(value: float, half_width: float | None, mechanism: Statistic[Any]) -> str:
+    """What must be said of an estimate before anybody reads something into it."""
+    if half_width is not None and half_width >= mechanism.largest:
+        return ": says nothing, as the error may be as large as any answer"
+    return ": consistent with zero" if consistent_with_zero(value, half_width) else ""
 
 
 def error_sentence(recipe: Recipe, release: Release) -> str:
@@ -140,9 +158,9 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
 
 def level_text(release: Release) -> str:
     """The level of the margin that the headline has; empty where it has none."""
-    if interval_of(release) is not None:
-        return percent(LEVEL)
     bounds = bounds_of(release)
+    if interval_of(release) is not None and joint_bounds_of(release) is None:
+        return percent(LEVEL)
     return "" if bounds is None else f"at least {percent(bounds.level)}"
 
 
@@ -152,8 +170,9 @@ def percent(level: float) -> str:
 
 
 def _margins(release: Release) -> list[float | None]:
-    """Half the width of the interval around each estimate: 95 %, or of its error bound."""
-    if interval_of(release) is not None:
+    """Half the width of the interval around each estimate: 95 %, or of its error bound where there is no
+    such interval, or where one of several is picked."""
+    if interval_of(release) is not None and joint_bounds_of(release) is None:
         return [margin(error) for error in release.standard_errors]
     if bounds_of(release) is not None:
         return list(release.error_bounds)

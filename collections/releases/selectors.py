@@ -66,12 +66,18 @@ def bounds_of(release: Release) -> Interval | None:
     return _around(release, release.confidence, release.error_bounds)
 
 
-def shown_positions(release: Release) -> list[int]:
-    """Which estimates a page shows, in their order."""
+def joint_bounds_of(release: Release) -> Interval | None:
+    """The bounds within which several estimates lie all together; None where there is one estimate alone, or
+    no such bounds. Of many estimates the largest is picked for being large: its own interval misses then."""
+    return bounds_of(release) if len(release.values) > 1 else None
+
+
+def shown_positions(release: Release, most: int = MOST_SHOWN) -> list[int]:
+    """Which estimates are shown, in their order: the largest, where there are more than `most`."""
     everyone = range(len(release.values))
-    if len(release.values) <= MOST_SHOWN:
+    if len(release.values) <= most:
         return list(everyone)
-    return sorted(sorted(everyone, key=lambda position: -release.values[position])[:MOST_SHOWN])
+    return sorted(sorted(everyone, key=lambda position: -release.values[position])[:most])
 
 
 def verdict_of(release: Release) -> str:
