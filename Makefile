@@ -36,7 +36,7 @@ $(READY): requirements.txt requirements-dev.txt
 		pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth").write_text(str(pathlib.Path("collections").resolve()))'
 	@touch $@
 
-demo: setup ## Four collections from real data, then a dashboard on http://127.0.0.1:8000
+demo: setup ## Six collections from real data, then a dashboard on http://127.0.0.1:8000
 	$(RUN) manage.py demo
 
 test: setup ## The tests; what needs a browser, PostgreSQL or Redis skips where there is none

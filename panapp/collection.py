@@ -142,7 +142,7 @@ def collection_run(
         truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
         submitted = time.monotonic()
         _close_if_open(recipe, actor)
-        release = _wait_for_release(recipe, services, say)
+        release = _wait_for_release(run, recipe, services, say)
     except BaseException:
         # Interrupted or failed: no report will follow, so the recipe must not stay open with its key.
         _close_if_open(recipe, actor)
@@ -206,7 +206,7 @@ def _rejected(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
     return {reason: count for reason, count in rejected.items() if count}
 
 
-def _wait_for_release(recipe: Recipe, services: Services, say: Say) -> Release:
+def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: Say) -> Release:
     last_progress, moved_at = None, time.monotonic()
     while True:
         release = Release.objects.filter(recipe=recipe).first()
@@ -216,14 +216,15 @@ def _wait_for_release(recipe: Recipe, services: Services, say: Say) -> Release:
         standing = source_of(recipe).standing(recipe)
         progress = (standing.servers[0].counted, standing.waiting)
         if progress != last_progress:
-            say(f"{progress[0]:,} reports summed, {progress[1]:,} waiting")
+            say(f"{progress[0]:,} reports summed, {progress[1]:,} {run.waiting} waiting")
             last_progress, moved_at = progress, time.monotonic()
         elif time.monotonic() - moved_at > STALLED_SECONDS:
             errors = "".join(
                 f"; {server.name}: {server.trouble.error}" for server in standing.servers if server.trouble
             )
             raise CollectionStalledError(
-                f"no report was summed for {STALLED_SECONDS:.0f} seconds; {progress[1]:,} are waiting{errors}"
+                f"nothing was summed for {STALLED_SECONDS:.0f} seconds; "
+                f"{progress[1]:,} {run.waiting} are waiting{errors}"
             )
         time.sleep(POLL_SECONDS)
 

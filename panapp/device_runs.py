@@ -35,6 +35,9 @@ class DeviceRun(ABC):
     partner: ClassVar[str | None] = None
     """Role of the server that must run beside the site: an argument of `running_services`."""
 
+    waiting: ClassVar[str] = "reports"
+    """What the workers have still to decrypt, when they are counted."""
+
     @abstractmethod
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
         """The devices of a file, which lasts as long as the context.
@@ -85,6 +88,7 @@ class ShufflerRun(DeviceRun):
     option = "values"
     header = VALUES_HEADER
     partner = "shuffler"
+    waiting = "messages"  # several of each user, which nobody can tell apart any more
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
         return values_csv(path, statistic.value_of)

@@ -16,6 +16,9 @@ def read_items(path: Path, *, field: str) -> Iterator[str]:
         FieldError: named `field`, where the file cannot be read or is no such CSV.
     """
     try:
+        if path.exists() and not path.is_file():
+            # A pipe would be waited for, and can be read only once.
+            raise FieldError(field, f"{path} is not a regular file")
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
             if next(rows, None) != [HEADER]:

@@ -6,9 +6,12 @@ from typing import Any
 
 from panapp.items_file import read_items
 from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
 from panprivacy.streams.parameters import LISTED
 
 MAX_BYTES = 1024 * 1024
+LONGEST_NAME = 200
+"""Most characters of a member's name, or of the name of another file."""
 
 
 def read_recipe_file(path: Path) -> dict[str, Any]:
@@ -49,8 +52,10 @@ def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
     if "universe" not in members:
         return None
     name = members.pop("universe")
-    if not isinstance(name, str) or not name:
-        raise FieldError("universe", f"must be the name of a CSV file with one column `item`, not {name!r}")
+    if not isinstance(name, str) or not _is_name(name):
+        raise FieldError(
+            "universe", f"must be the name of a CSV file with one column `item`, not {as_typed(name)}"
+        )
     universe = list(read_items(folder / name, field="universe"))
     for field, follows in {"items": LISTED, "universe_size": len(universe)}.items():
         if members.setdefault(field, follows) != follows:
@@ -60,8 +65,15 @@ def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
+    if not all(map(_is_name, members)):
+        raise FieldError("file", f"has a member whose name is not 1 to {LONGEST_NAME} printable characters")
     if len(members) != len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
         raise FieldError(repeated, "stands more than once in the file")
     return members
+
+
+def _is_name(text: str) -> bool:
+    """Whether it can be shown on one line of a terminal, and be the name of something."""
+    return 1 <= len(text) <= LONGEST_NAME and text.isprintable()

@@ -11,41 +11,34 @@ from pathlib import Path
 import dj_database_url
 import plotly
 from csp.constants import NONCE, NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
 from kombu import Exchange, Queue
 
 from dap import limits as dap_limits
-from panapp import environment
+from panapp import environment, installation
 from panapp.logging import LOGGING as LOGGING
-from panapp.roles import role_named
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = installation.BASE_DIR
 
-ROLE = role_named(environment.text("PANAPP_ROLE", "all-in-one"))
+ROLE = installation.role()
 ROLE.check_required(os.environ)
-DATA_DIR = Path(environment.text("PANAPP_DATA_DIR", str(BASE_DIR / ROLE.data_folder)))
-
-MODE = environment.text("PANAPP_MODE", "local")
-if MODE not in {"local", "production"}:
-    raise ImproperlyConfigured(f"PANAPP_MODE must be local or production, not {MODE!r}")
-LOCAL = MODE == "local"
+DATA_DIR = installation.data_directory()
+LOCAL = installation.is_local()
 
 DEBUG = LOCAL and environment.flag("PANAPP_DEBUG", default=False)
 
 if LOCAL:
-    _secrets = environment.local_secrets(DATA_DIR / "local-secrets.json")
+    _secrets = installation.own_secrets()
     ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 else:
     _secrets = {
         "secret_key": environment.long_text("PANAPP_SECRET_KEY", minimum=50),
-        "signing_key": environment.text("PANAPP_SIGNING_KEY"),
         "key_encryption_key": environment.text("PANAPP_KEY_ENCRYPTION_KEY"),
     }
     environment.text("PANAPP_ALLOWED_HOSTS")
     ALLOWED_HOSTS = environment.words("PANAPP_ALLOWED_HOSTS")
 
 SECRET_KEY = _secrets["secret_key"]
-SIGNING_KEY = environment.key_of_32_bytes("PANAPP_SIGNING_KEY", _secrets["signing_key"])
+SIGNING_KEY = installation.signing_key()
 KEY_ENCRYPTION_KEY = environment.key_of_32_bytes("PANAPP_KEY_ENCRYPTION_KEY", _secrets["key_encryption_key"])
 
 INSTALLED_APPS = list(ROLE.apps)

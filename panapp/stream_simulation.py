@@ -77,12 +77,15 @@ def stream_simulate(
     began = time.perf_counter()
     estimate = statistic.estimate(state, random_source)
     seconds += time.perf_counter() - began
+    first, *others = guarantees = [guarantee.as_dict() for guarantee in statistic.guarantees()]
     return {
         "statistic": statistic.statistic,
         "items": in_all,
+        **({} if statistic.scalar else {"labels": list(statistic.labels)}),
         **_numbers(statistic, estimate),
         "truth": _shown(statistic, statistic.truth(plan.counts)),
-        "guarantee": statistic.guarantee(statistic.parameters.announced_intrusions).as_dict(),
+        "guarantee": first,
+        **({"guarantees": guarantees} if others else {}),
         "state_bytes": len(state.to_bytes()),
         "seconds": round(seconds, 3),
     }
@@ -132,7 +135,7 @@ def _given(
     if isinstance(given.get("universe_size"), int):
         given.setdefault("table_size", min(given["universe_size"], LARGEST_TABLE))
     stated = given.get("announced_intrusions", 0)
-    if isinstance(stated, int):
+    if isinstance(stated, int) and stated >= 0:
         given["announced_intrusions"] = max(stated, intrusions)
     return given
 
@@ -183,17 +186,23 @@ def _batches(items: Iterator[str], count: int) -> Iterator[list[str]]:
 
 def _numbers(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any]:
     """The result, with what is known of its error; None for what is not."""
-    reach = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    ends = [
-        [value - reach * error, value + reach * error]
-        for value, error in zip(estimate.values, estimate.standard_errors, strict=False)
-    ]
     return {
         "estimate": _shown(statistic, estimate.values),
         "standard_error": _shown(statistic, estimate.standard_errors),
         "error_bound": _shown(statistic, estimate.error_bounds),
         "confidence": estimate.confidence,
-        "interval": _shown(statistic, ends),
+        "interval": _interval(statistic, estimate) if estimate.standard_errors else None,
+    }
+
+
+def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any]:
+    """By normal approximation, for each value; of the shape that `collect` prints."""
+    reach = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    pairs = list(zip(estimate.values, estimate.standard_errors, strict=True))
+    return {
+        "level": LEVEL,
+        "low": _shown(statistic, [value - reach * error for value, error in pairs]),
+        "high": _shown(statistic, [value + reach * error for value, error in pairs]),
     }
 
 

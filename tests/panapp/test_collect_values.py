@@ -39,7 +39,9 @@ def values_file(directory: Path, *values: object) -> Path:
     return path
 
 
-def collect(services: Services, statistic: dict[str, Any], path: Path) -> CollectionResult:
+def collect(
+    services: Services, statistic: dict[str, Any], path: Path, said: list[str] | None = None
+) -> CollectionResult:
     draft = RecipeDraft.from_mapping(members(statistic))
     with values_csv(path, draft.mechanism().value_of) as workload:
         return collection_run(
@@ -50,7 +52,7 @@ def collect(services: Services, statistic: dict[str, Any], path: Path) -> Collec
             eager=False,
             processes=1,
             actor=None,
-            say=lambda _: None,
+            say=(lambda _: None) if said is None else said.append,
         )
 
 
@@ -61,7 +63,13 @@ def test_collect_of_values_goes_from_devices_through_the_shuffler_to_a_release(t
     with services_on_test_database(shuffler=shuffler) as services:
         # Two devices more than the shuffler mixes.
         even = collect(services, UNIFORMITY, values_file(tmp_path, *[0, 1] * 31)).as_dict()
-        each = collect(services, SHUFFLE_HISTOGRAM, values_file(tmp_path, *[0, 0, 2] * 40)).as_dict()
+        said: list[str] = []
+        each = collect(services, SHUFFLE_HISTOGRAM, values_file(tmp_path, *[0, 0, 2] * 40), said).as_dict()
+
+    # Those of 120 users, who send six each: what waits for the workers are not reports of anyone.
+    waiting = [line for line in said if line.endswith(" waiting")]
+    assert waiting
+    assert all(line.endswith(" messages waiting") for line in waiting)
 
     assert set(even) == MEMBERS | {"details"}
     assert (even["devices"], even["sampled"], even["released"]) == (62, 62, True)

@@ -1,4 +1,4 @@
-"""`demo`: four collections from real data, one by two servers, and accounts to look at them with."""
+"""`demo`: collections of every kind from real data, and accounts to look at them with."""
 
 import os
 import subprocess
@@ -10,9 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from panapp.management.commands.demo import Command, reset_account
-from panapp.pairing import HelperPairing
+from panapp.pairing import HelperPairing, ShufflerPairing
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
+from streams.models import Stream
 from tests.processes import database_url, helper_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,14 +39,20 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
     truths = {kind(truth.recipe): truth for truth in SimulatedTruth.objects.all()}
     single, two = "single_server", "two_server"
     counts = {("count_nonzero", single), ("count_nonzero", two)}
-    assert set(releases) == set(truths) == {*counts, ("histogram", single), ("mean", single)}
-    assert {truth.devices for truth in truths.values()} == {3_148}
+    mixed, stream = ("shuffle_histogram", "shuffler"), ("density", "curator")
+    assert set(releases) == set(truths) == {*counts, ("histogram", single), ("mean", single), mixed, stream}
+    devices = {collection: truth.devices for collection, truth in truths.items()}
+    assert (devices.pop(mixed), devices.pop(stream)) == (1_503, 0)
+    assert set(devices.values()) == {3_148}
     assert {tuple(truths[count].values) for count in counts} == {(1_019,)}
     assert truths["mean", single].values[0] == pytest.approx(0.5314, abs=5e-5)
     assert sum(truths["histogram", single].values) == 3_148
+    assert truths[mixed].values == [601, 377, 525]
+    assert truths[stream].values == [3_148 / 4_043]
     for statistic, release in releases.items():
-        # Nine values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
-        # sums of thousands of bounded terms, so normal tails are a fair guide): 1e-9 in all.
+        # Thirteen values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
+        # sums of thousands of bounded terms, so normal tails are a fair guide; the stream's Laplace noise is
+        # 2.8 of the 32 counts that its standard error is made of): 2e-9 in all.
         for value, error, truth in zip(
             release.values, release.standard_errors, truths[statistic].values, strict=True
         ):
@@ -53,21 +60,32 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
     # The second run found what the first had made, on the helper too: one task, which has ended.
     rows = helper_rows(data / "helper", "SELECT state, outcome <> '' FROM dap_task")
     assert rows == [("ended", 1)]
+    # Of the shuffler's one batch nothing is left, nor of the stream's state.
+    assert helper_rows(data / "shuffler", "SELECT count(*) FROM shuffler_submission") == [(0,)]
+    assert list((data / "stream-keys").glob("*")) == []
+    assert not Stream.objects.exists()
 
 
 def kind(recipe: Recipe) -> tuple[str, str]:
     return recipe.statistic, recipe.published.trust.value
 
 
-def test_demo_tells_where_the_helper_is_and_with_which_settings_a_command_is_its_leader() -> None:
-    pairing = HelperPairing(
-        site_port=8000, site_key=bytes(32), key=bytes(range(32)), port=4321, data=Path("helper")
-    )
+def test_demo_tells_where_its_partners_are_and_with_which_settings_a_command_publishes_for_them() -> None:
+    addresses = {"site_port": 8000, "site_key": bytes(32)}
+    helper = HelperPairing(**addresses, key=bytes(range(32)), port=4321, data=Path("helper"))
+    shuffler = ShufflerPairing(**addresses, key=bytes(range(1, 33)), port=4322, data=Path("shuffler"))
     output = StringIO()
-    Command(stdout=output).show_pairings([pairing])
-    assert "http://127.0.0.1:4321/." in output.getvalue()
+    Command(stdout=output).show_pairings([helper, shuffler])
+    for where in (
+        "The helper shows",
+        "http://127.0.0.1:4321/.",
+        "The shuffler shows",
+        "http://127.0.0.1:4322/.",
+    ):
+        assert where in output.getvalue()
     (line,) = (line for line in output.getvalue().splitlines() if line.startswith("  export "))
-    assert dict(word.split("=", 1) for word in line.split()[1:]) == pairing.site_variables()
+    told = dict(word.split("=", 1) for word in line.split()[1:])
+    assert told == helper.site_variables() | shuffler.site_variables()
 
 
 @pytest.mark.django_db

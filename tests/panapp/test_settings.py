@@ -273,10 +273,36 @@ def test_verification_key_of_an_existing_signing_key_is_printed_again() -> None:
     assert base64.b64decode(printed.stdout) == public_half(base64.b64decode(secret))
 
 
+@pytest.mark.parametrize("role", ["all-in-one", "shuffler"])
+def test_verification_key_of_a_local_installation_is_the_one_it_really_uses(
+    role: str, tmp_path: Path
+) -> None:
+    environment = {
+        "PANAPP_MODE": "local",
+        "PANAPP_ROLE": role,
+        "PANAPP_DATA_DIR": str(tmp_path),
+        # Of another one: a local installation makes its own, and has not looked at this.
+        "PANAPP_SIGNING_KEY": named_secrets()["PANAPP_SIGNING_KEY"],
+    }
+    # Before there is anything else, and before the other side's key is known.
+    printed = run_module("panapp.verification_key", **environment)
+    assert printed.returncode == 0, printed.stderr
+    others = {"shuffler": {name: VALUES[name] for name in ("PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY")}}
+    used = subprocess.run(
+        [sys.executable, "-c", "from panapp import settings; print(settings.SIGNING_KEY.hex())"],
+        cwd=ROOT,
+        env={**PLACES, **environment, **others.get(role, {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert base64.b64decode(printed.stdout) == public_half(bytes.fromhex(used.stdout))
+
+
 @pytest.mark.parametrize(
     ("environment", "says"),
     [
-        ({}, "PANAPP_SIGNING_KEY must be set"),
+        ({}, "PANAPP_SIGNING_KEY must be set when PANAPP_MODE is production"),
         ({"PANAPP_SIGNING_KEY": "c2hvcnQ="}, "PANAPP_SIGNING_KEY must be 32"),
     ],
 )

@@ -1,6 +1,7 @@
 """`stream`, as other tools call it: without a database, which pytest-django keeps from these tests."""
 
 import json
+import os
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -74,12 +75,30 @@ def test_a_stream_is_estimated_beside_its_truth(tmp_path: Path) -> None:
     assert result["truth"] == 0.25
     assert result["confidence"] == 0.95
     assert result["error_bound"] > 0
-    assert result["interval"][0] < result["estimate"] < result["interval"][1]
+    interval = result["interval"]
+    assert interval["level"] == 0.95
+    assert interval["low"] < result["estimate"] < interval["high"]
     guarantee = result["guarantee"]
     assert (guarantee["model"], guarantee["relation"]) == ("pan", "user")
     assert (guarantee["intrusions"], guarantee["announced_intrusions"]) == (1, 0)
     assert 1_000 < result["state_bytes"] < 2_000
     assert result["seconds"] >= 0
+
+
+def test_every_guarantee_is_printed_and_the_one_of_the_recipe_apart(tmp_path: Path) -> None:
+    items, one = items_file(tmp_path, ["a"]), recipe_file(tmp_path, announced_intrusions=0)
+    assert "guarantees" not in run(one, items)
+    looked_at = run(one, items, "--intrude", "1")
+    assert [guarantee["announced_intrusions"] for guarantee in looked_at["guarantees"]] == [1, 0]
+    assert looked_at["guarantee"] == looked_at["guarantees"][0]
+
+
+def test_a_statistic_of_several_values_labels_them(tmp_path: Path) -> None:
+    recipe = recipe_file(tmp_path, statistic="mod_incidence", k=3, universe_size=3, table_size=None)
+    result = run(recipe, items_file(tmp_path, ["a"]))
+    assert result["labels"] == ["0 (mod 3)", "1 (mod 3)", "2 (mod 3)"]
+    for ends in ("low", "high"):
+        assert len(result["interval"][ends]) == len(result["labels"])
 
 
 @pytest.mark.statistical
@@ -223,9 +242,10 @@ def test_bad_input_ends_with_one_line_that_names_the_field(tmp_path: Path) -> No
     assert refusal(recipe_file(tmp_path, universe="items.csv"), items).startswith(
         "universe_size: must be 2 with"
     )
-    assert refusal(recipe_file(tmp_path, announced_intrusions="1"), items).startswith(
-        "announced_intrusions: "
-    )
+    for intrusions in ("1", -1):
+        assert refusal(recipe_file(tmp_path, announced_intrusions=intrusions), items).startswith(
+            "announced_intrusions: "
+        )
     recipe = recipe_file(tmp_path)
     assert refusal(recipe, tmp_path / "none.csv").startswith("items: ")
     assert refusal(recipe, items_file(tmp_path, ["a"], header="thing")).startswith("items: ")
@@ -235,6 +255,67 @@ def test_bad_input_ends_with_one_line_that_names_the_field(tmp_path: Path) -> No
     items = items_file(tmp_path, ["a"])
     assert refusal(recipe, items, "--intrude", "2").startswith("intrude: must be a whole number")
     assert refusal(recipe, items, "--intrude", "0", *["1"] * 20).startswith("announced_intrusions: ")
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        '"universe": "a\\u0000b"',
+        '"universe": "a\\ud800b"',
+        '"universe": "a\\nb"',
+        f'"universe": "{"a" * 5_000}"',
+        '"a\\nb": 1',
+        f'"{"a" * 5_000}": 1',
+    ],
+)
+def test_a_recipe_file_with_names_that_are_none_is_refused_in_one_short_line(
+    member: str, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(f'{{"statistic": "density", "epsilon": 0.5, {member}}}')
+    assert len(refusal(recipe, items_file(tmp_path, ["a"]))) < 200
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (bytes(range(256)), "it is not UTF-8"),
+        (b"item\n" + b"a" * 10_000_000, "field larger than field limit"),
+        (b'item\n"a\n', "unexpected end of data"),
+        (b"item,item\na,a\n", "must begin with the line item"),
+        (b"", "must begin with the line item"),
+    ],
+)
+def test_a_file_that_is_no_list_of_items_is_refused_in_one_line(
+    content: bytes, says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "items.csv").write_bytes(content)
+    assert says in refusal(recipe_file(tmp_path), tmp_path / "items.csv")
+
+
+def test_a_file_of_another_system_holds_the_same_items(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_bytes(b"\xef\xbb\xbfitem\r\na\r\nb\r\n")
+    assert run(recipe_file(tmp_path), tmp_path / "items.csv")["items"] == 2
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(recipe_file(tmp_path), tmp_path / "pipe").endswith("is not a regular file")
+    assert refusal(recipe_file(tmp_path), tmp_path).endswith("is not a regular file")
+
+
+def test_a_file_that_cannot_be_named_is_refused_in_one_line(tmp_path: Path) -> None:
+    assert "too long" in refusal(recipe_file(tmp_path), tmp_path / ("a" * 300))
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e400", "-Infinity", "1" + "0" * 5_000])
+@pytest.mark.parametrize("field", ["epsilon", "universe_size", "table_size", "announced_intrusions"])
+def test_numbers_that_are_none_are_refused_in_one_line(field: str, number: str, tmp_path: Path) -> None:
+    members = {"statistic": '"density"', "epsilon": "0.5", "universe_size": "3", field: number}
+    recipe = tmp_path / "recipe.json"
+    written = ", ".join(f'"{name}": {value}' for name, value in members.items())
+    recipe.write_text(f"{{{written}}}")
+    refusal(recipe, items_file(tmp_path, ["a"]))
 
 
 def test_the_example_runs() -> None:

@@ -1,11 +1,10 @@
-"""`demo`: a dashboard with four collections made from real data, one of them by two servers."""
+"""`demo`: a dashboard with collections of every kind, made from real data."""
 
 import json
 import os
 import secrets
 import time
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -14,22 +13,31 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from devices_sim.fleet import FleetError
+from devices_sim.transport import TransportError
 from devices_sim.workloads import Workload, flights
+from devices_sim.workloads.flights import home_airports, tail_numbers
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
 from panapp.pairing import Pairing
 from panapp.ports import HOST
 from panapp.services import BASE_DIR, ServiceError, Services, running_services
+from panapp.stream_collection import stream_run
 from recipes.errors import PartnerUnavailableError
+from recipes.models import Recipe
 from releases.models import Release
 
-EXAMPLES = ("flights_count.json", "flights_histogram.json", "flights_mean.json", "flights_two_server.json")
+EVENTS = ("flights_count.json", "flights_histogram.json", "flights_mean.json", "flights_two_server.json")
+VALUES = "flights_shuffle.json"
+STREAM = "flights_stream.json"
 ACCOUNTS = {"analyst": "Analysts", "auditor": "Auditors", "admin": ""}
 PORT = 8000
 
 
 class Command(BaseCommand):
-    help = "Run four collections on real flight data and serve the dashboard on this machine."
+    help = (
+        "Run collections on real flight data (three by one server, one by two, one through a shuffler, and "
+        "one of a stream), and serve the dashboard on this machine."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -44,25 +52,31 @@ class Command(BaseCommand):
         require_migrated_database()
         try:
             self.run(serve=not options["no_serve"], port=options["port"])
-        except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
+        except (
+            FleetError,
+            TransportError,
+            PartnerUnavailableError,
+            ServiceError,
+            CollectionStalledError,
+        ) as error:
             raise CommandError(str(error)) from error
 
     def run(self, *, serve: bool, port: int) -> None:
-        workload = flights()
-        # One helper for all: what is published with the form may name two servers too.
-        with running_services(port=port if serve else None, helper=settings.DATA_DIR / "helper") as services:
-            for example in EXAMPLES:
-                self.collect(BASE_DIR / "examples" / example, workload, services)
+        # One helper and one shuffler for all: what is published with the form may name them too.
+        partners = {role: settings.DATA_DIR / role for role in ("helper", "shuffler")}
+        with running_services(port=port if serve else None, **partners) as services:
+            late = flights()
+            for example in EVENTS:
+                self.collect(example, late, services)
+            self.collect(VALUES, home_airports(), services)
+            self.stream(STREAM, services)
             if serve:
                 self.serve(services)
 
-    def collect(self, file: Path, workload: Workload, services: Services) -> None:
-        members = json.loads(file.read_text())
-        done = Release.objects.filter(recipe__name=members["name"], recipe__simulation=True)
-        if done.exists():
-            self.stdout.write(f"Already there: {members['question']}")
+    def collect(self, example: str, workload: Workload[Any], services: Services) -> None:
+        members = self.begin(example)
+        if members is None:
             return
-        self.stdout.write(f"Collecting: {members['question']}")
         result = collection_run(
             members=members,
             workload=workload,
@@ -73,12 +87,32 @@ class Command(BaseCommand):
             actor=None,
             say=lambda _: None,
         )
-        mechanism = result.recipe.published.mechanism
-        self.stdout.write(
-            f"  {result.fleet.accepted:,} aircraft reported; released after {result.seconds['total']:.1f} s"
-        )
+        reported = f"{result.fleet.accepted:,} aircraft reported"
+        self.show(reported, result.recipe, result.release, result.truth, result.seconds["total"])
+
+    def stream(self, example: str, services: Services) -> None:
+        members = self.begin(example)
+        if members is None:
+            return
+        items, universe = tail_numbers()
+        result = stream_run(members=members, universe=universe, items=items, services=services)
+        folded = f"{len(items):,} flights went into the state"
+        self.show(folded, result.recipe, result.release, result.truth, result.seconds)
+
+    def begin(self, example: str) -> dict[str, Any] | None:
+        """The recipe file's members; None where an earlier run has collected it."""
+        members: dict[str, Any] = json.loads((BASE_DIR / "examples" / example).read_text())
+        done = Release.objects.filter(recipe__name=members["name"], recipe__simulation=True)
+        is_there = done.exists()
+        self.stdout.write(f"{'Already there' if is_there else 'Collecting'}: {members['question']}")
+        return None if is_there else members
+
+    def show(
+        self, what: str, recipe: Recipe, release: Release, truths: Sequence[float], seconds: float
+    ) -> None:
+        self.stdout.write(f"  {what}; released after {seconds:.1f} s")
         for label, value, error, truth in zip(
-            mechanism.labels, result.release.values, result.release.standard_errors, result.truth, strict=True
+            recipe.published.mechanism.labels, release.values, release.standard_errors, truths, strict=True
         ):
             self.stdout.write(f"  {label}: {value:.4g}, standard error {error:.2g} (truth {truth:.4g})")
 
@@ -106,8 +140,8 @@ class Command(BaseCommand):
             )
         settings_line = " ".join(f"{name}={value}" for name, value in variables.items())
         self.stdout.write(
-            "To publish recipes that need it from another terminal (recipe, task), give it these settings "
-            f"first:\n  export {settings_line}"
+            "To publish recipes that need one of them from another terminal (recipe, task), give it these "
+            f"settings first:\n  export {settings_line}"
         )
 
 

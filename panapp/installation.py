@@ -1,0 +1,43 @@
+"""Which installation this process belongs to: what is known of it before its settings are complete.
+
+Another side must be told our verification key while its own key, which our settings ask for, is still on its
+way.
+"""
+
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from panapp import environment
+from panapp.roles import Role, role_named
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def role() -> Role:
+    """That of PANAPP_ROLE."""
+    return role_named(environment.text("PANAPP_ROLE", "all-in-one"))
+
+
+def is_local() -> bool:
+    """Whether it serves this machine only, with secrets of its own making."""
+    mode = environment.text("PANAPP_MODE", "local")
+    if mode not in {"local", "production"}:
+        raise ImproperlyConfigured(f"PANAPP_MODE must be local or production, not {mode!r}")
+    return mode == "local"
+
+
+def data_directory() -> Path:
+    """Where SQLite and local secrets lie."""
+    return Path(environment.text("PANAPP_DATA_DIR", str(BASE_DIR / role().data_folder)))
+
+
+def own_secrets() -> dict[str, str]:
+    """Those of a local installation, made where there are none."""
+    return environment.local_secrets(data_directory() / "local-secrets.json")
+
+
+def signing_key() -> bytes:
+    """The Ed25519 key that signs recipes, and requests to the other side; 32 bytes."""
+    value = own_secrets()["signing_key"] if is_local() else environment.text("PANAPP_SIGNING_KEY")
+    return environment.key_of_32_bytes("PANAPP_SIGNING_KEY", value)

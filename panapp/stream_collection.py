@@ -1,0 +1,82 @@
+"""A whole stream with items that are at hand: publish, send them to the curator, release."""
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from devices_sim.items import send_items
+from devices_sim.transport import HttpTransport
+from panapp.collection import CollectionStalledError
+from panapp.services import Services, wait_until
+from recipes.errors import RecipeStateError
+from recipes.models import Recipe
+from recipes.operations import recipe_close, recipe_publish_file
+from releases.models import Release
+from releases.operations import truth_record
+
+RELEASE_SECONDS = 60.0
+"""For how long a result is waited for: all that is left to do is to read one state."""
+
+
+@dataclass(frozen=True)
+class StreamResult:
+    """What became of a stream.
+
+    Attributes:
+        truth: the exact answer.
+        seconds: from before publishing to the release.
+    """
+
+    recipe: Recipe
+    release: Release
+    truth: tuple[float, ...]
+    seconds: float
+
+
+def stream_run(
+    *, members: Mapping[str, object], universe: Sequence[str], items: Sequence[str], services: Services
+) -> StreamResult:
+    """Publish a simulation recipe over a list of items, send items over HTTP, and wait for the release.
+
+    Args:
+        members: fields of a recipe file, with `items` as `listed`.
+        universe: the list.
+        items: those that come, in their order.
+        services: running web server and workers.
+
+    Raises:
+        FieldError: nothing was published.
+        TransportError, ServiceError, CollectionStalledError: the recipe is closed; its result is released as
+            soon as workers run.
+    """
+    started = time.monotonic()
+    recipe = recipe_publish_file(members=members, actor=None, simulation=True, universe=universe)
+    try:
+        with HttpTransport(services.base_url) as transport:
+            send_items(items, str(recipe.identifier), transport, secrets.SystemRandom())
+        truth = _truth(recipe, universe, items)
+        # No devices take part: a curator gets items, and cannot tell whose they are.
+        truth_record(recipe=recipe, values=truth, devices=0, sampled=0)
+    finally:
+        # Closed already, where the beat found it overdue.
+        with suppress(RecipeStateError):
+            recipe_close(recipe=recipe, actor=None)
+    if not wait_until(lambda: _is_released(recipe, services), RELEASE_SECONDS):
+        raise CollectionStalledError(f"the stream was not released within {RELEASE_SECONDS:.0f} seconds")
+    release = Release.objects.get(recipe=recipe)
+    return StreamResult(recipe, release, truth, time.monotonic() - started)
+
+
+def _truth(recipe: Recipe, universe: Sequence[str], items: Sequence[str]) -> tuple[float, ...]:
+    counts = Counter(items)
+    places = {str(place): counts[item] for place, item in enumerate(universe) if item in counts}
+    truth: tuple[float, ...] = recipe.published.mechanism.truth(places)
+    return truth
+
+
+def _is_released(recipe: Recipe, services: Services) -> bool:
+    services.check()
+    return Release.objects.filter(recipe=recipe).exists()
