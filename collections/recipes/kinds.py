@@ -93,7 +93,8 @@ SHUFFLED = Kind(
         "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
         "encryption": "How devices encrypt their messages to this server.",
     },
-    suggested={"cohort_size": 10_000, "alpha": 0.1},
+    # Replacing a value changes two counts, each with this δ: both must fit into a population's.
+    suggested={"cohort_size": 10_000, "alpha": 0.1, "delta": "0.0000001"},
     public="What devices will be told",
     about_population="Which devices are asked.",
 )
@@ -117,7 +118,13 @@ STREAMS = Kind(
         "and δ hold against whoever reads every result, one item's history against any other.",
         "closes_at": "Leave empty for one day after it opens.",
     },
-    suggested={"epsilon": 0.5, "items": NUMBERED, "universe_size": 100_000, "table_size": 100_000},
+    suggested={
+        "epsilon": 0.5,
+        "delta": "0.0000001",
+        "items": NUMBERED,
+        "universe_size": 100_000,
+        "table_size": 100_000,
+    },
     public="What will be public",
     about_population="Whose items are counted.",
 )

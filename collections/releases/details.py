@@ -22,7 +22,10 @@ _TOLD: Mapping[str, tuple[str, str]] = {
         "By a threshold that was found by simulating values that are equally frequent.",
     ),
     "calibrated_threshold": ("Calibrated threshold", "Z′ above it is called not uniform, too."),
-    "calibrated_level": ("Level of the calibrated threshold", "How often even values exceed it."),
+    "calibrated_level": (
+        "Level of the calibrated threshold",
+        "About how often equally frequent values do.",
+    ),
     "corrected_for_collisions": (
         "Corrected for collisions",
         "An estimate of how many different values there are if several share a place by chance, as a random "

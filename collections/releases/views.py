@@ -43,7 +43,7 @@ from releases.presentation import (
     status_of,
 )
 from releases.progress import progress_text
-from releases.selectors import bounds_of, interval_of, overview_search, verdict_of
+from releases.selectors import bounds_of, interval_of, joint_bounds_of, overview_search, verdict_of
 from releases.servers import (
     ServerShown,
     TroubleShown,
@@ -274,6 +274,7 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
         "details": details_of(release),
         "verdict": verdict_of(release),
         "intervals": interval_of(release) is not None,
+        "joint": joint_bounds_of(release) is not None,
         "bounds_level": "" if bounds is None else percent(bounds.level),
         "any_below_zero": any(value < 0 for value in release.values),
         "headline": headline(recipe, release),

@@ -114,7 +114,7 @@ def demonstrate(seed: int) -> Demonstration:
     )
     uniform = Chart(
         key=f"{KEY}-uniform",
-        title="Telling uneven values from even ones",
+        title="Telling unequally frequent values from equally frequent ones",
         caption=(
             "The smallest number of users with which the test works. Counting over random groups of values "
             "pays when there are many. Printed formulas stand without their constants: only their slopes "
