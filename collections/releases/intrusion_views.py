@@ -6,6 +6,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from audit.access import LogReadersOnly
+from panprivacy.streams.state import StreamState
 from panprivacy.trust import Trust
 from recipes.models import Recipe
 from releases.seen_states import arrays_seen
@@ -14,7 +15,7 @@ from streams.access import AnnouncersOnly
 from streams.errors import IntrusionRefusedError, StreamLostError
 from streams.models import AnnouncedIntrusion
 from streams.operations import intrusion_announce
-from streams.selectors import intrusions_left, intrusions_of, seen_state
+from streams.selectors import intrusions_left, intrusions_of, seen_bytes
 
 
 class AnnounceView(AnnouncersOnly):
@@ -52,14 +53,15 @@ class SeenView(LogReadersOnly):
 
     def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
         recipe, intrusion = _stream_recipe(identifier), _intrusion(identifier, number)
+        seen = _seen(intrusion)
         statistic = recipe.published.mechanism
         context = {
             "recipe": recipe,
             "intrusion": intrusion,
-            "arrays": arrays_seen(seen_state(intrusion)),
+            "arrays": arrays_seen(StreamState.from_bytes(seen)),
             # Announced so often before this one.
             "odds": looks_shown(statistic, number - 1)[number - 1],
-            "bytes": len(intrusion.snapshot),
+            "bytes": len(seen),
         }
         return render(request, "releases/seen.html", context)
 
@@ -69,7 +71,7 @@ class SeenFileView(LogReadersOnly):
 
     def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
         intrusion = _intrusion(identifier, number)
-        response = HttpResponse(bytes(intrusion.snapshot), content_type="application/vnd.msgpack")
+        response = HttpResponse(_seen(intrusion), content_type="application/vnd.msgpack")
         response["Content-Disposition"] = f'attachment; filename="state-{identifier[:12]}-{number}.msgpack"'
         return response
 
@@ -79,6 +81,13 @@ def _stream_recipe(identifier: str) -> Recipe:
     if recipe.published.trust != Trust.CURATOR:
         raise Http404("There is no state of such a recipe here.")
     return recipe
+
+
+def _seen(intrusion: AnnouncedIntrusion) -> bytes:
+    seen = seen_bytes(intrusion)
+    if seen is None:
+        raise Http404("What was seen is lost: the server stopped before it was stored.")
+    return seen
 
 
 def _intrusion(identifier: str, number: int) -> AnnouncedIntrusion:

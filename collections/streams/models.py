@@ -75,7 +75,7 @@ class EndedStream(models.Model):
 
 
 class AnnouncedIntrusion(models.Model):
-    """That the state was read on purpose, and what was seen. Kept when the stream is gone: it was seen.
+    """That the state was read on purpose. Kept when the stream is gone: it was seen.
 
     The database refuses to change or delete it: the guarantee counts them.
     """
@@ -83,7 +83,6 @@ class AnnouncedIntrusion(models.Model):
     identifier = models.CharField(max_length=64, help_text="Of the recipe.")
     number = models.PositiveIntegerField(help_text="1, 2, … within the recipe.")
     at = models.DateTimeField()
-    snapshot = models.BinaryField(help_text="The state as it was read, before it was randomized anew.")
 
     class Meta:
         ordering = ("number",)
@@ -93,3 +92,20 @@ class AnnouncedIntrusion(models.Model):
 
     def __str__(self) -> str:
         return f"intrusion {self.number} of {self.identifier}"
+
+
+class SeenState(models.Model):
+    """What was seen at an announced intrusion.
+
+    Stored once the state is randomized anew and the intrusion counted, in a transaction of its own: a
+    database keeps rows of transactions that never were, and this one is not sealed. A crash in between
+    loses what was seen, and nothing else.
+    """
+
+    intrusion = models.OneToOneField(
+        AnnouncedIntrusion, models.PROTECT, primary_key=True, related_name="seen"
+    )
+    state = models.BinaryField(help_text="As it was read, before it was randomized anew.")
+
+    def __str__(self) -> str:
+        return f"seen at {self.intrusion_id}"

@@ -21,7 +21,7 @@ from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.streams.sample import Sample
 from panprivacy.streams.state import StreamState
 from streams.errors import IntrusionRefusedError, StreamClosedError
-from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, Stream, StreamSample
+from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, SeenState, Stream, StreamSample
 from streams.samples import sample_of, sample_seal
 from streams.sealed_state import key_slots, state_seal, state_unseal, sync_committed
 
@@ -72,23 +72,34 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
         _advance(stream, state)
 
 
-@transaction.atomic(durable=True)
 def intrusion_announce(
     *, identifier: str, actor: AbstractBaseUser | None, now: datetime
 ) -> AnnouncedIntrusion:
-    """Read the state on purpose: keep what was seen, and randomize everything anew.
+    """Read the state on purpose: randomize everything anew, and keep what was seen.
+
+    In this order, in two transactions: what was seen is not sealed, and must not be in the database, not
+    even in a transaction that comes to nothing, before the intrusion counts.
 
     Args:
         identifier: of the recipe.
         actor: who looks. That they may is for the caller to check.
 
     Returns:
-        What was seen: `snapshot` is a `StreamState`.
+        The intrusion, which is counted; `selectors.seen_bytes` has what was seen.
 
     Raises:
         IntrusionRefusedError: the recipe allows no more, or is closed.
         StreamLostError: the state cannot be read.
     """
+    intrusion, seen = _announce(identifier, actor, now)
+    SeenState.objects.create(intrusion=intrusion, state=seen)
+    return intrusion
+
+
+@transaction.atomic(durable=True)
+def _announce(
+    identifier: str, actor: AbstractBaseUser | None, now: datetime
+) -> tuple[AnnouncedIntrusion, bytes]:
     stream = _locked(identifier)
     if not stream.is_open:
         raise IntrusionRefusedError("the recipe is closed")
@@ -97,8 +108,9 @@ def intrusion_announce(
     allowed = statistic.parameters.announced_intrusions
     if state.announced_intrusions >= allowed:
         raise IntrusionRefusedError(f"the recipe allows {allowed:,}, and they have been made")
+    seen = state.to_bytes()
     intrusion = AnnouncedIntrusion.objects.create(
-        identifier=identifier, number=state.announced_intrusions + 1, at=now, snapshot=state.to_bytes()
+        identifier=identifier, number=state.announced_intrusions + 1, at=now
     )
     statistic.announce_intrusion(state, secrets.SystemRandom())
     _advance(stream, state)
@@ -108,7 +120,7 @@ def intrusion_announce(
         actor=actor,
         details={"number": intrusion.number, "allowed": allowed},
     )
-    return intrusion
+    return intrusion, seen
 
 
 @transaction.atomic

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 
 from panprivacy.recipe import Recipe as PublishedRecipe
-from panprivacy.streams.state import StreamState
-from streams.models import AnnouncedIntrusion, Stream
+from streams.models import AnnouncedIntrusion, SeenState, Stream
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,10 @@ def intrusions_left(published: PublishedRecipe) -> int:
     return allowed - made
 
 
-def seen_state(intrusion: AnnouncedIntrusion) -> StreamState:
-    """The state as it was seen."""
-    return StreamState.from_bytes(bytes(intrusion.snapshot))
+def seen_bytes(intrusion: AnnouncedIntrusion) -> bytes | None:
+    """The state as it was seen, serialized; None where a crash lost it."""
+    seen = SeenState.objects.filter(intrusion=intrusion).first()
+    return None if seen is None else bytes(seen.state)
 
 
 def stream_is_closed(identifier: str) -> bool:

@@ -40,12 +40,18 @@ class Migration(migrations.Migration):
                 ('identifier', models.CharField(help_text='Of the recipe.', max_length=64)),
                 ('number', models.PositiveIntegerField(help_text='1, 2, … within the recipe.')),
                 ('at', models.DateTimeField()),
-                ('snapshot', models.BinaryField(help_text='The state as it was read, before it was randomized anew.')),
             ],
             options={
                 'ordering': ('number',),
                 'indexes': [models.Index(fields=['identifier', 'number'], name='streams_ann_identif_f8438f_idx')],
             },
+        ),
+        migrations.CreateModel(
+            name='SeenState',
+            fields=[
+                ('intrusion', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='seen', serialize=False, to='streams.announcedintrusion')),
+                ('state', models.BinaryField(help_text='As it was read, before it was randomized anew.')),
+            ],
         ),
         migrations.CreateModel(
             name='StreamSample',

@@ -11,7 +11,7 @@ from django.urls import reverse
 from audit.models import Action, Entry
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from streams.models import AnnouncedIntrusion
+from streams.models import AnnouncedIntrusion, SeenState
 from tests.scenes import account, analyst, announced, auditor, closed_stream, open_recipe, open_stream
 
 pytestmark = pytest.mark.django_db
@@ -100,7 +100,7 @@ def test_announced_look_is_on_record_and_shows_what_was_seen(client: Client) -> 
     assert response.redirect_chain == [(reverse("recipe-intrusion", args=[recipe.identifier, 1]), 302)]
     assert Entry.objects.get(action=Action.INTRUSION_ANNOUNCED).actor == "ada"
     page = " ".join(response.content.decode().split())
-    state = StreamState.from_bytes(bytes(AnnouncedIntrusion.objects.get().snapshot))
+    state = StreamState.from_bytes(bytes(SeenState.objects.get().state))
     ones = int(state.arrays["bits"].sum())
     assert f'<th scope="row">1</th><td>{ones:,}</td>' in page
     assert f'<th scope="row">0</th><td>{2_000 - ones:,}</td>' in page
@@ -140,7 +140,7 @@ def test_what_was_seen_is_for_those_who_may_read_the_log(client: Client) -> None
     client.force_login(auditor())
     assert pages[0] in page_of(client, recipe)
     assert [client.get(page).status_code for page in pages] == [200, 200]
-    assert client.get(pages[1]).content == bytes(AnnouncedIntrusion.objects.get().snapshot)
+    assert client.get(pages[1]).content == bytes(SeenState.objects.get().state)
 
 
 def test_pages_of_a_state_are_not_found_where_there_is_none(client: Client) -> None:

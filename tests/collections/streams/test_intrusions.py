@@ -1,4 +1,5 @@
 import pytest
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from audit.models import Action, Entry
@@ -6,10 +7,11 @@ from audit.selectors import entries_of_recipe
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
 from recipes.operations import recipe_close
+from streams import operations
 from streams.errors import IntrusionRefusedError
-from streams.models import AnnouncedIntrusion
+from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import intrusion_announce
-from streams.selectors import intrusions_left, intrusions_of, seen_state, state_layout
+from streams.selectors import intrusions_left, intrusions_of, seen_bytes, state_layout
 from tests.collections.streams.scene import fold, keys_on_disk, opens, state_of, stream_of
 from tests.factories import published_stream
 from tests.scenes import analyst
@@ -30,7 +32,7 @@ def test_what_is_seen_is_the_state_as_it_was_and_what_goes_on_is_another() -> No
     fold(recipe, ["3"])
     before = state_of(recipe)
     intrusion = announce(recipe)
-    assert equal(seen_state(intrusion), before)
+    assert seen_bytes(intrusion) == before.to_bytes()
     after = state_of(recipe)
     assert after.announced_intrusions == 1
     # 1,000 counters that start anew below a million: the same again with probability 10^-6000.
@@ -95,3 +97,45 @@ def test_layout_of_a_state_is_that_of_the_live_one() -> None:
     live = state_of(recipe).arrays
     layout = {array.name: (array.kind, array.shape) for array in state_layout(recipe.published)}
     assert layout == {name: (array.dtype.name, array.shape) for name, array in live.items()}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_announcement_that_comes_to_nothing_never_writes_what_it_saw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A database keeps rows of transactions that were rolled back: what was seen may not be among them.
+    recipe = published_stream()
+    fold(recipe, ["3"])
+    before = state_of(recipe).to_bytes()
+    written: list[object] = []
+    create = QuerySet.create
+
+    def noting(rows: QuerySet, **named: object) -> object:
+        written.extend(named.values())
+        return create(rows, **named)
+
+    def crash(**named: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(QuerySet, "create", noting)
+    with monkeypatch.context() as patched:
+        patched.setattr(operations, "entry_append", crash)
+        with pytest.raises(ConnectionError):
+            announce(recipe)
+    assert written
+    assert before not in written
+    assert state_of(recipe).to_bytes() == before
+    assert not intrusions_of(recipe.identifier)
+    announce(recipe)
+    assert before in written
+
+
+def test_what_was_seen_and_lost_by_a_crash_counts_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = published_stream()
+    with monkeypatch.context() as patched:
+        patched.setattr(SeenState.objects, "create", lambda **named: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            announce(recipe)
+    (intrusion,) = intrusions_of(recipe.identifier)
+    assert seen_bytes(intrusion) is None
+    assert state_of(recipe).announced_intrusions == 1
