@@ -1,5 +1,6 @@
 """What every statistic says of itself, whoever collects for it: devices, a curator, a shuffler."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
@@ -48,6 +49,9 @@ class Statistic(ABC, Generic[P]):
 
     parameters_class: ClassVar[type[PublicParameters]]
 
+    budget_condition: ClassVar[str] = ""
+    """What `aggregator_event` relies on beside the recipe, as a clause; empty where it holds as it is."""
+
     scalar: ClassVar[bool] = True
     """Whether the estimate is one number (else a list, labelled by `labels`)."""
 
@@ -58,6 +62,11 @@ class Statistic(ABC, Generic[P]):
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """One label per value of the estimate."""
+
+    @property
+    def largest(self) -> float:
+        """The largest value that an answer can have; infinite where nothing bounds it."""
+        return math.inf
 
     @property
     @abstractmethod

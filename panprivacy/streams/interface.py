@@ -4,7 +4,6 @@ A *cell* is a place of the table, 0..table_size − 1. Which items have one, and
 `Sample` says; items without one leave the state as it is.
 """
 
-import math
 import random
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -37,6 +36,9 @@ class StreamStatistic(Statistic[P]):
 
     state_description: ClassVar[str]
     """What the state is, and why it tells little of any item, in sentences for whoever reads of a recipe."""
+
+    fixed_point: ClassVar[Mapping[str, int]] = {}
+    """Arrays of the state that count in fractions of one appearance: how many of them make one."""
 
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.CURATOR,)
 
@@ -89,11 +91,6 @@ class StreamStatistic(Statistic[P]):
         """How likely a bit of the state is 1 after so many announced intrusions: of an item that never came,
         and at most of one that did. None where the state is not made of such bits."""
         return None
-
-    @property
-    def largest(self) -> float:
-        """The largest value that an answer can have; infinite where nothing bounds it."""
-        return math.inf
 
     @abstractmethod
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
