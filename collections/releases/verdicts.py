@@ -5,8 +5,8 @@ from typing import Any
 
 NOTICED = (
     "Z′ adds up, over all values, the squared difference between the noisy count and an equal count, less "
-    "the count itself, as that much comes by chance; all divided by an equal count. It is larger where values "
-    "are less equally frequent. A test can find a difference, and never that there is none."
+    "the count itself, as that much comes by chance; all divided by an equal count. It is larger where "
+    "values are less equally frequent. A test can find a difference, and never that there is none."
 )
 
 _SHOWN: Mapping[str, str] = {"uniform": "no difference found"}
