@@ -27,7 +27,7 @@ class Kind:
             statistic has.
         help: field → what is said of it in the form.
         suggested: field → where a new recipe starts, or as near as is allowed, where not as everywhere.
-        history: what is replaced by any other, where a budget speaks of replacement.
+        replacement: what is replaced by what, where a budget speaks of replacement.
         public: what becomes public of a recipe, as a heading.
         about_population: what its population is, in a sentence.
     """
@@ -40,14 +40,14 @@ class Kind:
     groups: Groups
     help: Mapping[str, str]
     suggested: Mapping[str, float | str]
-    history: str
+    replacement: str
     public: str
     about_population: str
 
 
 PART_OF_DELTA = "0.0000001"
-"""A δ with which several recipes fit the usual budget's δ of 10⁻⁶: what is proved of these statistics may fail
-altogether, with probabilities that add up."""
+"""A δ with which several recipes fit the usual budget's δ of 10⁻⁶: what is proved of these statistics may
+fail altogether, with probabilities that add up."""
 
 _BUDGET = "its ε and δ hold against whoever reads every combined result, under replacement."
 
@@ -73,7 +73,7 @@ DEVICES = Kind(
         "encryption": "How devices encrypt what they keep.",
     },
     suggested={"cohort_size": 1_000},
-    history="one device’s whole history",
+    replacement="one device's whole history by any other, while no other device colludes with that reader",
     public="What devices will be told",
     about_population="Which devices are asked.",
 )
@@ -101,7 +101,7 @@ SHUFFLED = Kind(
         "encryption": "How devices encrypt their messages to this server.",
     },
     suggested={"cohort_size": 10_000, "alpha": 0.1, "delta": PART_OF_DELTA},
-    history="one device’s whole history",
+    replacement="one device's whole history by any other, while no other device colludes with that reader",
     public="What devices will be told",
     about_population="Which devices are asked.",
 )
@@ -132,7 +132,7 @@ STREAMS = Kind(
         "universe_size": 100_000,
         "table_size": 100_000,
     },
-    history="one item’s whole history",
+    replacement="one item's whole history by any other",
     public="What will be public",
     about_population="Whose items are counted.",
 )

@@ -9,7 +9,7 @@ from audit.access import LogReadersOnly
 from recipes.custody import CUSTODIES
 from recipes.models import Recipe
 from releases.seen_states import arrays_seen
-from releases.stream_section import looks_shown
+from releases.stream_section import looks_shown, wonders
 from streams.access import AnnouncersOnly
 from streams.errors import IntrusionRefusedError, StreamLostError
 from streams.models import AnnouncedIntrusion
@@ -29,7 +29,14 @@ class AnnounceView(AnnouncersOnly):
             messages.info(request, f"No intrusion can be announced: {reason}.")
             return redirect("recipe", identifier=identifier)
         before, after = looks_shown(statistic, made)[made : made + 2]
-        context = {"recipe": recipe, "unit": statistic.unit, "before": before, "after": after, "left": left}
+        context = {
+            "recipe": recipe,
+            "unit": statistic.unit,
+            "wonders": wonders(statistic),
+            "before": before,
+            "after": after,
+            "left": left,
+        }
         return render(request, "releases/announce.html", context)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
@@ -56,7 +63,7 @@ class SeenView(LogReadersOnly):
         context = {
             "recipe": recipe,
             "intrusion": intrusion,
-            "arrays": arrays_seen(seen_state(intrusion)),
+            "arrays": arrays_seen(seen_state(intrusion), statistic.fixed_point),
             # Announced so often before this one.
             "odds": looks_shown(statistic, number - 1)[number - 1],
             "bytes": len(intrusion.snapshot),

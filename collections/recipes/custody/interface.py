@@ -43,7 +43,7 @@ class Custody(ABC):
     def upload_elsewhere(self, published: PublishedRecipe) -> str:
         """Where devices send reports, as a sentence, if not to this site's own API; else empty."""
 
-    def items_elsewhere(self, published: PublishedRecipe) -> str:  # noqa: ARG002
+    def items_elsewhere(self, published: PublishedRecipe) -> str:
         """Why no items of a stream are taken here, as a sentence; empty where they are."""
         return "Its devices send reports, to …/reports/ or where its document says."
 
