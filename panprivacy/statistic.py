@@ -49,6 +49,9 @@ class Statistic(ABC, Generic[P]):
 
     parameters_class: ClassVar[type[PublicParameters]]
 
+    budget_condition: ClassVar[str] = ""
+    """What `aggregator_event` relies on beside the recipe, as a clause; empty where it holds as it is."""
+
     scalar: ClassVar[bool] = True
     """Whether the estimate is one number (else a list, labelled by `labels`)."""
 

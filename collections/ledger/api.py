@@ -60,6 +60,9 @@ class SpendingSerializer(serializers.Serializer[dict[str, Any]]):
     delta = serializers.FloatField()
     returned_at = serializers.DateTimeField(allow_null=True)
     event = serializers.DictField(help_text="The privacy event, from which every ε is computed.")
+    condition = serializers.CharField(
+        help_text="What the event relies on, as a clause; empty where it holds as it is."
+    )
 
 
 class PopulationDetailSerializer(PopulationSerializer):

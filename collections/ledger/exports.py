@@ -26,6 +26,7 @@ COLUMNS = (
     "computed",
     "returned_at",
     "event",
+    "condition",
 )
 
 
@@ -62,6 +63,7 @@ def line_document(line: Line, delta: float) -> dict[str, Any]:
         "delta": delta,
         "returned_at": None if line.returned_at is None else format_time(line.returned_at),
         "event": line.event,
+        "condition": line.condition,
     }
 
 

@@ -6,10 +6,11 @@ from ledger.budget import Budget
 
 NAME_LENGTH = 60
 DESCRIPTION_LENGTH = 500
+CONDITION_LENGTH = 200
 
 
 class Population(models.Model):
-    """Devices that several recipes ask. It keeps its name, by which signed recipes call it."""
+    """Whom several recipes ask, or whose items they count. It keeps the name by which signed recipes call it."""
 
     name = models.CharField(max_length=NAME_LENGTH, unique=True)
     description = models.CharField(max_length=DESCRIPTION_LENGTH, blank=True)
@@ -60,6 +61,12 @@ class Spending(models.Model):
         null=True,
         related_name="returned_by",
         help_text="The line that it takes back.",
+    )
+    condition = models.CharField(
+        max_length=CONDITION_LENGTH,
+        blank=True,
+        default="",
+        help_text="What both events rely on, as a clause; empty where they hold as they are.",
     )
     at = models.DateTimeField()
 

@@ -137,7 +137,12 @@ def budget_require_room(*, population: Population, event: PrivacyEvent) -> None:
 
 @transaction.atomic
 def spending_append(
-    *, population: str, recipe: str, event: PrivacyEvent, event_if_half_colludes: PrivacyEvent
+    *,
+    population: str,
+    recipe: str,
+    event: PrivacyEvent,
+    event_if_half_colludes: PrivacyEvent,
+    condition: str = "",
 ) -> Spending:
     """Write down what a recipe costs, if it fits. Call it in the transaction that publishes.
 
@@ -149,6 +154,7 @@ def spending_append(
         recipe: identifier.
         event: what whoever reads only the result learns about one device, under replacement.
         event_if_half_colludes: the same for a reader with whom half of the cohort colludes.
+        condition: what both rely on, as a clause; empty where they hold as they are.
 
     Raises:
         FieldError: there is no such population, or what it has spent is unknown.
@@ -161,6 +167,7 @@ def spending_append(
         recipe=recipe,
         event=event.as_dict(),
         event_if_half_colludes=event_if_half_colludes.as_dict(),
+        condition=condition,
         at=timezone.now(),
     )
 

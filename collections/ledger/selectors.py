@@ -69,6 +69,12 @@ def unreturned_events(population: Population) -> list[Event]:
     return list(spent.values_list("event", flat=True))
 
 
+def conditions_of(population: Population) -> list[str]:
+    """What the events of its unreturned recipes rely on, each once, as clauses."""
+    spent = population.spendings.filter(returns=None, returned_by=None).exclude(condition="")
+    return sorted(set(spent.values_list("condition", flat=True)))
+
+
 @dataclass(frozen=True)
 class Standing:
     """Where a population stands now, at the budget's δ.
@@ -193,6 +199,7 @@ class Line:
         kind: `spent` or `returned`.
         recipe: identifier of the recipe that spent, in a returning line too.
         event: its privacy event.
+        condition: what that relies on, as a clause; empty where it holds as it is.
         alone: ε of that recipe alone, at the population's δ; None where time did not suffice, or an
             event was written by another version.
         composed: ε of all recipes together after this line; None likewise.
@@ -204,6 +211,7 @@ class Line:
     kind: str
     recipe: str
     event: Event
+    condition: str
     alone: float | None
     composed: float | None
     returned_at: datetime | None
@@ -254,6 +262,7 @@ def _line(standing: Standing, row: Spending, events: Sequence[Event]) -> Line:
         kind=row.kind,
         recipe=str(spent.recipe),
         event=spent.event,
+        condition=spent.condition,
         composed=epsilon(events, standing.delta),
         alone=epsilon([spent.event], standing.delta),
         returned_at=None if returned is None else returned.at,

@@ -16,7 +16,14 @@ from ledger.exports import book_csv, book_document
 from ledger.forms import PopulationForm
 from ledger.models import Population
 from ledger.operations import population_change, population_create
-from ledger.selectors import lines_of, populations_list, spendings_list, standing_of, standings_of
+from ledger.selectors import (
+    conditions_of,
+    lines_of,
+    populations_list,
+    spendings_list,
+    standing_of,
+    standings_of,
+)
 from ledger.sentences import event_in_words
 from panprivacy.errors import FieldError
 
@@ -51,6 +58,7 @@ class PopulationView(View):
             "standing": standing,
             "page": page,
             "lines": [(line, event_in_words(line.event)) for line in lines_of(standing, page.rows)],
+            "conditions": conditions_of(population),
             "may_change": may_change_populations(request.user),
             "may_read_log": may_read_log(request.user),
         }

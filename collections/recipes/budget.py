@@ -1,5 +1,6 @@
 """What a recipe does to the budget of its population, and what would fit where it does not."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +12,15 @@ from ledger.selectors import Standing, population_named, standing_of
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
-from panprivacy.remedies import remedy_clause
+from panprivacy.remedies import nearest_value, remedy_clause
 from panprivacy.statistic import Statistic
+from recipes.kinds import kind_of
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
+
+LARGE_EPSILON = 100.0
+"""At which the δ of an event is what it may fail by altogether."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,17 @@ class Effect:
         standing: where it stands without.
         composed: ε with the recipe, at the same δ; None where time did not suffice.
         exceeds: whether that is above the budget.
+        delta_reason: why no ε is promised with it, and which δ would fit, as a clause; else empty.
+        replacement: what is replaced by what, as a clause.
+        condition: what the recipe's cost relies on, as a clause; empty where it holds as it is.
     """
 
     standing: Standing
     composed: float | None
     exceeds: bool
+    delta_reason: str
+    replacement: str
+    condition: str
 
 
 def effect_of(mechanism: Statistic[Any], population: str) -> Effect:
@@ -39,7 +50,34 @@ def effect_of(mechanism: Statistic[Any], population: str) -> Effect:
     composed = standing.with_event(mechanism.aggregator_event().as_dict())
     budget = standing.budget
     exceeds = budget is not None and composed is not None and composed > budget.epsilon
-    return Effect(standing, composed, exceeds)
+    return Effect(
+        standing=standing,
+        composed=composed,
+        exceeds=exceeds,
+        delta_reason=delta_reason(mechanism, standing) if composed == math.inf else "",
+        replacement=kind_of(type(mechanism)).replacement,
+        condition=mechanism.budget_condition,
+    )
+
+
+def delta_reason(mechanism: Statistic[Any], standing: Standing) -> str:
+    """Why no ε is promised with this recipe, and the largest δ with which one is, as a clause; empty where it
+    is not for the recipe's own δ."""
+    total = mechanism.aggregator_event().delta(LARGE_EPSILON)
+    if total == 0 or standing.spent == math.inf:
+        return ""
+
+    def promised(changed: Statistic[Any]) -> bool:
+        composed = standing.with_event(changed.aggregator_event().as_dict())
+        return composed is not None and composed < math.inf
+
+    largest = nearest_value(mechanism, "delta", promised, larger=False)
+    fitting = "no smaller one fits" if largest is None else f"the largest that fits is δ = {largest:g}"
+    together = "" if total > standing.delta else ", together with that of what is spent,"
+    return (
+        f"the δ of this recipe, {total:g} in total,{together} is above the population's δ of "
+        f"{standing.delta:g}; {fitting}"
+    )
 
 
 def room_require(*, mechanism: Statistic[Any], population: str) -> None:
@@ -69,6 +107,7 @@ def spend(*, published: PublishedRecipe) -> None:
         recipe=published.identifier,
         event=mechanism.aggregator_event(),
         event_if_half_colludes=mechanism.aggregator_event(HALF),
+        condition=mechanism.budget_condition,
     )
 
 
@@ -82,7 +121,12 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
     try:
         yield
     except BudgetExceededError as error:
-        advice = what_fits(draft.mechanism(), error.population)
+        mechanism = draft.mechanism()
+        if error.composed == math.inf:
+            reason = delta_reason(mechanism, standing_of(error.population))
+            if reason:
+                raise FieldError("delta", f"does not fit the population's budget: {reason}") from None
+        advice = what_fits(mechanism, error.population)
         raise FieldError(error.field, f"{error.message}; {advice}") from None
 
 

@@ -13,6 +13,14 @@ _GUESSES: Mapping[Relation, str] = {
 """What somebody wonders about who is kept from learning, by relation."""
 
 
+WONDERS: Mapping[Relation, str] = {
+    Relation.USER: "Whether an item came",
+    Relation.RECORD: "Whether one entry of the stream was one item or another",
+    Relation.REPLACE: "Which of two histories an item has",
+}
+"""The same as a question."""
+
+
 def times(number: int) -> str:
     """1 → "once", 3 → "3 times"."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")

@@ -120,8 +120,9 @@ class RecipeForm(forms.Form):
         if not any(name in self.errors for name in wanted):
             members = {name: given[name] for name in wanted if name in given}
             try:
-                self.parameters = self.mechanism.parameters_class.from_mapping(members).calibrated()
-                self.mechanism(self.parameters)  # some refuse only now what cannot be
+                parameters = self.mechanism.parameters_class.from_mapping(members).calibrated()
+                self.mechanism(parameters)  # some refuse only now what cannot be
+                self.parameters = parameters
             except FieldError as error:
                 self.add_field_error(error)
         if not self.errors:

@@ -27,6 +27,7 @@ class Kind:
             statistic has.
         help: field → what is said of it in the form.
         suggested: field → where a new recipe starts, or as near as is allowed, where not as everywhere.
+        replacement: what is replaced by what, where a budget speaks of replacement.
         public: what becomes public of a recipe, as a heading.
         about_population: what its population is, in a sentence.
     """
@@ -39,9 +40,14 @@ class Kind:
     groups: Groups
     help: Mapping[str, str]
     suggested: Mapping[str, float | str]
+    replacement: str
     public: str
     about_population: str
 
+
+PART_OF_DELTA = "0.0000001"
+"""A δ with which several recipes fit the usual budget's δ of 10⁻⁶: what is proved of these statistics may
+fail altogether, with probabilities that add up."""
 
 _BUDGET = "its ε and δ hold against whoever reads every combined result, under replacement."
 
@@ -67,6 +73,7 @@ DEVICES = Kind(
         "encryption": "How devices encrypt what they keep.",
     },
     suggested={"cohort_size": 1_000},
+    replacement="one device's whole history by any other, while no other device colludes with that reader",
     public="What devices will be told",
     about_population="Which devices are asked.",
 )
@@ -93,8 +100,8 @@ SHUFFLED = Kind(
         "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
         "encryption": "How devices encrypt their messages to this server.",
     },
-    # Replacing a value changes two counts, each with this δ: both must fit into a population's.
-    suggested={"cohort_size": 10_000, "alpha": 0.1, "delta": "0.0000001"},
+    suggested={"cohort_size": 10_000, "alpha": 0.1, "delta": PART_OF_DELTA},
+    replacement="one device's whole history by any other, while no other device colludes with that reader",
     public="What devices will be told",
     about_population="Which devices are asked.",
 )
@@ -120,11 +127,12 @@ STREAMS = Kind(
     },
     suggested={
         "epsilon": 0.5,
-        "delta": "0.0000001",
+        "delta": PART_OF_DELTA,
         "items": NUMBERED,
         "universe_size": 100_000,
         "table_size": 100_000,
     },
+    replacement="one item's whole history by any other",
     public="What will be public",
     about_population="Whose items are counted.",
 )

@@ -9,15 +9,20 @@ from typing import Any
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.presentation import percent
-from releases.selectors import Interval, bounds_of, interval_of, joint_bounds_of, shown_positions, verdict_of
+from releases.selectors import (
+    MOST_DRAWN,
+    Interval,
+    bounds_of,
+    joint_bounds_of,
+    shown_interval_of,
+    shown_positions,
+    verdict_of,
+)
 
 THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "calibrated threshold"}
 """Detail of a test → its name in the legend."""
 
 TRUTH_NAME = "truth (simulation only)"
-
-MOST_DRAWN = 30
-"""Estimates that can be told apart side by side."""
 
 MARGIN = 0.06
 """Room beyond the outermost interval, as a share of the range."""
@@ -25,7 +30,8 @@ MARGIN = 0.06
 
 def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
     """A dot for each estimate, with a thick 66 % and a thin 95 % interval, or with its error bound where no
-    standard error is known; the result of a test beside its thresholds.
+    standard error is known or the bound is of several estimates at once; the result of a test beside its
+    thresholds.
 
     One number lies on a horizontal axis, several stand side by side. The axis goes below
     zero where an interval does.
@@ -79,11 +85,17 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
 
 def _intervals_of(release: Release) -> list[tuple[str, str, int, Interval]]:
     """(name, role, width of the line, interval), the wider interval first."""
-    wide, narrow, bounds = interval_of(release), interval_of(release, 0.66), bounds_of(release)
-    if wide is not None and narrow is not None and joint_bounds_of(release) is None:
+    wide, narrow, bounds = (
+        shown_interval_of(release),
+        shown_interval_of(release, 0.66),
+        bounds_of(release),
+    )
+    if wide is not None and narrow is not None:
         return [("95 % interval", "interval-95", 2, wide), ("66 % interval", "interval-66", 7, narrow)]
     if bounds is not None:
-        return [(f"error bound (at least {percent(bounds.level)})", "interval-95", 2, bounds)]
+        together = " for all together" if joint_bounds_of(release) else ""
+        name = f"error bound{together} (at least {percent(bounds.level)})"
+        return [(name, "interval-95", 2, bounds)]
     return []
 
 

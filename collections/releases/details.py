@@ -6,12 +6,13 @@ from typing import Any
 
 from recipes.presentation import number
 from releases.models import Release
+from releases.verdicts import verdict_in_words
 
 _TOLD: Mapping[str, tuple[str, str]] = {
     "verdict": (
         "Verdict",
-        "By the threshold that the paper proves. Uniform means that nothing speaks against equal "
-        "frequencies.",
+        "By the threshold that the paper proves. That no difference was found does not mean that there is "
+        "none.",
     ),
     "threshold": (
         "Threshold of the paper (τ)",
@@ -24,7 +25,7 @@ _TOLD: Mapping[str, tuple[str, str]] = {
     "calibrated_threshold": ("Calibrated threshold", "Z′ above it is called not uniform, too."),
     "calibrated_level": (
         "Level of the calibrated threshold",
-        "About how often equally frequent values do.",
+        "How often Z′ exceeds it by chance, if the values are equally frequent.",
     ),
     "corrected_for_collisions": (
         "Corrected for collisions",
@@ -54,6 +55,9 @@ _TOLD: Mapping[str, tuple[str, str]] = {
 }
 
 
+_VERDICTS = ("verdict", "calibrated_verdict")
+
+
 @dataclass(frozen=True)
 class Detail:
     """One detail, ready to be shown."""
@@ -70,7 +74,7 @@ def details_of(release: Release) -> list[Detail]:
 
 def _detail(name: str, value: Any) -> Detail:
     label, meaning = _TOLD.get(name, (name.replace("_", " ").capitalize(), ""))
-    return Detail(label, _shown(value), meaning)
+    return Detail(label, verdict_in_words(value) if name in _VERDICTS else _shown(value), meaning)
 
 
 def _shown(value: Any) -> str:

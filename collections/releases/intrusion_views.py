@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from audit.access import LogReadersOnly
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
+from recipes.custody import CUSTODIES
 from recipes.models import Recipe
 from releases.seen_states import arrays_seen
-from releases.stream_section import looks_shown
+from releases.stream_section import looks_shown, wonders
 from streams.access import AnnouncersOnly
 from streams.errors import IntrusionRefusedError, StreamLostError
 from streams.models import AnnouncedIntrusion
@@ -30,7 +30,14 @@ class AnnounceView(AnnouncersOnly):
             messages.info(request, f"No intrusion can be announced: {reason}.")
             return redirect("recipe", identifier=identifier)
         before, after = looks_shown(statistic, made)[made : made + 2]
-        context = {"recipe": recipe, "unit": statistic.unit, "before": before, "after": after, "left": left}
+        context = {
+            "recipe": recipe,
+            "unit": statistic.unit,
+            "wonders": wonders(statistic),
+            "before": before,
+            "after": after,
+            "left": left,
+        }
         return render(request, "releases/announce.html", context)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
@@ -58,7 +65,7 @@ class SeenView(LogReadersOnly):
         context = {
             "recipe": recipe,
             "intrusion": intrusion,
-            "arrays": arrays_seen(StreamState.from_bytes(seen)),
+            "arrays": arrays_seen(StreamState.from_bytes(seen), statistic.fixed_point),
             # Announced so often before this one.
             "odds": looks_shown(statistic, number - 1)[number - 1],
             "bytes": len(seen),
@@ -78,7 +85,7 @@ class SeenFileView(LogReadersOnly):
 
 def _stream_recipe(identifier: str) -> Recipe:
     recipe = get_object_or_404(Recipe, identifier=identifier)
-    if recipe.published.trust != Trust.CURATOR:
+    if CUSTODIES[recipe.published.trust].items_elsewhere(recipe.published):
         raise Http404("There is no state of such a recipe here.")
     return recipe
 

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from panprivacy.statistic import Statistic
 from recipes.models import Recipe
 from recipes.presentation import (
     at_place,
@@ -21,11 +19,12 @@ from releases.selectors import (
     LEVEL,
     Interval,
     bounds_of,
-    interval_of,
     joint_bounds_of,
+    shown_interval_of,
     shown_positions,
     verdict_of,
 )
+from releases.verdicts import NOTICED, verdict_shown
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,16 @@ def release_of(recipe: Recipe) -> Release | None:
     return getattr(recipe, "release", None)
 
 
+SAYS_NOTHING = "says nothing"
+
+LARGEST_OF_MANY = (
+    "The largest of many estimates are large by chance as well; the margin for all together allows for that."
+)
+
+
 @dataclass(frozen=True)
 class EstimateRow:
-    """One estimate as a row of the table; every member is text at one common place, empty where it is "
-    "unknown."""
+    """One estimate as a row of the table; every member is text at one common place, empty where unknown."""
 
     label: str
     estimate: str
@@ -84,8 +89,10 @@ class Headline:
 
 def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> list[EstimateRow]:
     """What is shown of the release as rows; the truth only where a simulation knows it."""
-    labels = recipe.published.mechanism.labels
-    wide, narrow, bounds = interval_of(release), interval_of(release, 0.66), bounds_of(release)
+    mechanism = recipe.published.mechanism
+    labels = mechanism.labels
+    wide, narrow = shown_interval_of(release), shown_interval_of(release, 0.66)
+    bounds = bounds_of(release)
     margins = _margins(release)
     rows: list[EstimateRow] = []
     for position in shown_positions(release):
@@ -102,7 +109,7 @@ def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None
                 interval_95=_interval(wide, position, place),
                 error_bound="" if bound is None else f"± {at_place(bound, place)}",
                 within_bound=_interval(bounds, position, place),
-                note="consistent with zero" if consistent_with_zero(value, half_width) else "",
+                note=_note(value, half_width, mechanism.largest),
                 projection=at_place(release.projection[position], place),
                 truth="" if truth is None else at_place(truth.values[position], min(place, 0)),
             )
@@ -114,21 +121,13 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     """The release in one sentence."""
     verdict = verdict_of(release)
     if verdict:
-        return Headline(_verdict_text(release), "")
+        return Headline(f"Verdict: {verdict_shown(release.details)}", "")
     mechanism = recipe.published.mechanism
     triples = list(zip(mechanism.labels, release.values, _margins(release), strict=True))
     label, value, half_width = max(triples, key=lambda triple: triple[1])
-    text = (
-        f"{estimate_with_margin(value, half_width)} {mechanism.unit}{_standing(value, half_width, mechanism)}"
-    )
+    note = _note(value, half_width, mechanism.largest)
+    text = f"{estimate_with_margin(value, half_width)} {mechanism.unit}" + (f": {note}" if note else "")
     return Headline(text if mechanism.scalar else f"Largest: “{label}” with {text}", level_text(release))
-
-
-def _standing(value: float, half_width: float | None, mechanism: Statistic[Any]) -> str:
-    """What must be said of an estimate before anybody reads something into it."""
-    if half_width is not None and half_width >= mechanism.largest:
-        return ": says nothing, as the error may be as large as any answer"
-    return ": consistent with zero" if consistent_with_zero(value, half_width) else ""
 
 
 def error_sentence(recipe: Recipe, release: Release) -> str:
@@ -136,9 +135,16 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     unit = recipe.published.mechanism.unit
     if verdict_of(release):
         error = significant(max(release.standard_errors))
-        return f"The standard error of the statistic is {error} {_continued(release.standard_error_note)}"
+        noticed = getattr(recipe.published.mechanism, "expected_note", "")
+        said = f"The standard error of Z′ is {error} {_continued(release.standard_error_note)}"
+        return " ".join(filter(None, (NOTICED, said, noticed)))
     sentences = []
-    if release.standard_errors:
+    if joint_bounds_of(release) is not None:
+        sentences.append(LARGEST_OF_MANY)
+    if release.standard_errors and joint_bounds_of(release) is not None:
+        error = significant(max(release.standard_errors))
+        sentences.append(f"The standard error of a single estimate, chosen beforehand, is {error}.")
+    elif release.standard_errors:
         error = max(release.standard_errors)
         sentences.append(
             f"About 95 of 100 repeats would land {within(margin(error), unit)} "
@@ -158,10 +164,19 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
 
 def level_text(release: Release) -> str:
     """The level of the margin that the headline has; empty where it has none."""
-    bounds = bounds_of(release)
-    if interval_of(release) is not None and joint_bounds_of(release) is None:
+    if shown_interval_of(release) is not None:
         return percent(LEVEL)
-    return "" if bounds is None else f"at least {percent(bounds.level)}"
+    bounds = bounds_of(release)
+    if bounds is None:
+        return ""
+    return f"at least {percent(bounds.level)}" + (", all together" if joint_bounds_of(release) else "")
+
+
+def says_nothing(recipe: Recipe, release: Release) -> bool:
+    """Whether no estimate has a margin smaller than the range of possible answers."""
+    largest = recipe.published.mechanism.largest
+    margins = [half_width for half_width in _margins(release) if half_width is not None]
+    return bool(margins) and not verdict_of(release) and min(margins) >= largest
 
 
 def percent(level: float) -> str:
@@ -170,20 +185,20 @@ def percent(level: float) -> str:
 
 
 def _margins(release: Release) -> list[float | None]:
-    """Half the width of the interval around each estimate: 95 %, or of its error bound where there is no
-    such interval, or where one of several is picked."""
-    if interval_of(release) is not None and joint_bounds_of(release) is None:
+    """Half the width of the interval around each estimate: 95 %, or of its error bound; always of the error
+    bound where that is of several at once."""
+    if shown_interval_of(release) is not None:
         return [margin(error) for error in release.standard_errors]
     if bounds_of(release) is not None:
         return list(release.error_bounds)
     return [None] * len(release.values)
 
 
-def _verdict_text(release: Release) -> str:
-    by_paper, calibrated = verdict_of(release), release.details.get("calibrated_verdict")
-    if calibrated in (None, by_paper):
-        return f"Verdict: {by_paper}"
-    return f"Verdict: {calibrated} by the calibrated threshold, {by_paper} by that of the paper"
+def _note(value: float, half_width: float | None, largest: float) -> str:
+    """What must be said of an estimate with so large a margin; else empty."""
+    if half_width is not None and half_width >= largest:
+        return SAYS_NOTHING
+    return "consistent with zero" if consistent_with_zero(value, half_width) else ""
 
 
 def _continued(sentence: str) -> str:

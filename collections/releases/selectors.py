@@ -13,7 +13,8 @@ from releases.models import Release
 LEVEL = 0.95
 
 MOST_SHOWN = 200
-"""Estimates that a page shows; of more, the largest. The files have all."""
+MOST_DRAWN = 30
+"""Estimates that a page shows in its table and in its chart; of more, the largest. The files have all."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,23 @@ def bounds_of(release: Release) -> Interval | None:
     return _around(release, release.confidence, release.error_bounds)
 
 
+def shown_interval_of(release: Release, level: float = LEVEL) -> Interval | None:
+    """The interval at `level` that pages show around each estimate; None where `joint_bounds_of` stands
+    in its place."""
+    return interval_of(release, level) if joint_bounds_of(release) is None else None
+
+
 def joint_bounds_of(release: Release) -> Interval | None:
-    """The bounds within which several estimates lie all together; None where there is one estimate alone, or
-    no such bounds. Of many estimates the largest is picked for being large: its own interval misses then."""
+    """The error bounds where they are of several estimates at once; else None.
+
+    Whoever looks at the largest of many has chosen it by its error, which an interval for a single
+    estimate does not allow for: among many with the truth 0, the largest lies beyond its own.
+    """
     return bounds_of(release) if len(release.values) > 1 else None
 
 
 def shown_positions(release: Release, most: int = MOST_SHOWN) -> list[int]:
-    """Which estimates are shown, in their order: the largest, where there are more than `most`."""
+    """Which estimates a page shows, at most so many, in their order."""
     everyone = range(len(release.values))
     if len(release.values) <= most:
         return list(everyone)

@@ -1,5 +1,4 @@
-"""What the page of a stream recipe says of the state that is kept: to everybody, and to those who may "
-"look."""
+"""What the page of a stream recipe says of the state: to everybody, and to those who may look."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,11 +7,13 @@ from typing import Any
 from django.http import HttpRequest
 
 from audit.access import may_read_log
+from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.parameters import NUMBERED
+from recipes.curator_sentences import WONDERS
 from recipes.models import Recipe
-from recipes.odds import certainty
+from recipes.odds import allowance, certainty
 from recipes.presentation import number, significant
 from streams.access import may_announce
 from streams.selectors import intrusions_left, intrusions_of, state_layout
@@ -59,6 +60,7 @@ def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
             "description": statistic.state_description,
             "arrays": arrays_shown(published),
             "looks": looks_shown(statistic, len(intrusions)),
+            "wonders": wonders(statistic),
             "has_bits": statistic.bit_probabilities(0) is not None,
             "allowed": statistic.parameters.announced_intrusions,
             "left": intrusions_left(published),
@@ -68,6 +70,11 @@ def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
         },
         **items_told(published),
     }
+
+
+def wonders(statistic: StreamStatistic[Any]) -> str:
+    """What somebody is kept from learning who looks at the state, by the relation of its guarantee."""
+    return WONDERS[statistic.guarantee(0).relation]
 
 
 def looks_shown(statistic: StreamStatistic[Any], made: int) -> list[LooksShown]:
@@ -82,16 +89,22 @@ def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool)
     probabilities = statistic.bit_probabilities(announced)
     absent, present = ("", "") if probabilities is None else (significant(100 * p, 4) for p in probabilities)
     bound = statistic.expected_error_bound(announced_intrusions=announced)
-    epsilon = statistic.guarantee(announced).epsilon
+    guarantee = statistic.guarantee(announced)
     return LooksShown(
         announced=announced,
         absent=absent,
         present=present,
         error_bound=significant(bound),
         says_nothing=bound >= statistic.largest,
-        certainty="not computed" if epsilon is None else certainty(epsilon),
+        certainty=_certainty(guarantee),
         current=current,
     )
+
+
+def _certainty(guarantee: Guarantee) -> str:
+    if guarantee.epsilon is None:
+        return "not computed"
+    return f"{certainty(guarantee.epsilon)}{allowance(guarantee.delta)}"
 
 
 @lru_cache(maxsize=256)

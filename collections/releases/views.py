@@ -40,10 +40,18 @@ from releases.presentation import (
     is_below_cohort,
     percent,
     release_of,
+    says_nothing,
     status_of,
 )
 from releases.progress import progress_text
-from releases.selectors import bounds_of, interval_of, joint_bounds_of, overview_search, verdict_of
+from releases.selectors import (
+    MOST_DRAWN,
+    bounds_of,
+    joint_bounds_of,
+    overview_search,
+    shown_interval_of,
+    verdict_of,
+)
 from releases.servers import (
     ServerShown,
     TroubleShown,
@@ -273,8 +281,10 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
         "estimates": rows,
         "details": details_of(release),
         "verdict": verdict_of(release),
-        "intervals": interval_of(release) is not None,
+        "intervals": shown_interval_of(release) is not None,
         "joint": joint_bounds_of(release) is not None,
+        "most_drawn": MOST_DRAWN,
+        "says_nothing": says_nothing(recipe, release),
         "bounds_level": "" if bounds is None else percent(bounds.level),
         "any_below_zero": any(value < 0 for value in release.values),
         "headline": headline(recipe, release),

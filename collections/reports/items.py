@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgpack
+from django.contrib.humanize.templatetags.humanize import ordinal
 
 from recipes.problems import Problem, malformed_body
 from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE
@@ -38,7 +39,8 @@ def invalid_item(index: int, detail: str) -> Problem:
         "invalid-item",
         "An item cannot be one",
         422,
-        f"Item {index} of the batch {detail}; nothing of the batch was counted.",
+        f"Item at index {index} (the {ordinal(index + 1)}) of the batch {detail}; nothing of the batch was "
+        "counted.",
         field="items",
         index=index,
     )

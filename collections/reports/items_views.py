@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
 from panprivacy.streams.item_bytes import ItemError
-from panprivacy.trust import Trust
+from recipes.custody import CUSTODIES
 from recipes.problems import Problem
 from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
@@ -25,9 +25,10 @@ class ItemsView(ReceivingView):
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = self.recipe(identifier)
-        if recipe.published.trust != Trust.CURATOR:
-            detail = "Its devices send reports, to …/reports/ or where its document says."
-            raise Problem("recipe-takes-no-items", "The recipe is not about a stream of items", 409, detail)
+        elsewhere = CUSTODIES[recipe.published.trust].items_elsewhere(recipe.published)
+        if elsewhere:
+            title = "The recipe is not about a stream of items"
+            raise Problem("recipe-takes-no-items", title, 409, elsewhere)
         batch = read_items(self.read_body(request, BODY_BYTES), request.content_type or "")
         try:
             items_fold(identifier=identifier, nonce=batch.nonce, items=batch.items, now=timezone.now())

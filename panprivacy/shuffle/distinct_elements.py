@@ -165,6 +165,10 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
             details=details,
         )
 
+    @property
+    def largest(self) -> float:
+        return float(min(self.parameters.k, self.cohort_size))
+
     def expected_standard_error(self) -> float:
         """Where as many places as possible are taken."""
         k = self.parameters.k

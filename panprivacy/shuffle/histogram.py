@@ -74,6 +74,10 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
             confidence=CONFIDENCE,
         )
 
+    @property
+    def largest(self) -> float:
+        return float(self.cohort_size)
+
     def expected_standard_error(self) -> float:
         return self._sum.standard_error(self.cohort_size)
 

@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,7 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         "it turns over, the bit is tossed again, with a slightly biased coin."
     )
     parameters_class = HeavyHittersParameters
+    fixed_point: ClassVar[Mapping[str, int]] = {"multiplicities": UNIT, "counters": UNIT}
 
     def __init__(self, parameters: HeavyHittersParameters) -> None:
         super().__init__(parameters)

@@ -37,6 +37,9 @@ class StreamStatistic(Statistic[P]):
     state_description: ClassVar[str]
     """What the state is, and why it tells little of any item, in sentences for whoever reads of a recipe."""
 
+    fixed_point: ClassVar[Mapping[str, int]] = {}
+    """Arrays of the state that count in fractions of one appearance: how many of them make one."""
+
     trusts: ClassVar[tuple[Trust, ...]] = (Trust.CURATOR,)
 
     @property

@@ -93,6 +93,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
         "is added once more before the result."
     )
     parameters_class = PanHistogramParameters
+    budget_condition = "everybody contributes one element"
 
     @property
     def labels(self) -> tuple[str, ...]:

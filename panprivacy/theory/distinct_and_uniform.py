@@ -114,7 +114,7 @@ def demonstrate(seed: int) -> Demonstration:
     )
     uniform = Chart(
         key=f"{KEY}-uniform",
-        title="Telling unequally frequent values from equally frequent ones",
+        title="Telling whether values are equally frequent",
         caption=(
             "The smallest number of users with which the test works. Counting over random groups of values "
             "pays when there are many. Printed formulas stand without their constants: only their slopes "
@@ -143,8 +143,8 @@ def demonstrate(seed: int) -> Demonstration:
             f"{EPSILON:g} (2ε in all), δ = 10⁻⁶ for the shuffle protocol, {USERS} users with min(k/2, "
             f"{USERS}) different values. Uniformity: ε = {EPSILON:g}, δ = 10⁻⁶, α = {ALPHA:g}: every other "
             f"value comes {1 + 2 * ALPHA:g} times as often as it should, the rest {1 - 2 * ALPHA:.2g} "
-            f"times; the threshold lets {CALIBRATED_LEVEL:.0%} of uniform collections be called uneven; the "
-            f"smallest number of users, to within 2 %, with which two thirds of {TESTS} uneven ones are "
+            f"times; the threshold lets {CALIBRATED_LEVEL:.0%} of uniform collections be called not uniform; "
+            f"the smallest number of users, to within 2 %, with which two thirds of {TESTS} others are "
             "noticed."
         ),
         proved=(

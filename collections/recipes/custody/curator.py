@@ -40,6 +40,9 @@ class CuratorCustody(Custody):
             f"/api/v1/recipes/{published.identifier}/items/."
         )
 
+    def items_elsewhere(self, published: PublishedRecipe) -> str:
+        return ""
+
     def unavailable(self, partners: Partners) -> str:
         return ""
 

@@ -43,6 +43,10 @@ class Custody(ABC):
     def upload_elsewhere(self, published: PublishedRecipe) -> str:
         """Where devices send reports, as a sentence, if not to this site's own API; else empty."""
 
+    def items_elsewhere(self, published: PublishedRecipe) -> str:
+        """Why no items of a stream are taken here, as a sentence; empty where they are."""
+        return "Its devices send reports, to …/reports/ or where its document says."
+
     @abstractmethod
     def unavailable(self, partners: Partners) -> str:
         """Why no recipe of this model can be published, as a clause; empty where one can."""

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from django import template
 
+from panprivacy.catalogue import statistic_class
+from panprivacy.errors import FieldError
 from recipes import presentation
 from recipes.rejections import explanation
 
@@ -28,6 +30,15 @@ def epsilon(value: float | None, unknown: str = "not computed yet") -> str:
 def instant(time: str) -> datetime:
     """A time as documents and JSON have it, for includes/time.html."""
     return datetime.fromisoformat(time)
+
+
+@register.filter
+def statistic_title(name: str) -> str:
+    """The title of a registered statistic; the name in words where another version registered it."""
+    try:
+        return statistic_class(name).title
+    except FieldError:
+        return words(name)
 
 
 @register.filter

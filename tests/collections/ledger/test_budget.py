@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
+from django.test import Client
+from django.urls import reverse
 
 from audit.models import Action, Entry
 from ledger.budget import Budget
@@ -18,7 +20,7 @@ from recipes import operations
 from recipes.models import Recipe
 from recipes.operations import recipe_publish, recipe_publish_file
 from tests.factories import draft_recipe, published_recipe, recipe_members
-from tests.scenes import finish, finished_recipe, open_recipe, simulated_recipe
+from tests.scenes import finish, finished_recipe, open_recipe, open_stream, simulated_recipe
 
 DELTA = 1e-6
 
@@ -340,3 +342,34 @@ def test_more_like_the_last_is_the_largest_number_that_fits() -> None:
     assert standing_of(population).more_like_the_last == 0
     with pytest.raises(FieldError):
         published_recipe(population="clinics", **COHORT)
+
+
+@pytest.mark.django_db
+def test_delta_above_the_budgets_is_refused_at_the_delta_and_what_fits_is_accepted() -> None:
+    budgeted(5.0)
+    changes = {"statistic": "pan_histogram", "universe_size": 20, "table_size": None, "population": "clinics"}
+    with pytest.raises(FieldError, match=r"2e-06 in total.*the largest that fits is δ = ") as refused:
+        open_stream(**changes, delta=1e-6)
+    assert refused.value.field == "delta"
+    assert not Spending.objects.exists()
+    open_stream(**changes, delta=float(refused.value.message.split("δ = ")[-1]))
+    # Now the rest of δ is gone.
+    with pytest.raises(FieldError, match="together with that of what is spent") as full:
+        open_stream(**changes, delta=1e-7)
+    assert full.value.field == "delta"
+
+
+@pytest.mark.django_db
+def test_delta_above_what_no_budget_asks_for_is_not_refused() -> None:
+    open_stream(statistic="pan_histogram", universe_size=20, table_size=None, delta=1e-3)
+    assert Spending.objects.get().condition == "everybody contributes one element"
+
+
+@pytest.mark.django_db
+def test_condition_stands_on_its_line_of_the_book_and_in_the_files(client: Client) -> None:
+    published_recipe()
+    open_stream(statistic="pan_histogram", universe_size=20, table_size=None, delta=1e-7)
+    page = client.get(reverse("population", args=["everyone"])).content.decode()
+    assert page.count("under the condition that everybody contributes one element") == 2
+    book = client.get(reverse("population-book", args=["everyone", "json"])).json()
+    assert [line["condition"] for line in book["spendings"]] == ["", "everybody contributes one element"]

@@ -95,6 +95,8 @@ def test_new_recipe_page_starts_from_values_that_could_be_published(
     assert "What to expect" in page
     assert "What is promised" in page
     assert "It could not be published" not in page
+    assert "∞" not in page
+    assert "no ε is promised" not in page
     assert "No preview" not in page
     assert page.count('type="radio"') == 0
 
@@ -138,6 +140,28 @@ def test_promise_of_a_stream_says_how_sure_somebody_gets_who_looks(signed_in: Cl
     assert "up to twice announced, after that once by surprise" in page
     assert "at most 65 % sure" in page
     assert "user level" in page
+
+
+def test_effect_of_a_stream_is_about_items_and_states_its_condition(signed_in: Client) -> None:
+    url = f"{reverse('recipe-promise')}?statistic=pan_histogram"
+    data = stream_data(statistic="pan_histogram", delta=1e-7, universe_size=50, table_size=50)
+    page = html.unescape(signed_in.post(url, data).content.decode())
+    assert "one item's whole history" in page
+    assert "device" not in page.split("Effect on the budget")[1]
+    assert "under the condition that everybody contributes one element" in page
+    other = signed_in.post(f"{reverse('recipe-promise')}?statistic=density", stream_data()).content.decode()
+    assert "condition" not in other.split("Effect on the budget")[1]
+
+
+def test_effect_names_the_largest_delta_that_fits_instead_of_an_infinite_epsilon(signed_in: Client) -> None:
+    url = f"{reverse('recipe-promise')}?statistic=pan_histogram"
+    data = stream_data(statistic="pan_histogram", delta=1e-6, universe_size=50, table_size=50)
+    page = signed_in.post(url, data).content.decode()
+    assert "∞" not in page
+    # 2δ, against the 10⁻⁶ at which spending is shown.
+    assert "2e-06 in total, is above the population's δ of 1e-06" in html.unescape(page)
+    fitting = float(re.findall(r"the largest that fits is δ = (\S+)\. ", page)[0])
+    assert 4.9e-7 < fitting <= 5e-7
 
 
 def test_stream_is_drafted_reviewed_and_published(signed_in: Client) -> None:
@@ -203,7 +227,10 @@ def test_cohort_that_is_too_small_for_the_noise_is_refused_on_its_field(signed_i
     data = {"epsilon": 1, "delta": 1e-6, "k": 4, "cohort_size": 100, "population": "everyone"}
     response = signed_in.post(new_url("shuffle_histogram"), {**data, "name": "n", "question": "q"})
     assert response.status_code == 422
-    assert "cohort_size" in response.context["form"].errors
+    (error,) = response.context["form"].errors["cohort_size"]
+    assert error.count("Must be at least") == 1
+    preview = signed_in.post(f"{reverse('recipe-preview')}?statistic=shuffle_histogram", data)
+    assert preview.content.decode().count("Must be at least") == 1
 
 
 def test_preview_of_a_test_promises_a_verdict_and_no_margin(signed_in: Client) -> None:

@@ -5,8 +5,8 @@ import pytest
 from releases.charts import release_figure
 from releases.details import details_of
 from releases.models import Release
-from releases.presentation import error_sentence, estimate_rows, headline
-from releases.selectors import MOST_SHOWN, bounds_of, interval_of, shown_positions
+from releases.presentation import error_sentence, estimate_rows, headline, says_nothing
+from releases.selectors import MOST_DRAWN, MOST_SHOWN, bounds_of, interval_of, shown_positions
 from tests.scenes import open_stream
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +66,7 @@ def test_error_sentence_states_the_confidence_of_the_bound_and_reads_on_from_the
 
 def test_result_of_a_test_is_its_verdict_without_an_interval_around_the_statistic() -> None:
     recipe = open_stream()
-    assert headline(recipe, TEST).text == "Verdict: uniform"
+    assert headline(recipe, TEST).text == "Verdict: no difference found"
     assert interval_of(TEST) is None
     (row,) = estimate_rows(recipe, TEST, None)
     assert (row.interval_95, row.note) == ("", "")
@@ -80,7 +80,9 @@ def test_verdicts_that_differ_are_both_in_the_headline() -> None:
         details={**TEST.details, "calibrated_verdict": "not uniform"},
     )
     said = headline(open_stream(), differing).text
-    assert said == "Verdict: not uniform by the calibrated threshold, uniform by that of the paper"
+    assert (
+        said == "Verdict: not uniform by the calibrated threshold, no difference found by that of the paper"
+    )
 
 
 def test_chart_of_a_test_shows_both_thresholds_within_its_range() -> None:
@@ -94,7 +96,7 @@ def test_chart_of_a_test_shows_both_thresholds_within_its_range() -> None:
 def test_every_detail_is_shown_and_an_unknown_one_under_its_name() -> None:
     details = details_of(release(details={**TEST.details, "far_off": [1, 0.12341], "saturated": True}))
     shown = {detail.label: detail.value for detail in details}
-    assert shown["Verdict"] == "uniform"
+    assert shown["Verdict"] == "no difference found"
     assert shown["Threshold of the paper (τ)"] == "500"
     assert shown["Far off"] == "1, 0.1234"
     assert shown["Saturated"] == "yes"
@@ -109,3 +111,70 @@ def test_of_very_many_estimates_the_largest_are_shown_in_their_order() -> None:
     left_out = set(range(size)) - set(positions)
     assert max(many.values[place] for place in left_out) <= min(many.values[place] for place in positions)
     assert shown_positions(release(values=[3.0, 1.0])) == [0, 1]
+
+
+ITEMS = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 40, "table_size": None}
+
+
+def many_items(**changes: object) -> Release:
+    """Forty items of which none came: noise with a standard error of 61, and 303 for all together."""
+    members = {
+        "values": [260.0, *(10.0 - place for place in range(39))],
+        "standard_errors": [61.0] * 40,
+        "projection": [0.0] * 40,
+        "error_bounds": [303.0] * 40,
+        "confidence": 0.95,
+    }
+    return release(**{**members, **changes})
+
+
+def test_headline_of_several_estimates_has_the_margin_for_all_together() -> None:
+    recipe = open_stream(**ITEMS)
+    said = headline(recipe, many_items())
+    assert said.text == "Largest: “item 0” with 260 ± 300 elements: consistent with zero"
+    assert said.level == "at least 95 %, all together"
+    alone = headline(recipe, many_items(error_bounds=[], confidence=None))
+    assert alone.text == "Largest: “item 0” with 260 ± 120 elements"
+
+
+def test_row_and_chart_of_several_estimates_have_the_margin_for_all_together() -> None:
+    recipe, items = open_stream(**ITEMS), many_items()
+    first = estimate_rows(recipe, items, None)[0]
+    assert (first.note, first.within_bound) == ("consistent with zero", "−43 to 563")
+    assert (first.interval_66, first.interval_95) == ("", "")
+    traces = release_figure(recipe, items, None)["data"]
+    assert [trace["name"] for trace in traces] == [
+        "error bound for all together (at least 95 %)",
+        "estimate",
+    ]
+    assert traces[0]["y"][:2] == [pytest.approx(-43), pytest.approx(563)]
+    assert "large by chance as well" in error_sentence(recipe, items)
+
+
+def test_chart_draws_the_largest_and_the_table_shows_more() -> None:
+    recipe, items = open_stream(**ITEMS), many_items()
+    (dots,) = [trace for trace in release_figure(recipe, items, None)["data"] if trace["name"] == "estimate"]
+    assert len(dots["x"]) == MOST_DRAWN < len(estimate_rows(recipe, items, None)) == 40
+    assert min(dots["y"]) >= sorted(items.values)[-MOST_DRAWN]
+
+
+@pytest.mark.parametrize("bound", [1.0, 26.0])
+def test_margin_as_large_as_all_answers_is_said_to_say_nothing(bound: float) -> None:
+    recipe, useless = open_stream(), release(error_bounds=[bound], confidence=0.95)
+    assert headline(recipe, useless).text.endswith(" of all items: says nothing")
+    assert estimate_rows(recipe, useless, None)[0].note == "says nothing"
+    assert says_nothing(recipe, useless)
+
+
+def test_margin_smaller_than_all_answers_says_something() -> None:
+    recipe, useful = open_stream(), release(error_bounds=[0.99], confidence=0.95)
+    assert headline(recipe, useful).text.endswith(": consistent with zero")
+    assert not says_nothing(recipe, useful)
+    assert not says_nothing(recipe, TEST)
+
+
+def test_result_of_a_test_explains_its_statistic_and_never_claims_equality() -> None:
+    said = error_sentence(open_stream(), TEST)
+    assert "Z′ adds up" in said
+    assert "never that there is none" in said
+    assert "uniform" not in headline(open_stream(), TEST).text

@@ -210,3 +210,68 @@ def test_closing_a_stream_says_what_becomes_of_it(client: Client) -> None:
     page = page_of(client, recipe, "recipe-close")
     assert "No item is accepted afterwards" in page
     assert "reports" not in page.split("<main")[1].split("</main>")[0]
+
+
+# What differs by statistic
+
+
+PAN_HISTOGRAM = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 50, "table_size": None}
+
+
+def test_look_at_single_elements_is_about_one_entry_and_keeps_its_allowance(client: Client) -> None:
+    recipe = open_stream(**PAN_HISTOGRAM)
+    # 2ε = 1 and 2δ, for each of two counters (RSP Theorem 5.2).
+    certain = "at most 73 % sure, apart from an allowance of one in 5.0 million (δ)"
+    page = page_of(client, recipe)
+    assert "Whether one entry of the stream was one item or another, they can be" in page
+    assert f"<td>{certain}</td>" in page
+    asked = page_of(administrator(client), recipe, "recipe-announce")
+    assert "Whether one entry of the stream was one item or another, whoever sees" in asked
+    assert certain in asked
+    assert "Whether an item came" not in page + asked
+
+
+def test_look_at_a_result_that_says_nothing_anyway_is_not_said_to_spoil_it(client: Client) -> None:
+    recipe = open_stream(universe_size=40, table_size=40)
+    page = page_of(administrator(client), recipe, "recipe-announce")
+    assert "The result would say nothing, with or without this look" in page
+    assert "any more" not in page
+
+
+def test_fixed_point_counters_are_shown_in_appearances(client: Client) -> None:
+    changes = {"statistic": "heavy_hitters", "k": 3, "n_max": 9}
+    recipe = announced(open_stream(**changes))
+    page = page_of(administrator(client), recipe, "recipe-intrusion", 1)
+    assert "places, in appearances" in page
+    assert "1,073,741,824 of which are one appearance" in page
+    shown = {
+        array.name: array
+        for array in client.get(reverse("recipe-intrusion", args=[recipe.identifier, 1])).context["arrays"]
+    }
+    low, high = re.fullmatch(r"(\S+) to below (\S+)", shown["multiplicities"].rows[-1].values).groups()
+    # r_x lies between 1/(1 + ρ) and 1 + ρ, with ρ = 1.
+    assert 0.5 < float(low) < float(high) <= 2.001
+    assert shown["bits"].scale == 1
+
+
+def test_page_of_a_curator_shows_the_digest_that_binds_it(client: Client) -> None:
+    recipe = open_stream()
+    page = page_of(client, recipe)
+    digest = recipe.published.document["curator"]["sample_digest"]
+    assert f'<code class="hash">{digest}</code>' in page
+    assert "the curator is bound to it" in page
+    assert "Digest of the sample" not in page_of(client, open_recipe())
+
+
+def test_statistics_go_by_their_titles(client: Client) -> None:
+    recipe = open_stream(**PAN_HISTOGRAM)
+    overview = client.get(reverse("overview")).content.decode()
+    for page in (page_of(client, recipe), overview):
+        assert "Appearances of each item" in page
+        assert "pan histogram" not in page
+
+
+def test_result_that_says_nothing_says_so_on_its_page_and_its_card(client: Client) -> None:
+    recipe = closed_stream(open_stream([1, 2, 3], universe_size=40, table_size=40))
+    assert "This result says nothing" in page_of(client, recipe)
+    assert "of all items: says nothing" in client.get(reverse("overview")).content.decode()

@@ -93,6 +93,8 @@ def test_what_is_no_batch_is_refused_by_its_place_and_never_quoted(
     problem = answer.json()
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert {name: problem.get(name) for name in members} == members
+    if "index" in members:
+        assert f"at index {members['index']} (the {['1st', '2nd'][members['index']]})" in problem["detail"]
     assert MARK not in answer.content.decode()
     assert MARK not in caplog.text
     assert not ItemBatch.objects.exists()

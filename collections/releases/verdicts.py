@@ -1,0 +1,27 @@
+"""The verdict of a test in words that promise no more than it can."""
+
+from collections.abc import Mapping
+from typing import Any
+
+NOTICED = (
+    "Z′ adds up, over all values, the squared difference between the noisy count and an equal count, less "
+    "the count itself, as that much comes by chance; all divided by an equal count. It is larger where "
+    "values are less equally frequent. A test can find a difference, and never that there is none."
+)
+
+_SHOWN: Mapping[str, str] = {"uniform": "no difference found"}
+"""A registered verdict, where another word says better what is known."""
+
+
+def verdict_in_words(verdict: str) -> str:
+    """A registered verdict as pages show it: that nothing was noticed does not make values uniform."""
+    return _SHOWN.get(verdict, verdict)
+
+
+def verdict_shown(details: Mapping[str, Any]) -> str:
+    """The verdict of a test by its threshold, or by both where they differ."""
+    by_paper = verdict_in_words(details["verdict"])
+    calibrated = verdict_in_words(details.get("calibrated_verdict", details["verdict"]))
+    if calibrated == by_paper:
+        return by_paper
+    return f"{calibrated} by the calibrated threshold, {by_paper} by that of the paper"
