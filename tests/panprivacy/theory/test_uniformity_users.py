@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from panprivacy.shuffle.interface import simulation_generator
 from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY, Uniformity, UniformityParameters
 from panprivacy.shuffle.uniformity_test import chi_squared_statistic
+from panprivacy.simulation import simulation_generator, source
 from panprivacy.theory import uniformity_users as theory
-from panprivacy.theory.simulation import source
 
 
 @pytest.mark.parametrize("k", [4, 64])
