@@ -17,8 +17,7 @@ def test_standard_error_grows_four_over_epsilon_times_with_each_announced_look()
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_required_table_size_gives_the_wanted_standard_error(count):
-    # In tables so large, in which the noise of the result does not count, the error falls with the root of the
-    # size.
+    # In tables so large the noise of the result does not count: the error falls with the root of the size.
     size = theory.required_table_size(count)
     possible = min(round(size), 10**6)
     error = theory.standard_error(possible, count) * math.sqrt(possible / size)
