@@ -20,7 +20,7 @@ _TOLD: Mapping[str, tuple[str, str]] = {
     ),
     "calibrated_verdict": (
         "Calibrated verdict",
-        "By a threshold that was found by simulating values that are equally frequent.",
+        "By a threshold that was computed for values that are equally frequent.",
     ),
     "calibrated_threshold": ("Calibrated threshold", "Z′ above it is called not uniform, too."),
     "calibrated_level": (

@@ -5,8 +5,8 @@ import random
 from dataclasses import dataclass
 
 from panprivacy.accounting import binomial
+from panprivacy.accounting.binomial_noise import binomial_epsilon, least_noise
 from panprivacy.errors import FieldError
-from panprivacy.shuffle.binomial_noise import binomial_epsilon, noise_factor
 from panprivacy.shuffle.coins import coin
 
 
@@ -35,7 +35,7 @@ class BinarySum:
     @property
     def zero_probability(self) -> float:
         """1 − p = (10/n)·((e^ε+1)/(e^ε−1))²·ln(2/δ), at most 1/2."""
-        return min(0.5, _noise(self.epsilon, self.delta) / self.users)
+        return min(0.5, least_noise(self.epsilon, self.delta) / self.users)
 
     @property
     def one_probability(self) -> float:
@@ -73,9 +73,4 @@ class BinarySum:
 
 def least_users(epsilon: float, delta: float) -> int:
     """The smallest n for which p is at least 1/2, as Claim A.5 needs."""
-    return math.ceil(2 * _noise(epsilon, delta))
-
-
-def _noise(epsilon: float, delta: float) -> float:
-    # A little more than Lemma 2.4 asks for, so that rounding never leaves less.
-    return 10 * noise_factor(epsilon) * math.log(2 / delta) * (1 + 1e-12)
+    return math.ceil(2 * least_noise(epsilon, delta))

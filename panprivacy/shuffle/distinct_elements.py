@@ -13,10 +13,11 @@ from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
 from panprivacy.shuffle.coins import coin
-from panprivacy.shuffle.interface import CONFIDENCE, ShuffleStatistic, simulation_generator
+from panprivacy.shuffle.interface import CONFIDENCE, ShuffleStatistic
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.shuffle.public_randomness import LARGEST_SEED, hashed_place, public_seed
 from panprivacy.shuffle.split_and_mix import log2_distance, shares_for, split
+from panprivacy.simulation import simulation_generator
 
 NO, YES = "no", "yes"
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from panprivacy.estimate import Estimate
 from panprivacy.mechanisms.histogram import closest_histogram
 from panprivacy.shuffle.binary_sum import BinarySum
-from panprivacy.shuffle.interface import CONFIDENCE, ShuffleStatistic, simulation_generator
+from panprivacy.shuffle.interface import CONFIDENCE, ShuffleStatistic
 from panprivacy.shuffle.parameters import ShuffleParameters
+from panprivacy.simulation import simulation_generator
 
 
 class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):

@@ -184,8 +184,3 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nobody is sampled
         return tuple(self.guarantee(fraction) for fraction in DISHONEST_FRACTIONS)
-
-
-def simulation_generator(random_source: random.Random) -> np.random.Generator:
-    """NumPy's generator, seeded from `random_source`: for simulations only."""
-    return np.random.default_rng(random_source.getrandbits(128))

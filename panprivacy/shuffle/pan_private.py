@@ -135,8 +135,9 @@ class FixedDummies(PanPrivate):
 class UniformDummies(PanPrivate):
     """Algorithm 6: invented users have uniformly random values, and only the first n′ elements are taken in.
 
-    With n′ ~ Bin(n, 2/9), at most n/3, the users are as if drawn from 2/9 of the stream's distribution and
-    7/9 uniform, up to a distance of Pr[n′ > n/3] ≤ exp(−2n/81): what is α from uniform is 2α/9 from it.
+    n′ ~ Bin(n, 2/9) is cut at the length of the stream, n − 2⌈n/3⌉, which is n/3 where 3 divides n. So the
+    users are as if drawn from 2/9 of the stream's distribution and 7/9 uniform, up to a distance of
+    Pr[n′ > n − 2⌈n/3⌉] ≤ exp(−2n/81): what is α from uniform is 2α/9 from it.
     """
 
     def _invented_value(self, random_source: random.Random) -> int:

@@ -10,16 +10,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from panprivacy.accounting.binomial_noise import least_noise, poisson_epsilon
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
 from panprivacy.shuffle import uniformity_test
-from panprivacy.shuffle.binomial_noise import noise_factor, poisson_epsilon
 from panprivacy.shuffle.coins import poisson
 from panprivacy.shuffle.domain_compression import compressed_distance, compressed_size
-from panprivacy.shuffle.interface import ShuffleStatistic, simulation_generator
+from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.shuffle.public_randomness import LARGEST_SEED, partition, public_seed
+from panprivacy.simulation import simulation_generator
 
 PRELIMINARY, FINAL = "preliminary", "final"
 
@@ -75,7 +76,7 @@ class UniformityParameters(ShuffleParameters):
     @property
     def noise_messages(self) -> int:
         """λ = 40·((e^ε+1)/(e^ε−1))²·ln(2k̂/δ), rounded up: the expected number for a group, of all users."""
-        return math.ceil(40 * noise_factor(self.epsilon) * math.log(2 * self.groups / self.delta))
+        return math.ceil(4 * least_noise(self.epsilon, self.delta / self.groups))
 
     @property
     def required_partition_seed(self) -> int:
@@ -96,8 +97,8 @@ class UniformityParameters(ShuffleParameters):
 class Uniformity(ShuffleStatistic[UniformityParameters]):
     """A statistic Z′ of noisy counts, which is large if they are far from equal, and two verdicts.
 
-    `details` has the verdict of the printed threshold τ, and beside it that of a threshold calibrated by
-    simulation. The final test is run once, whatever k̂; its proof repeats it a constant number of times.
+    `details` has the verdict of the printed threshold τ, and beside it that of a threshold calibrated for
+    uniform values. The final test is run once, whatever k̂; its proof repeats it a constant number of times.
     """
 
     statistic = "uniformity"

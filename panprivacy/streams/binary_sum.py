@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting import binomial
+from panprivacy.accounting.binomial_noise import least_noise
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import DELTA, EPSILON, PublicParameters, described
@@ -29,8 +30,7 @@ def noise_bits(epsilon: float, delta: float) -> int:
 
     The smallest whole number of at least 20·((e^ε + 1)/(e^ε − 1))²·ln(2/δ).
     """
-    exact = 20 / math.tanh(epsilon / 2) ** 2 * math.log(2 / delta)
-    return math.ceil(exact * (1 + 1e-12))  # above the rounding of floating point
+    return math.ceil(2 * least_noise(epsilon, delta))
 
 
 def binomial_noise(bits: int, count: int, random_source: random.Random) -> NDArray[np.int64]:

@@ -8,11 +8,11 @@ import math
 
 import numpy as np
 
-from panprivacy.streams.announced import BitDistributions
+from panprivacy import discrete_laplace
+from panprivacy.simulation import source
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
 from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.simulation import source
 
 KEY = "announced-intrusions"
 
@@ -43,8 +43,7 @@ def standard_error(table_size: int, announced_intrusions: int) -> float:
     The number of ones is a sum of independent bits plus discrete Laplace noise of scale 1/ε, and the
     estimate divides it by m times the distance of D₀ and D₁ after all intrusions, about (ε/4)^(a+1).
     """
-    bit, noise, distance = _variances(announced_intrusions)
-    return math.sqrt(table_size * bit + noise) / (table_size * distance)
+    return math.sqrt(statistic(table_size, announced_intrusions).share_variance(0.5, announced_intrusions))
 
 
 def measured_error(table_size: int, announced_intrusions: int, seed: int) -> float:
@@ -67,19 +66,13 @@ def measured_error(table_size: int, announced_intrusions: int, seed: int) -> flo
 
 def required_table_size(announced_intrusions: int) -> float:
     """How many cells it takes for a standard error of `TARGET`: about 1/(ε/4)^(2a+2) times a constant."""
-    bit, noise, distance = _variances(announced_intrusions)
-    squared = (TARGET * distance) ** 2
-    # The positive solution m of m·bit + noise = m²·squared.
-    return (bit + math.sqrt(bit**2 + 4 * noise * squared)) / (2 * squared)
-
-
-def _variances(announced_intrusions: int) -> tuple[float, float, float]:
-    """Of a bit on average, of the noise, and the distance of D₀ and D₁."""
-    after = BitDistributions.after(EPSILON, announced_intrusions)
-    absent, present = float(after.absent), float(after.present)
-    bit = (absent * (1 - absent) + present * (1 - present)) / 2
-    noise = 2 * math.exp(-EPSILON) / math.expm1(-EPSILON) ** 2
-    return bit, noise, after.distance
+    one_cell = statistic(1, announced_intrusions)
+    distance = one_cell.distributions(announced_intrusions).distance
+    # Of a table of m cells, the bits have the variance bits/m, and the noise noise/m².
+    noise = discrete_laplace.variance(1 / one_cell.table_epsilon) / distance**2
+    bits = one_cell.share_variance(0.5, announced_intrusions) - noise
+    # The positive solution m of bits/m + noise/m² = TARGET².
+    return (bits + math.sqrt(bits**2 + 4 * noise * TARGET**2)) / (2 * TARGET**2)
 
 
 def least_error(intrusions: int) -> float:

@@ -8,10 +8,10 @@ from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctEleme
 from panprivacy.shuffle.interface import CONFIDENCE
 from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
 from panprivacy.shuffle.uniformity_test import CALIBRATED_LEVEL
+from panprivacy.simulation import source
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
 from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.simulation import source
 from panprivacy.theory.uniformity_users import (
     ALPHA,
     DELTA,

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import scipy
 
-from panprivacy.shuffle.interface import simulation_generator
+from panprivacy.simulation import simulation_generator, source
 from panprivacy.theory.counter_encryption import CounterEncryption
 from panprivacy.theory.counters import EncryptedCounter
 from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.simulation import source
 from panprivacy.theory.square_root_of_t import flip_probability
 
 KEY = "encryption-from-counter"

@@ -18,9 +18,8 @@ import scipy
 from numpy.typing import NDArray
 
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
-from panprivacy.shuffle.interface import simulation_generator
+from panprivacy.simulation import simulation_generator, source
 from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.simulation import source
 
 KEY = "square-root-of-t"
 

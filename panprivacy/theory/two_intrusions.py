@@ -11,11 +11,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from panprivacy.simulation import source
 from panprivacy.streams.announced import BitDistributions
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
 from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.simulation import source
 
 KEY = "two-intrusions"
 

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.shuffle.domain_compression import compressed_size
-from panprivacy.shuffle.interface import simulation_generator
 from panprivacy.shuffle.uniformity import PRELIMINARY, UniformityParameters
 from panprivacy.shuffle.uniformity_test import CALIBRATED_LEVEL, chi_squared_statistic
-from panprivacy.theory.simulation import source
+from panprivacy.simulation import simulation_generator, source
 
 EPSILON = 0.5
 DELTA = 1e-6

@@ -133,7 +133,7 @@ class ShuffleContract:
         # The mean of 2,000 is within 6 of its own standard errors of the truth: by the normal approximation
         # right code fails with probability 2e-9 per value, of which there are at most five.
         source, n = random.Random(statistic.statistic), statistic.cohort_size
-        drawn = totals(statistic, 2_000 if statistic.unit != "of the test statistic" else 300, source)
+        drawn = totals(statistic, 2_000, source)
         estimates = np.array([statistic.estimate(total.tolist(), n).values for total in drawn])
         truth = np.array(statistic.truth(Counter(users_of(statistic).tolist())))
         errors = estimates.std(axis=0, ddof=1) / np.sqrt(len(drawn))

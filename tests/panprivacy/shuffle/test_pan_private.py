@@ -1,6 +1,4 @@
-import math
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,9 +8,19 @@ from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctEleme
 from panprivacy.shuffle.histogram import ShuffleHistogram
 from panprivacy.shuffle.pan_private import COUNTS, REAL, FixedDummies, UniformDummies
 from panprivacy.shuffle.parameters import ShuffleParameters
-from panprivacy.shuffle.uniformity import Uniformity, UniformityParameters
+from tests.panprivacy.shuffle.recorded import Recorded
+
+FAILURE = 1e-7
 
 DISTINCT = DistinctElements(DistinctElementsParameters(epsilon=3.0, delta=1e-3, cohort_size=31, k=30))
+
+
+class RecordedDistinct(Recorded, DistinctElements):
+    pass
+
+
+class RecordedHistogram(Recorded, ShuffleHistogram):
+    pass
 
 
 @pytest.mark.parametrize(("n", "invented", "length"), [(30, 10, 10), (31, 11, 9), (32, 11, 10), (2, 1, 0)])
@@ -40,17 +48,59 @@ def test_process_of_an_impossible_value_is_refused(value):
         algorithm.process(state, value, source)
 
 
+def test_fixed_dummies_run_the_protocol_for_a_third_of_dummies_the_stream_and_as_many_dummies_again():
+    protocol = RecordedDistinct(DISTINCT.parameters)
+    algorithm, source, stream = FixedDummies(protocol, value=7), random.Random(1), [0, 5, 5, 29]
+    state = algorithm.start(source)
+    assert protocol.values == [7] * 11
+    for element in stream:
+        algorithm.process(state, element, source)
+    assert protocol.values == [7] * 11 + stream
+    algorithm.estimate(state, source)
+    assert protocol.values == [7] * 11 + stream + [7] * 11
+
+
+@pytest.mark.parametrize("wrapper", [FixedDummies, UniformDummies])
+@pytest.mark.parametrize("elements", [0, 1, 9])
+def test_estimate_is_made_of_all_messages_of_the_stream_and_of_the_dummies_on_both_sides(wrapper, elements):
+    protocol = RecordedDistinct(DISTINCT.parameters)
+    algorithm, source = wrapper(protocol), random.Random(1)
+    state = algorithm.start(source)
+    for _ in range(elements):
+        algorithm.process(state, 3, source)
+    estimate = algorithm.estimate(state, source)
+    ((total, users),) = protocol.analyzed
+    assert users == 11 + elements + 11
+    assert sum(total) == users * protocol.most_messages
+    assert np.all(np.array(total) >= state.arrays[COUNTS])
+    assert estimate == DISTINCT.estimate(total, users)
+
+
 @pytest.mark.statistical
 def test_fixed_dummies_estimate_the_distinct_elements_of_stream_and_dummy():
-    # 60 runs: the mean is within 6 standard errors of the truth but with probability 2e-9 (normal).
-    source, algorithm, values = random.Random(2), FixedDummies(DISTINCT), []
-    for _ in range(60):
+    # Three of six places have somebody and are odd with probability 1/2, the others with e^−ε/2: in 600 runs
+    # the number of odd places is beyond one of the bounds with probability FAILURE, exactly.
+    protocol = DistinctElements(DistinctElementsParameters(epsilon=3.0, delta=0.1, cohort_size=9, k=6))
+    runs, grown, k = 600, np.exp(3.0), 6
+
+    def odd_places_of(distinct):
+        taken, empty = runs * distinct, runs * (k - distinct)
+        in_taken = binom.pmf(np.arange(taken + 1), taken, 0.5)
+        in_empty = binom.pmf(np.arange(empty + 1), empty, 0.5 / grown)
+        return np.cumsum(np.convolve(in_taken, in_empty))
+
+    source, algorithm, odd = random.Random(2), FixedDummies(protocol), 0
+    for _ in range(runs):
         state = algorithm.start(source)
-        for element in (4, 4, 5, 6, 7, 8, 9, 10, 11):
+        for element in (4, 4, 5):
             algorithm.process(state, element, source)
-        estimate = algorithm.estimate(state, source)
-        values.append(estimate.values[0])
-    assert abs(np.mean(values) - 9) < 6 * np.std(values, ddof=1) / math.sqrt(60)
+        (value,) = algorithm.estimate(state, source).values
+        odd += round((value * (grown - 1) + k) / (2 * grown))
+    low, high = np.searchsorted(odd_places_of(3), (FAILURE, 1 - FAILURE))
+    assert low <= odd <= high
+    # An estimate of one more or less would be within these bounds with probability 1e-6 at most.
+    assert odd_places_of(4)[high] <= 1e-6
+    assert 1 - odd_places_of(2)[low - 1] <= 1e-6
 
 
 def test_state_before_the_stream_hides_which_element_comes():
@@ -65,34 +115,52 @@ def test_state_before_the_stream_hides_which_element_comes():
 
 @pytest.mark.statistical
 def test_uniform_dummies_take_in_two_ninths_of_the_users_elements():
-    # Exact: of 400 starts, fewer than `low` or more than `high` in sum with probability 1e-7 each.
-    protocol = Uniformity(UniformityParameters(epsilon=20.0, delta=0.1, cohort_size=270, k=2, alpha=0.5))
+    # Exact: the sum of 40 draws is beyond one of the bounds with probability FAILURE each. That the cut at
+    # 900 changes one of them is much less likely still.
+    n, draws = 2_700, 40
+    protocol = ShuffleHistogram(ShuffleParameters(epsilon=5.0, delta=0.1, cohort_size=n, k=2))
     algorithm, source = UniformDummies(protocol), random.Random(4)
-    drawn = [algorithm._real_elements(source) for _ in range(400)]
-    assert max(drawn) <= algorithm.stream_length == 90
-    # The cut at n/3 changes a draw with probability Pr[Bin(270, 2/9) > 90] < 1.2e-5.
-    low, high = binom.isf(1 - 1e-7, 400 * 270, 2 / 9), binom.isf(1e-7, 400 * 270, 2 / 9)
-    assert low - 10 <= sum(drawn) <= high
+    assert draws * binom.sf(algorithm.stream_length, n, 2 / 9) <= FAILURE
+    drawn = sum(int(algorithm.start(source).arrays[REAL][0]) for _ in range(draws))
+    assert binom.ppf(FAILURE, draws * n, 2 / 9) <= drawn <= binom.isf(FAILURE, draws * n, 2 / 9)
 
 
-def test_uniform_dummies_stand_for_elements_beyond_those_taken_in():
-    protocol = ShuffleHistogram(ShuffleParameters(epsilon=5.0, delta=0.1, cohort_size=90, k=3))
+@pytest.mark.statistical
+@pytest.mark.parametrize("real", [0, 10, 30])
+def test_uniform_dummies_stand_for_the_elements_beyond_those_taken_in(real):
+    protocol = RecordedHistogram(ShuffleParameters(epsilon=5.0, delta=0.1, cohort_size=90, k=3))
     algorithm, source = UniformDummies(protocol), random.Random(5)
     state = algorithm.start(source)
-    state.arrays[REAL][0] = 0
+    state.arrays[REAL][0] = real
     for _ in range(30):
         algorithm.process(state, 2, source)
-    # All 90 users are uniform: the count of value 2 is Bin(90, 1/3), above 66 with probability below 1e-14.
-    assert algorithm.estimate(state, source).values[2] < 66 + 2 * protocol.most_messages
+    users = protocol.values[30:]
+    assert len(users) == 30
+    assert users[:real] == [2] * real
+    # Twenty or more uniform values are all 2 with probability 3^−20 < FAILURE.
+    assert FAILURE > 3**-20
+    assert real == 30 or set(users[real:]) != {2}
 
 
-def test_uniform_dummies_tell_uniform_streams_from_others():
-    protocol = Uniformity(UniformityParameters(epsilon=2.0, delta=1e-2, cohort_size=1_200, k=4, alpha=0.5))
-    verdicts = Counter()
-    for name, values in (("uniform", range(4)), ("one value", [0])):
-        algorithm, source = UniformDummies(protocol), random.Random(6)
+@pytest.mark.statistical
+def test_uniform_dummies_leave_two_ninths_of_what_tells_a_stream_from_a_uniform_one():
+    # Lemma 4.9: the users are as if drawn from 2/9 of the stream's distribution and 7/9 uniform, up to what
+    # the cut changes. So Bin(n, share) of them have value 0: beyond a bound with probability FAILURE each.
+    n, k = 5_400, 4
+    protocol = RecordedHistogram(ShuffleParameters(epsilon=5.0, delta=0.1, cohort_size=n, k=k))
+    algorithm, source, bounds = UniformDummies(protocol), random.Random(6), []
+    assert binom.sf(algorithm.stream_length, n, 2 / 9) <= FAILURE
+    for stream_values, share in ([0], 2 / 9 + 7 / 9 / k), (range(k), 1 / k):
+        protocol.values.clear()
         state = algorithm.start(source)
         for _ in range(algorithm.stream_length):
-            algorithm.process(state, source.choice(values), source)
-        verdicts[name] = algorithm.estimate(state, source).details["calibrated_verdict"]
-    assert verdicts == {"uniform": "uniform", "one value": "not uniform"}
+            algorithm.process(state, source.choice(stream_values), source)
+        algorithm.estimate(state, source)
+        assert len(protocol.values) == n
+        low, high = binom.ppf(FAILURE, n, share), binom.isf(FAILURE, n, share)
+        assert low <= protocol.values.count(0) <= high
+        bounds.append((low, high))
+    (low, high), (_, high_of_uniform) = bounds
+    assert high_of_uniform < low
+    # If the whole stream were taken in, there would be fewer than `high` with this probability only.
+    assert binom.cdf(high - n // 3, 2 * n // 3, 1 / k) <= 1e-6

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, poisson
 
+from panprivacy.accounting.binomial_noise import binomial_epsilon, poisson_epsilon, shift_delta
 from panprivacy.shuffle.binary_sum import BinarySum, least_users
-from panprivacy.shuffle.binomial_noise import binomial_epsilon, poisson_epsilon, shift_delta
 from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.shuffle.split_and_mix import split

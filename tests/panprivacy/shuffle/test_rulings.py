@@ -13,7 +13,7 @@ from panprivacy.shuffle.distinct_elements import (
     collision_bound,
 )
 from panprivacy.shuffle.domain_compression import compressed_size
-from panprivacy.shuffle.pan_private import UniformDummies
+from panprivacy.shuffle.pan_private import FixedDummies, UniformDummies
 from panprivacy.shuffle.uniformity import Uniformity, UniformityParameters
 from panprivacy.shuffle.uniformity_test import chi_squared_statistic, printed_threshold
 
@@ -101,4 +101,22 @@ def test_condition_on_n_in_lemma_4_9_as_printed_is_too_weak():
     assert [n for n, tail in tails.items() if tail >= 1 / 6] == [2, 4, 5, 7, 8, 11, 14]
     assert all(tail <= math.exp(-2 * n / 81) for n, tail in tails.items())
     assert math.exp(-2 * 73 / 81) < 1 / 6 < math.exp(-2 * 72 / 81)
-    assert "exp(−2n/81)" in (UniformDummies.__doc__ or "")
+
+
+def test_cut_of_algorithm_6_where_3_does_not_divide_n_keeps_the_distance_that_is_stated():
+    # The stream of n = 31 has 9 elements and not n/3. Chernoff's bound in its exact form, convex in the cut,
+    # is below exp(−2n/81) from n = 25 on for every cut from (n − 1)/3 on, which n′ must reach to exceed the
+    # length.
+    def stream_length(n):
+        return FixedDummies(
+            DistinctElements(DistinctElementsParameters(epsilon=1.0, delta=1e-3, cohort_size=n, k=2))
+        ).stream_length
+
+    lengths = {n: stream_length(n) for n in range(2, 200)}
+    assert lengths[31] == 9 < 31 // 3
+    assert all(length + 1 >= (n - 1) / 3 for n, length in lengths.items())
+    assert all(binom.sf(length, n, 2 / 9) <= math.exp(-2 * n / 81) for n, length in lengths.items())
+    divergence = math.log(3 / 2) / 3 + 2 * math.log(6 / 7) / 3  # of 1/3 from 2/9; its slope is ln(7/4)
+    assert divergence * 25 - math.log(7 / 4) / 3 > 2 * 25 / 81
+    assert divergence > 2 / 81
+    assert "n − 2⌈n/3⌉] ≤ exp(−2n/81)" in (UniformDummies.__doc__ or "")

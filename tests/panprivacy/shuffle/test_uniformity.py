@@ -1,4 +1,7 @@
+import itertools
+import math
 import random
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +13,7 @@ from panprivacy.shuffle.domain_compression import compressed_distance, compresse
 from panprivacy.shuffle.uniformity import Uniformity, UniformityParameters
 from panprivacy.shuffle.uniformity_test import (
     CALIBRATED_LEVEL,
+    UniformMoments,
     calibrated_threshold,
     chi_squared_statistic,
     uniform_standard_error,
@@ -19,6 +23,8 @@ from tests.panprivacy.shuffle.contract import ShuffleContract
 SMALL = UniformityParameters(epsilon=3.0, delta=0.05, cohort_size=60, k=4, alpha=0.5)
 LARGE = UniformityParameters(epsilon=1.0, delta=1e-6, cohort_size=20_000, k=100, alpha=0.25)
 FAILURE = 1e-7
+LOWEST_LEVEL, HIGHEST_LEVEL = 0.095, 0.105
+"""Between which the calibrated threshold is said to be exceeded."""
 
 
 class TestPreliminary(ShuffleContract):
@@ -47,41 +53,92 @@ def test_verdict_on_uniform_values_is_wrong_no_oftener_than_stated(test):
     details = [uniform_estimate(statistic, source).details for _ in range(30)]
     printed = sum(found["verdict"] == "not uniform" for found in details)
     calibrated = sum(found["calibrated_verdict"] == "not uniform" for found in details)
-    # The level of one calibrated threshold varies, over its seed, as an order statistic: below 0.18 but with
-    # probability 4e-7 (Beta(50, 450)); the two bounds below are exceeded with probability FAILURE each.
+    # The bounds are exceeded with probability FAILURE each.
     assert printed <= binom.isf(FAILURE, 30, 0.1)
-    assert calibrated <= binom.isf(FAILURE, 30, 0.18)
-
-
-@pytest.mark.parametrize("test", ["preliminary", "final"])
-def test_verdict_on_values_of_one_half_is_not_uniform(test):
-    statistic, source = Uniformity(replace(LARGE, test=test).calibrated()), random.Random(test)
-    total = statistic.randomize_all(np.arange(20_000) % 50, source)
-    details = statistic.estimate(total.tolist(), 20_000).details
-    assert details["verdict"] == details["calibrated_verdict"] == "not uniform"
-    assert details["calibrated_threshold"] < details["threshold"]
+    assert calibrated <= binom.isf(FAILURE, 30, HIGHEST_LEVEL)
 
 
 @pytest.mark.statistical
-def test_standard_error_under_uniform_is_that_of_repetitions():
-    # The variance of 400 values is within 45% of the truth but with probability below 1e-6, for χ² with 99
-    # degrees of freedom or more in place of the normal (kurtosis at most 0.13: deviation of the ratio 0.073).
-    noise, generator = np.full(100, 900.0), np.random.default_rng(4)
-    counts = generator.multinomial(5_000, np.full(100, 0.01), size=400)
-    noisy = counts + generator.binomial(900, 0.5, size=(400, 100)) - 450
-    found = np.var(chi_squared_statistic(noisy, 5_000), ddof=1)
-    assert 0.55 < found / uniform_standard_error(noise, 5_000) ** 2 < 1.45
+@pytest.mark.parametrize("test", ["preliminary", "final"])
+def test_verdict_on_values_of_one_half_is_not_uniform(test):
+    users, statistic = 20_000, Uniformity(replace(LARGE, test=test).calibrated())
+    values = np.arange(users) % 50
+    total = statistic.randomize_all(values, random.Random(test))
+    details = statistic.estimate(total.tolist(), users).details
+    # Given the number of noise messages, Z′ is at least k/m·Σ(d² + (2d − 1)·E) − k for d_j = c_j − m/k: a sum
+    # of as many independent terms, each of two values, which stays below the threshold with at most the
+    # probability that Hoeffding's inequality gives.
+    k = statistic.parameters.groups
+    away = np.bincount(np.array(statistic.group_of())[values], minlength=k) - users / k
+    noise = total[::2] + total[1::2] - users
+    expected = k / users * np.sum(away**2) - k
+    ranges = np.sum(noise * (k / users * (2 * away - 1)) ** 2)
+    assert math.exp(-2 * (expected - details["threshold"]) ** 2 / ranges) <= FAILURE
+    assert details["calibrated_threshold"] < details["threshold"] < expected
+    assert details["verdict"] == details["calibrated_verdict"] == "not uniform"
 
 
-def test_calibrated_threshold_is_deterministic_and_exceeded_by_a_tenth():
-    noise = np.full(20, 400.0)
-    threshold = calibrated_threshold(noise, 2_000)
-    assert threshold == calibrated_threshold(noise, 2_000)
-    generator = np.random.default_rng(7)
-    counts = generator.multinomial(2_000, np.full(20, 0.05), size=20_000)
-    values = chi_squared_statistic(counts + generator.binomial(400, 0.5, size=(20_000, 20)) - 200, 2_000)
-    assert 0.04 < np.mean(values > threshold) < 0.17
-    assert CALIBRATED_LEVEL == 0.1
+def every_uniform_outcome(trials, samples):
+    """Z′ of every outcome, and its probability, by going through the values and coins of all users."""
+    k = len(trials)
+    outcomes = Counter()
+    for values in itertools.product(range(k), repeat=samples):
+        for coins in itertools.product((-0.5, 0.5), repeat=sum(trials)):
+            counts = np.bincount(values, minlength=k).astype(float)
+            np.add.at(counts, np.repeat(np.arange(k), trials), coins)
+            outcomes[float(chi_squared_statistic(counts, samples))] += k**-samples / 2 ** sum(trials)
+    return np.array(list(outcomes)), np.array(list(outcomes.values()))
+
+
+@pytest.mark.parametrize(("trials", "samples"), [((1, 4), 3), ((3, 0, 1), 4), ((0, 2, 1, 0), 3), ((0, 0), 1)])
+def test_moments_under_uniform_are_those_of_all_outcomes(trials, samples):
+    statistics, probabilities = every_uniform_outcome(trials, samples)
+    mean = probabilities @ statistics
+    variance, third = (float(probabilities @ (statistics - mean) ** power) for power in (2, 3))
+    noise = np.array(trials, dtype=float)
+    assert UniformMoments.of(noise, samples) == UniformMoments(
+        mean=pytest.approx(mean), variance=pytest.approx(variance), third=pytest.approx(third)
+    )
+    assert uniform_standard_error(noise, samples) == pytest.approx(math.sqrt(variance))
+
+
+LEAST_NOISE = UniformityParameters(epsilon=20.0, delta=0.1, cohort_size=10**6, k=2, alpha=1.0).noise_messages
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("k", "samples", "noise"),
+    [
+        (2, 3, LEAST_NOISE),
+        (2, 1_000, 1_000),
+        (4, 60, 200),
+        (4, 10**6, LEAST_NOISE),
+        (20, 30, 10_000),
+        (20, 2_000, 400),
+        (50, 20_000, 900),
+    ],
+)
+def test_calibrated_threshold_is_exceeded_as_often_as_stated(k, samples, noise):
+    # Counts beyond the bounds have probability FAILURE/10 each. A threshold that is exceeded with probability
+    # 0.08, or 0.122, would pass with at most 1e-6.
+    generator, draws = np.random.default_rng(7), 40_000
+    trials = generator.poisson(noise, size=k)
+    counts = generator.multinomial(samples, np.full(k, 1 / k), size=draws)
+    noisy = counts + generator.binomial(trials, 0.5, size=(draws, k)) - trials / 2
+    threshold = calibrated_threshold(trials.astype(float), samples)
+    exceeded = np.count_nonzero(chi_squared_statistic(noisy, samples) > threshold)
+    assert LOWEST_LEVEL < CALIBRATED_LEVEL < HIGHEST_LEVEL
+    low = binom.ppf(FAILURE / 10, draws, LOWEST_LEVEL)
+    high = binom.isf(FAILURE / 10, draws, HIGHEST_LEVEL)
+    assert low <= exceeded <= high
+    assert binom.sf(low - 1, draws, 0.08) <= 1e-6
+    assert binom.cdf(high, draws, 0.122) <= 1e-6
+
+
+def test_calibrated_threshold_without_noise_and_with_two_users_is_still_exceeded_by_a_tenth_at_most():
+    # Z′ is 0 or −2 with two users and two values, and always −1 with one.
+    assert calibrated_threshold(np.zeros(2), 2) >= 0
+    assert calibrated_threshold(np.zeros(2), 1) == -1
 
 
 def test_estimate_where_dishonest_users_sent_too_little_is_still_an_answer():

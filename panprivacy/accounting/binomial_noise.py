@@ -23,9 +23,11 @@ _BLOCKS = 2048
 _LARGEST_MEAN = 1e10  # up to which binomial tails were compared (panprivacy/accounting/binomial.py)
 
 
-def noise_factor(epsilon: float) -> float:
-    """((e^ε + 1)/(e^ε − 1))², to which the least noise of RSP Lemma 2.4 is proportional."""
-    return 1 / math.tanh(epsilon / 2) ** 2
+def least_noise(epsilon: float, delta: float) -> float:
+    """10·((e^ε + 1)/(e^ε − 1))²·ln(2/δ): with ℓ·min(p, 1 − p) at least that, Bin(ℓ, p) hides a change by 1 at
+    (ε, δ) (RSP Lemma 2.4)."""
+    # A little more than the lemma asks for, so that rounding never leaves less.
+    return 10 / math.tanh(epsilon / 2) ** 2 * math.log(2 / delta) * (1 + 1e-12)
 
 
 def shift_delta(trials: ArrayLike, p: float, q: float, epsilon: float) -> Numbers:
