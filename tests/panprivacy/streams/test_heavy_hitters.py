@@ -193,6 +193,13 @@ def test_heavy_hitters_for_k_of_one_are_all_items_that_appear():
     assert sum(intervals) == pytest.approx(0.8, abs=2e-3)
 
 
+class Low(random.Random):
+    """Every bit drawn is 1, so that a wrap shows."""
+
+    def randbytes(self, n):
+        return bytes(n)
+
+
 @pytest.mark.statistical
 def test_counter_wraps_with_the_probability_of_its_real_multiplicity():
     # Failure: 4 tables, each a binomial with 40,000 trials at 6 deviations: below 1e-8 together.
@@ -201,8 +208,7 @@ def test_counter_wraps_with_the_probability_of_its_real_multiplicity():
     state = statistic.start(source)
     state.arrays["multiplicities"][:] = round(1.3 * UNIT)
     state.arrays["bits"][:] = 0
-    statistic._threshold = lambda state: 2**64 - 1  # a wrap shows as a 1
-    statistic.process_batch(state, np.repeat(np.arange(40_000), 3), source)
+    statistic.process_batch(state, np.repeat(np.arange(40_000), 3), Low())
     for threshold, ones in zip(
         statistic.parameters.ladder.thresholds, state.arrays["bits"].sum(axis=1), strict=True
     ):
@@ -235,7 +241,7 @@ def test_estimates_are_unbiased_for_items_away_from_the_threshold():
         state = statistic.start(source)
         statistic.process_batch(state, cells, source)
         values.append(statistic.estimate(state, source).values[0])
-    stated = statistic._standard_error(0.6)
+    stated = statistic.errors.standard_error(0.6, 0.5 / 4)
     assert abs(np.mean(values) - 0.6) <= 6 * stated / math.sqrt(200)
     assert np.std(values) <= stated * (1 + 6 / math.sqrt(2 * 200))
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from panprivacy.errors import FieldError
+from panprivacy.streams.chosen_primes import chosen_pool
 from panprivacy.streams.deviation import deviation
-from panprivacy.streams.incidence import Incidence, IncidenceParameters, chosen_pool
+from panprivacy.streams.incidence import Incidence, IncidenceParameters
 from panprivacy.streams.primes import PrimePool, most_divisors, smallest_primes
 from tests.panprivacy.streams.contract import StreamContract
 
