@@ -7,13 +7,20 @@ occurrences then follow D₀′, those of items with some D₁′, and from then
 """
 
 import math
+import random
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.streams import draws
 from panprivacy.streams.draws import WORD
+
+Bits = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,21 @@ class BitDistributions:
     def present_threshold(self) -> int:
         """What an occurrence draws from, out of 2^64, rounded down."""
         return int(self.present * WORD)
+
+    def draw_absent(self, count: int, random_source: random.Random) -> Bits:
+        """So many bits of items that have not occurred."""
+        return draws.bits(count, int(self.absent * WORD), random_source)
+
+    def draw_present(self, count: int, random_source: random.Random) -> Bits:
+        """So many bits of items that have."""
+        return draws.bits(count, self.present_threshold, random_source)
+
+    def redraw(self, bits: Bits, random_source: random.Random) -> None:
+        """Draw every bit again by its value, in place: a 1 as of an item that occurred, a 0 as of one that
+        did not."""
+        from_zero = self.draw_absent(bits.size, random_source).reshape(bits.shape)
+        from_one = self.draw_present(bits.size, random_source).reshape(bits.shape)
+        bits[:] = np.where(bits, from_one, from_zero)
 
     def redrawn(self, one: Fraction) -> Fraction:
         """Probability of a 1 once a bit that is 1 with probability `one` is drawn again by its value."""

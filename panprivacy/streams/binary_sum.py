@@ -126,14 +126,19 @@ class BinarySum:
         count_announcement(state, self.parameters.announced_intrusions)
         state.arrays["counter"] += self.noise.draw(1, random_source)
 
+    def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
+        """The counter, with as much noise once more as it started with: all that a release reads."""
+        counter: NDArray[np.int64] = state.arrays["counter"]
+        return counter + self.noise.draw(1, random_source)
+
     def estimate(
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
     ) -> Estimate:
         """The number of ones, unbiased; the projection is not negative."""
         require_confidence(confidence)
         announced = state.announced_intrusions
-        (noisy,) = state.arrays["counter"] + self.noise.draw(1, random_source)
-        value = float(noisy) - self.noise.mean(announced)
+        (noisy,) = self.noisy_counts(state, random_source).tolist()
+        value = noisy - self.noise.mean(announced)
         return Estimate(
             values=(value,),
             standard_errors=(self.noise.standard_error(announced),),

@@ -6,13 +6,14 @@ from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from panprivacy import discrete_laplace
-from panprivacy.streams import draws
 from panprivacy.streams.announced import BitDistributions, total_epsilon
 from panprivacy.streams.deviation import BoundedErrors, ErrorPart, LaplaceErrors, deviation
 from panprivacy.streams.looks import count_announcement
 from panprivacy.streams.parameters import StreamParameters
+from panprivacy.streams.result_noise import with_laplace_noise
 from panprivacy.streams.state import StreamState
 from panprivacy.streams.user_level import UserLevelStatistic
 
@@ -53,33 +54,27 @@ class BitTable(UserLevelStatistic[P]):
 
     def start(self, random_source: random.Random) -> StreamState:
         original = BitDistributions.original(self.table_epsilon)
-        bits = draws.bits(
-            self.tables * self.parameters.table_size, int(original.absent * draws.WORD), random_source
-        )
+        bits = original.draw_absent(self.tables * self.parameters.table_size, random_source)
         return StreamState(self.statistic, arrays={"bits": bits})
 
     def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
         count_announcement(state, self.parameters.announced_intrusions)
-        original = BitDistributions.original(self.table_epsilon)
-        bits = state.arrays["bits"]
-        from_zero = draws.bits(bits.size, int(original.absent * draws.WORD), random_source)
-        from_one = draws.bits(bits.size, original.present_threshold, random_source)
-        bits[:] = np.where(bits, from_one, from_zero)
+        BitDistributions.original(self.table_epsilon).redraw(state.arrays["bits"], random_source)
+
+    def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
+        """The number of ones in each table, which one item changes by at most 1, with noise of scale 1/ε.
+
+        Printed, the noise is added after the division by ε/4 instead, where it costs 4 whatever ε is.
+        """
+        ones = state.arrays["bits"].reshape(self.tables, -1).sum(axis=1, dtype=np.int64)
+        return with_laplace_noise(ones, 1 / self.table_epsilon, random_source)
 
     def noisy_shares(self, state: StreamState, random_source: random.Random) -> list[float]:
-        """The share of touched bits of each table, unbiased, with the noise of a release.
-
-        The noise is added to the whole number of ones, which one item changes by at most 1: discrete Laplace
-        noise of scale 1/ε (the paper's Lap(1/(εm)) for the fraction θ of ones, without its floating point).
-        Printed, it is added after the division by ε/4 instead, where it costs 4 whatever ε is.
-        """
-        size = self.parameters.table_size
+        """The share of touched bits of each table, unbiased, with the noise of a release."""
         distributions = self.distributions(state.announced_intrusions)
-        noisy_ones = [
-            int(table.sum(dtype=np.int64)) + discrete_laplace.sample(1 / self.table_epsilon, random_source)
-            for table in state.arrays["bits"].reshape(self.tables, size)
-        ]
-        return [(ones / size - float(distributions.absent)) / distributions.distance for ones in noisy_ones]
+        fractions = self.noisy_counts(state, random_source) / self.parameters.table_size  # the paper's θ
+        shares: list[float] = ((fractions - float(distributions.absent)) / distributions.distance).tolist()
+        return shares
 
     def share_variance(self, share: float, announced_intrusions: int) -> float:
         """Of one of `noisy_shares` if `share` of the table's bits are touched, from 0 to 1."""

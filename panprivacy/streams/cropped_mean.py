@@ -77,8 +77,8 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         counters = state.arrays["counters"]
         counters[cell] = (int(counters[cell]) + 1) % self.parameters.t
         if counters[cell] == 0:
-            threshold = self.distributions(state.announced_intrusions).present_threshold
-            state.arrays["bits"][cell] = draws.bits(1, threshold, random_source)[0]
+            distributions = self.distributions(state.announced_intrusions)
+            state.arrays["bits"][cell] = distributions.draw_present(1, random_source)[0]
 
     def process_batch(
         self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
@@ -87,9 +87,9 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         np.add.at(counters, cells, np.uint32(1))
         wrapped = cells[counters[cells] >= self.parameters.t]
         counters[cells] %= np.uint32(self.parameters.t)  # a cell that comes twice is set twice, to the same
-        threshold = self.distributions(state.announced_intrusions).present_threshold
+        distributions = self.distributions(state.announced_intrusions)
         # Of a cell that wrapped more than once the last draw stays, as in `process`.
-        state.arrays["bits"][wrapped] = draws.bits(wrapped.size, threshold, random_source)
+        state.arrays["bits"][wrapped] = distributions.draw_present(wrapped.size, random_source)
 
     def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
         super().announce_intrusion(state, random_source)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
-from panprivacy.streams import draws
 from panprivacy.streams.bit_table import BitTable
 from panprivacy.streams.density_readings import DensityReading, HashedItems, KnownItems
 from panprivacy.streams.interface import CONFIDENCE, require_confidence
@@ -94,15 +93,15 @@ class Density(BitTable[DensityParameters]):
         )
 
     def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
-        threshold = self.distributions(state.announced_intrusions).present_threshold
-        state.arrays["bits"][cell] = draws.bits(1, threshold, random_source)[0]
+        distributions = self.distributions(state.announced_intrusions)
+        state.arrays["bits"][cell] = distributions.draw_present(1, random_source)[0]
 
     def process_batch(
         self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
     ) -> None:
-        threshold = self.distributions(state.announced_intrusions).present_threshold
+        distributions = self.distributions(state.announced_intrusions)
         # Of a cell that comes more than once the last draw stays, as in `process`.
-        state.arrays["bits"][cells] = draws.bits(cells.size, threshold, random_source)
+        state.arrays["bits"][cells] = distributions.draw_present(cells.size, random_source)
 
     def estimate(
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE

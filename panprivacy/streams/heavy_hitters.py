@@ -1,6 +1,5 @@
 """Which fraction of the universe appeared at least k times (PPS Figure 3, Theorem 4.1)."""
 
-import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy import discrete_laplace
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
 from panprivacy.streams import announced, draws
 from panprivacy.streams.announced import BitDistributions
-from panprivacy.streams.deviation import BoundedErrors, LaplaceErrors, deviation, table_sampling
 from panprivacy.streams.interface import CONFIDENCE, require_confidence
 from panprivacy.streams.ladder import UNIT, Ladder
-from panprivacy.streams.listed import ListedParameters
+from panprivacy.streams.ladder_errors import LadderErrors
+from panprivacy.streams.listed import MOST_APPEARANCES, ListedParameters
 from panprivacy.streams.looks import count_announcement
+from panprivacy.streams.result_noise import with_laplace_noise
 from panprivacy.streams.state import StreamState
 from panprivacy.streams.user_level import UserLevelStatistic
 
@@ -53,12 +52,7 @@ class HeavyHittersParameters(ListedParameters):
         maximum=1,
         default=1.0,
     )
-    n_max: int = described(
-        label="Largest number of appearances",
-        help="How often an item appears at most. If one appears more often, the error may exceed its bound.",
-        minimum=1,
-        maximum=1_000_000,
-    )
+    n_max: int = described(**MOST_APPEARANCES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,6 +110,9 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         self._moduli = np.array(ladder.units, dtype=np.int64)
         self._weights = np.array(ladder.weights)
         self._output_epsilon = Fraction(parameters.epsilon) / self.tables
+        self.errors = LadderErrors(
+            self._weights, parameters.table_size, parameters.universe_size, 1 / self._output_epsilon
+        )
 
     @property
     def tables(self) -> int:
@@ -128,7 +125,7 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
 
     def start(self, random_source: random.Random) -> StreamState:
         size = self.parameters.table_size
-        bits = draws.bits(self.tables * size, draws.WORD // 2, random_source)
+        bits = self._distributions(0).draw_absent(self.tables * size, random_source)
         exponents = draws.below(size, 1 << 53, random_source) / 2.0**52 - 1  # uniform in −1..1
         multiplicities = ((1 + self.parameters.rho) ** exponents * UNIT).astype(np.int64)
         return StreamState(
@@ -147,57 +144,56 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
 
     def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
         counters, bits = state.arrays["counters"], state.arrays["bits"]
+        distributions = self._distributions(state.announced_intrusions)
         for table, modulus in enumerate(self._moduli.tolist()):
             moved = int(counters[table, cell]) + int(state.arrays["multiplicities"][cell])
             counters[table, cell] = moved % modulus
             if moved >= modulus:
-                bits[table, cell] = draws.bits(1, self._threshold(state), random_source)[0]
+                bits[table, cell] = distributions.draw_present(1, random_source)[0]
 
     def process_batch(
         self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
     ) -> None:
         counters, bits = state.arrays["counters"], state.arrays["bits"]
         seen, appearances = np.unique(cells, return_counts=True)
+        distributions = self._distributions(state.announced_intrusions)
         step = appearances * state.arrays["multiplicities"][seen]
         for table, modulus in enumerate(self._moduli.tolist()):
             moved = counters[table, seen] + step
             counters[table, seen] = moved % modulus
             wrapped = seen[moved >= modulus]  # once or more often: only the last draw would be seen
-            bits[table, wrapped] = draws.bits(wrapped.size, self._threshold(state), random_source)
+            bits[table, wrapped] = distributions.draw_present(wrapped.size, random_source)
 
     def _distributions(self, announced_intrusions: int) -> BitDistributions:
         return BitDistributions.after(self.parameters.epsilon, announced_intrusions)
 
-    def _threshold(self, state: StreamState) -> int:
-        return self._distributions(state.announced_intrusions).present_threshold
-
     def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
         count_announcement(state, self.parameters.announced_intrusions)
-        bits = state.arrays["bits"]
-        original = BitDistributions.original(self.parameters.epsilon)
-        from_zero = draws.bits(bits.size, draws.WORD // 2, random_source)
-        from_one = draws.bits(bits.size, original.present_threshold, random_source)
-        bits[:] = np.where(bits, from_one.reshape(bits.shape), from_zero.reshape(bits.shape))
+        self._distributions(0).redraw(state.arrays["bits"], random_source)
         state.arrays["counters"][:] = self._fresh_counters(random_source)
+
+    def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
+        """The number of ones in each table, each of which one item changes by at most 1."""
+        ones = state.arrays["bits"].sum(axis=1, dtype=np.int64)
+        return with_laplace_noise(ones, 1 / self._output_epsilon, random_source)
 
     def estimate(
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
     ) -> Estimate:
         announced_intrusions = state.announced_intrusions
-        error_bound = self._error_bound(announced_intrusions, confidence)
-        ones = state.arrays["bits"].sum(axis=1, dtype=np.int64)
-        noisy = [
-            int(count) + discrete_laplace.sample(1 / self._output_epsilon, random_source) for count in ones
-        ]
+        error_bound = self.expected_error_bound(confidence, announced_intrusions)
         distributions = self._distributions(announced_intrusions)
-        fractions = np.array(noisy) / self.parameters.table_size  # the paper's θ, of each table
+        # The paper's θ, of each table.
+        fractions = self.noisy_counts(state, random_source) / self.parameters.table_size
         wrapped = (fractions - float(distributions.absent)) / distributions.distance
         value = float(self._weights @ wrapped)
         projection = min(max(value, 0.0), 1.0)
         threshold, ratio = self.parameters.ladder.thresholds[0], 1 + self.parameters.rho
         return Estimate(
             values=(value,),
-            standard_errors=() if announced_intrusions else (self._standard_error(projection),),
+            standard_errors=()
+            if announced_intrusions
+            else (self.errors.standard_error(projection, distributions.distance),),
             standard_error_note=(
                 "There is none: after an announced intrusion the value is biased by an unknown amount."
                 if announced_intrusions
@@ -212,38 +208,6 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
                 "not_counted_up_to": threshold / ratio,
                 "tables": self.tables,
             },
-        )
-
-    def _standard_error(self, fraction: float) -> float:
-        """Each item adds a number from 0 to 2 with mean `fraction`, whose square is at most twice that."""
-        size, universe_size = self.parameters.table_size, self.parameters.universe_size
-        scale = self._weights / self._distributions(0).distance
-        noise = discrete_laplace.variance(1 / self._output_epsilon) / size**2
-        variance = float((scale**2).sum()) * (0.25 / size + noise)
-        left_out = (universe_size - size) / max(1, universe_size - 1)
-        return math.sqrt(variance + (2 * fraction + left_out * fraction * (1 - fraction)) / size)
-
-    def _error_bound(self, announced_intrusions: int, confidence: float) -> float:
-        """What the value may differ by from that of a close stream."""
-        require_confidence(confidence)
-        size = self.parameters.table_size
-        phases = announced_intrusions + 1
-        # An item with x < t appearances should have wrapped with probability x/t; spread over several phases
-        # it did with 1 − (1 − x/(t·phases))^phases at least, where x = t loses most. Tables with weights of
-        # one sign may have lost it, and the others not.
-        lost = (1 - 1 / phases) ** phases * np.abs(self._weights)
-        shift = max(float(lost[self._weights > 0].sum()), float(lost[self._weights < 0].sum()))
-        width = 1 + float(lost.sum())
-        scale = self._weights / self._distributions(announced_intrusions).distance / size
-        sampling = table_sampling(size, self.parameters.universe_size)
-        return shift + deviation(
-            [
-                BoundedErrors(size * float((scale**2).sum())),  # bits, given the multiplicities
-                BoundedErrors((1 + width) ** 2 / size),  # multiplicities: each item adds 0..2
-                BoundedErrors(sampling.squared_widths * width**2),
-                LaplaceErrors(1 / self._output_epsilon, scale),
-            ],
-            1 - confidence,
         )
 
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
@@ -272,4 +236,6 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         return 1.0
 
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
-        return self._error_bound(announced_intrusions, confidence)
+        require_confidence(confidence)
+        distance = self._distributions(announced_intrusions).distance
+        return self.errors.bound(distance, announced_intrusions, 1 - confidence)

@@ -1,26 +1,25 @@
 """Which fraction of the universe appeared exactly t times (PPS Figure 4, Theorem 5.1)."""
 
-import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy import discrete_laplace
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
+from panprivacy.streams.chosen_primes import chosen_pool
 from panprivacy.streams.deviation import LaplaceErrors, deviation, table_sampling
 from panprivacy.streams.interface import CONFIDENCE, require_confidence
-from panprivacy.streams.listed import ListedParameters
+from panprivacy.streams.listed import MOST_APPEARANCES, ListedParameters
 from panprivacy.streams.looks import count_announcement
-from panprivacy.streams.primes import LARGEST_POOL, MOST_DRAWN, PrimePool, most_divisors
+from panprivacy.streams.primes import most_divisors
 from panprivacy.streams.residues import ResidueErrors, ResidueNoise
+from panprivacy.streams.result_noise import with_laplace_noise
 from panprivacy.streams.state import StreamState
 from panprivacy.streams.user_level import UserLevelStatistic
 
@@ -35,12 +34,7 @@ class IncidenceParameters(ListedParameters):
         minimum=0,
         maximum=1_000_000,
     )
-    n_max: int = described(
-        label="Largest number of appearances",
-        help="How often an item appears at most. If one appears more often, the error may exceed its bound.",
-        minimum=1,
-        maximum=1_000_000,
-    )
+    n_max: int = described(**MOST_APPEARANCES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,38 +47,6 @@ class IncidenceParameters(ListedParameters):
     def largest_difference(self) -> int:
         """Between t and how often an item appears."""
         return max(self.t, self.n_max - self.t)
-
-
-@lru_cache(maxsize=1_000)
-def chosen_pool(epsilon: float, table_size: int, largest_difference: int) -> tuple[PrimePool, int]:
-    """The pool of primes, and how many are drawn from it: those with the smallest error to expect.
-
-    The printed pool has the smallest (4 log N)/α primes, of which O(log(1/β)) are drawn, for an error
-    α that the table must be made large enough for. Here the table is given. More and larger primes keep
-    numbers of appearances apart better, and cost precision: of ℓ counters each has only ε/ℓ. Minimized is
-    `PrimePool.excess` plus the noise's error for the largest prime of the pool, both at 95 % confidence;
-    where that is 1 or more whatever is chosen, both at 50 %.
-    """
-    candidates = [
-        (PrimePool(size, largest_difference), drawn)
-        for size in sorted({math.ceil(1.15**step) for step in range(60)})
-        if size <= LARGEST_POOL
-        for drawn in range(1, min(size, MOST_DRAWN) + 1)
-    ]
-
-    def error(candidate: tuple[PrimePool, int], failure_probability: float) -> float:
-        pool, drawn = candidate
-        prime = pool.primes[-1]
-        step = epsilon / drawn / (prime - 1)
-        # Two values of a counter count; an item shows either with the likeliest noise's probability at most.
-        variance = (1 + math.exp(-2 * step)) / (math.expm1(-step) * math.expm1(-step * prime)) / table_size
-        quantile = math.sqrt(2 * math.log(2 * drawn / failure_probability))
-        return pool.excess(drawn, failure_probability) + quantile * math.sqrt(variance)
-
-    careful = min(candidates, key=lambda candidate: error(candidate, (1 - CONFIDENCE) / 2))
-    if error(careful, (1 - CONFIDENCE) / 2) < 1:
-        return careful
-    return min(candidates, key=lambda candidate: error(candidate, 0.5))
 
 
 class Incidence(UserLevelStatistic[IncidenceParameters]):
@@ -164,15 +126,29 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         count_announcement(state, self.parameters.announced_intrusions)
         self._add_noise(state, random_source)
 
+    def _offsets(self, prime: int, noises: int) -> NDArray[np.intp]:
+        """How far below t, modulo `prime`, the values of a counter lie that enter its estimate."""
+        return np.flatnonzero(self._noise(prime).inverse(noises))
+
+    def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
+        """For one prime after the other, how many counters show each of the values that enter."""
+        counts = [
+            int(np.count_nonzero(counters == (self.parameters.t - offset) % prime))
+            for prime, counters in zip(state.arrays["primes"].tolist(), state.arrays["counters"], strict=True)
+            for offset in self._offsets(prime, state.announced_intrusions + 1).tolist()
+        ]
+        return with_laplace_noise(counts, self._output_scale, random_source)
+
     def estimate(
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
     ) -> Estimate:
         require_confidence(confidence)
         noises = state.announced_intrusions + 1
         primes = state.arrays["primes"].tolist()
+        sizes = [self._offsets(prime, noises).size for prime in primes]
+        noisy_counts = np.split(self.noisy_counts(state, random_source), np.cumsum(sizes)[:-1])
         estimates = [
-            self._congruent(prime, counters, noises, random_source)
-            for prime, counters in zip(primes, state.arrays["counters"], strict=True)
+            self._congruent(prime, noisy, noises) for prime, noisy in zip(primes, noisy_counts, strict=True)
         ]
         noise = max(self._noise_bound(prime, noises, confidence) for prime in primes)
         excess = self._excess(primes, confidence)
@@ -195,17 +171,10 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
             },
         )
 
-    def _congruent(
-        self, prime: int, counters: NDArray[np.int16], noises: int, random_source: random.Random
-    ) -> float:
-        """The fraction of items that appeared t times modulo `prime`, unbiased."""
-        inverse = self._noise(prime).inverse(noises)
-        total = 0.0
-        for offset in np.flatnonzero(inverse).tolist():
-            count = int(np.count_nonzero(counters == (self.parameters.t - offset) % prime))
-            noisy = count + discrete_laplace.sample(self._output_scale, random_source)
-            total += float(inverse[offset]) * noisy
-        return total / self.parameters.table_size
+    def _congruent(self, prime: int, noisy: NDArray[np.int64], noises: int) -> float:
+        """The fraction of items that appeared t times modulo `prime`, unbiased, from its noisy counts."""
+        weights = self._noise(prime).inverse(noises)[self._offsets(prime, noises)]
+        return float(weights @ noisy) / self.parameters.table_size
 
     def _noise_bound(self, prime: int, noises: int, confidence: float) -> float:
         """How far `_congruent` may be off, for all primes together with half of what may fail."""

@@ -69,6 +69,11 @@ class StreamStatistic(Statistic[P]):
         """
 
     @abstractmethod
+    def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
+        """All that a release reads from the cells: whole numbers counted in them, each with noise drawn here.
+        `estimate` computes everything else from these numbers."""
+
+    @abstractmethod
     def estimate(
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
     ) -> Estimate:

@@ -1,10 +1,19 @@
 """The parameters of algorithms that count how often each item appears, so that no two may share a place."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described
 from panprivacy.streams.parameters import HASHED, LISTED, NUMBERED, StreamParameters
+
+MOST_APPEARANCES: Mapping[str, Any] = {
+    "label": "Largest number of appearances",
+    "help": "How often an item appears at most. If one appears more often, the error may exceed its bound.",
+    "minimum": 1,
+    "maximum": 1_000_000,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

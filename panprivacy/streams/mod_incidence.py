@@ -17,6 +17,7 @@ from panprivacy.streams.interface import CONFIDENCE, require_confidence
 from panprivacy.streams.listed import ListedParameters
 from panprivacy.streams.looks import count_announcement
 from panprivacy.streams.residues import ResidueErrors, ResidueNoise, cyclic_convolution
+from panprivacy.streams.result_noise import with_laplace_noise
 from panprivacy.streams.state import StreamState
 from panprivacy.streams.user_level import UserLevelStatistic
 from panprivacy.streams.violation import closest_fractions
@@ -91,15 +92,18 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
         fresh = self._noise.draw(self.parameters.table_size, random_source)
         counters[:] = (counters + fresh) % self.parameters.k
 
+    def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
+        """How many counters show 0, 1, …, k − 1."""
+        counts = np.bincount(state.arrays["counters"], minlength=self.parameters.k)
+        return with_laplace_noise(counts, self._output_scale, random_source)
+
     def estimate(
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
     ) -> Estimate:
         parameters = self.parameters
         noises = state.announced_intrusions + 1
         error_bound = self._error_bound(noises, confidence)
-        counts = np.bincount(state.arrays["counters"], minlength=parameters.k)
-        noisy = [int(count) + discrete_laplace.sample(self._output_scale, random_source) for count in counts]
-        shown = np.array(noisy) / parameters.table_size
+        shown = self.noisy_counts(state, random_source) / parameters.table_size
         values = cyclic_convolution(self._noise.inverse(noises), shown)
         projection = closest_fractions(self._noise.distribution(noises), shown)
         return Estimate(

@@ -120,6 +120,11 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
         count_announcement(state, self.parameters.announced_intrusions)
         state.arrays["counters"] += self.parameters.noise.draw(self.parameters.universe_size, random_source)
 
+    def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
+        """Every counter, with as much noise once more as it started with."""
+        counters: NDArray[np.int64] = state.arrays["counters"]
+        return counters + self.parameters.noise.draw(counters.size, random_source)
+
     def estimate(
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
     ) -> Estimate:
@@ -129,8 +134,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
             state.announced_intrusions,
         )
         error_bound = self._error_bound(announced, confidence)
-        noisy = state.arrays["counters"] + noise.draw(size, random_source)
-        values = noisy - noise.mean(announced)
+        values = self.noisy_counts(state, random_source) - noise.mean(announced)
         return Estimate(
             values=tuple(values.tolist()),
             standard_errors=(noise.standard_error(announced),) * size,

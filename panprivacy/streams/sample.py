@@ -6,7 +6,6 @@ Items are told apart by their hashes under a random key. No item is stored, in t
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import msgpack
@@ -15,11 +14,8 @@ from numpy.typing import NDArray
 
 from panprivacy.errors import FieldError
 from panprivacy.streams import draws
-from panprivacy.streams.cell_lookup import CellLookup
-from panprivacy.streams.decimal_items import decimal_numbers
-from panprivacy.streams.item_bytes import ItemBytes, ItemError, encode_items
-from panprivacy.streams.parameters import HASHED, LISTED, NUMBERED, StreamParameters
-from panprivacy.streams.siphash import KEY_BYTES, siphash_items
+from panprivacy.streams.item_bytes import ItemBytes, encode_items
+from panprivacy.streams.parameters import LISTED, StreamParameters
 
 FORMAT = "panapp-stream-sample-1"
 """Version of the serialized form."""
@@ -28,7 +24,7 @@ Numbers = NDArray[np.uint64]
 
 
 SAMPLES: dict[str, type["Sample"]] = {}
-"""Kind → class; every class enters itself."""
+"""Kind → class; every class enters itself when the package is imported."""
 
 
 class SampleFormatError(ValueError):
@@ -130,123 +126,6 @@ class Sample(ABC):
         """The cells of the items, −1 for those that have none."""
 
 
-class ListedSample(Sample):
-    """Some items of a known list, or all in its order.
-
-    Attributes:
-        hashes: of the items that have a cell; the one at place c has cell c.
-    """
-
-    kind = LISTED
-
-    def __init__(self, key: bytes, universe_size: int, hashes: Numbers) -> None:
-        super().__init__(key, universe_size)
-        self.hashes = hashes
-
-    @cached_property
-    def _lookup(self) -> CellLookup:
-        return CellLookup(self.hashes)
-
-    @classmethod
-    def _draw(
-        cls, parameters: StreamParameters, universe: Sequence[str] | None, random_source: random.Random
-    ) -> Self:
-        if universe is None:
-            raise FieldError("universe", "is missing; listed items need the list")
-        if len(universe) != parameters.universe_size:
-            raise FieldError(
-                "universe", f"must list {parameters.universe_size:,} items, not {len(universe):,}"
-            )
-        if len(set(universe)) != len(universe):
-            raise FieldError("universe", "must not list an item twice")
-        try:
-            encode_items(universe)
-        except ItemError as error:
-            raise FieldError("universe", str(error)) from None
-        chosen = draws.distinct_below(parameters.table_size, len(universe), random_source)
-        key, hashes = _hashed_apart(encode_items([universe[place] for place in chosen]), random_source)
-        return cls(key, parameters.universe_size, hashes)
-
-    @classmethod
-    def _read(cls, content: dict[str, Any]) -> Self:
-        return cls(content["key"], content["universe_size"], unpacked_numbers(content["hashes"]))
-
-    def _members(self) -> dict[str, Any]:
-        return {"hashes": packed_numbers(self.hashes)}
-
-    def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
-        return self._lookup.cells_of(siphash_items(self.key, items))
-
-
-class NumberedSample(ListedSample):
-    """Some of the whole numbers below the universe's size, or all: then a number is its own cell.
-
-    Items are written in decimal digits, without leading zeros or signs.
-    """
-
-    kind = NUMBERED
-
-    @classmethod
-    def _draw(
-        cls,
-        parameters: StreamParameters,
-        universe: Sequence[str] | None,  # noqa: ARG003  # it is known
-        random_source: random.Random,
-    ) -> Self:
-        if parameters.table_size == parameters.universe_size:
-            return cls(random_source.randbytes(KEY_BYTES), parameters.universe_size, unpacked_numbers(b""))
-        chosen = draws.distinct_below(parameters.table_size, parameters.universe_size, random_source)
-        key, hashes = _hashed_apart(encode_items([str(number) for number in chosen]), random_source)
-        return cls(key, parameters.universe_size, hashes)
-
-    def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
-        numbers = decimal_numbers(items, self.universe_size)
-        return super()._cells(items) if self.hashes.size else numbers
-
-
-class HashedSample(Sample):
-    """Some of the places to which any item is hashed, or all: then a place is its own cell.
-
-    Attributes:
-        places: those that have a cell; the one at place c has cell c. Empty if all have.
-    """
-
-    kind = HASHED
-
-    def __init__(self, key: bytes, universe_size: int, places: Numbers) -> None:
-        super().__init__(key, universe_size)
-        self.places = places
-
-    @cached_property
-    def _lookup(self) -> CellLookup:
-        return CellLookup(self.places)
-
-    @classmethod
-    def _draw(
-        cls,
-        parameters: StreamParameters,
-        universe: Sequence[str] | None,  # noqa: ARG003  # there is none
-        random_source: random.Random,
-    ) -> Self:
-        places = some_places(parameters.table_size, parameters.universe_size, random_source)
-        return cls(random_source.randbytes(KEY_BYTES), parameters.universe_size, places)
-
-    @classmethod
-    def _read(cls, content: dict[str, Any]) -> Self:
-        return cls(content["key"], content["universe_size"], unpacked_numbers(content["places"]))
-
-    def _members(self) -> dict[str, Any]:
-        return {"places": packed_numbers(self.places)}
-
-    def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
-        hashes = siphash_items(self.key, items)
-        # ⌊hash·size/2^64⌋ by halves, as the product has more than 64 bits; the size has at most 32.
-        size, half = np.uint64(self.universe_size), np.uint64(32)
-        low = (hashes & np.uint64(2**32 - 1)) * size >> half
-        places = ((hashes >> half) * size + low) >> half
-        return self._lookup.cells_of(places) if self.places.size else places.astype(np.int64)
-
-
 def packed_numbers(numbers: Numbers) -> bytes:
     """Whole numbers for a serialized form, 8 bytes each."""
     return numbers.astype("<u8").tobytes()
@@ -262,12 +141,3 @@ def some_places(count: int, places: int, random_source: random.Random) -> Number
     if count == places:
         return np.empty(0, dtype=np.uint64)
     return draws.distinct_below(count, places, random_source)
-
-
-def _hashed_apart(items: ItemBytes, random_source: random.Random) -> tuple[bytes, Numbers]:
-    """A random key under which all these items have different hashes, and the hashes."""
-    while True:
-        key = random_source.randbytes(KEY_BYTES)
-        hashes = siphash_items(key, items)
-        if np.unique(hashes).size == hashes.size:
-            return key, hashes

@@ -241,6 +241,31 @@ class StreamContract:
         statistic.estimate(state, source)
         assert state.to_bytes() == before
 
+    def test_estimate_reads_the_cells_through_its_noisy_counts_and_in_no_other_way(
+        self, statistic, source, monkeypatch
+    ):
+        state = statistic.start(source)
+        noisy = statistic.noisy_counts(state, source)
+        monkeypatch.setattr(statistic, "noisy_counts", lambda *_: noisy)
+        before = statistic.estimate(state, source)
+        statistic.process_batch(state, self.stream(statistic), source)
+        assert statistic.estimate(state, source) == before
+
+    @pytest.mark.statistical
+    def test_estimates_of_one_state_differ_by_noise_of_its_own_in_every_count(self, statistic, source):
+        # No value of any noise is likelier than 1/4 (tanh(1/4) at ε = 1/2). So two draws differ with
+        # probability 3/4 at least, and 17 of one count, or the differences of two counts, are all equal
+        # with probability 4⁻¹⁶ at most: one of so many is with at most FAILURE.
+        state = statistic.start(source)
+        statistic.process_batch(state, self.stream(statistic), source)
+        drawn = np.array([statistic.noisy_counts(state, source) for _ in range(17)])
+        counts = drawn.shape[1]
+        assert (counts + math.comb(counts, 2) + 1) / 4**16 <= FAILURE
+        noise = drawn - drawn[0]
+        assert noise.any(axis=0).all()
+        assert np.unique(noise, axis=1).shape[1] == counts
+        assert len({statistic.estimate(state, source).values for _ in range(17)}) > 1
+
     @pytest.mark.parametrize("announced", [0, 1])
     def test_estimate_states_one_bound_for_each_value(self, statistic, source, announced):
         state = statistic.start(source)

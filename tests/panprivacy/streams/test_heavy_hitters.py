@@ -1,5 +1,6 @@
 import math
 import random
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ from panprivacy.streams import announced as announced_looks
 from panprivacy.streams.heavy_hitters import HeavyHitters, HeavyHittersParameters
 from panprivacy.streams.ladder import UNIT, Ladder
 from tests.panprivacy.streams.contract import RUNS, StreamContract
+from tests.panprivacy.streams.test_density import no_noise
 
 
 def heavy_hitters(k=4, n_max=20, rho=1.0, size=2_000, epsilon=0.5, announced=2):
@@ -140,14 +142,26 @@ def test_last_threshold_as_printed_loses_items_that_multiplicities_carry_beyond_
     assert Ladder(4, 1.0, 32).thresholds[-1] >= 64
 
 
-def test_noise_on_one_interval_as_printed_costs_a_constant_however_small_epsilon_is():
-    # Lap(1/(εm)) on v'_i, which one bit of table j moves by |c_j|·4/(ε·m): the loss is |c_j|·4.
+def test_noise_on_one_interval_as_printed_costs_a_constant_however_small_epsilon_is(monkeypatch):
     for epsilon in (0.5, 0.01):
         statistic = heavy_hitters(epsilon=epsilon)
-        moved = max(abs(weight) for weight in statistic._weights) * 4 / epsilon
-        assert moved / (1 / epsilon) >= 8
-        # Ours: on every count of ones, each of which one item moves by 1.
-        assert statistic.tables * statistic._output_epsilon == pytest.approx(epsilon)
+        state = statistic.start(random.Random(1))
+        state.arrays["bits"][:, 0] = 0
+        values, losses = [], []
+        for table in (None, *range(statistic.tables)):  # one item's bit in this table is 1
+            state.arrays["bits"][:, 0] = np.arange(statistic.tables) == table
+            with monkeypatch.context() as patch:
+                scales = no_noise(patch, drawn=7)
+                noisy = statistic.noisy_counts(state, None)
+                # Ours: drawn for every count of ones, each of which the item moves by 1.
+                assert (noisy - 7).tolist() == state.arrays["bits"].sum(axis=1).tolist()
+                assert scales == [statistic.tables / Fraction(epsilon)] * statistic.tables
+                losses.append(float(sum(1 / scale for scale in scales)))
+                values.append(statistic.estimate(state, None).values[0])
+        assert losses == pytest.approx([epsilon] * len(losses))
+        # Printed: Lap(1/(εm)) on v'_i.
+        moved = max(abs(value - values[0]) for value in values)
+        assert moved / (1 / (epsilon * statistic.parameters.table_size)) >= 8
 
 
 @pytest.mark.parametrize(("k", "n_max", "rho"), list(product([1, 5], [64, 1_000], [1.0, 0.5, 0.1])))
@@ -193,6 +207,13 @@ def test_heavy_hitters_for_k_of_one_are_all_items_that_appear():
     assert sum(intervals) == pytest.approx(0.8, abs=2e-3)
 
 
+class Low(random.Random):
+    """Every bit drawn is 1, so that a wrap shows."""
+
+    def randbytes(self, n):
+        return bytes(n)
+
+
 @pytest.mark.statistical
 def test_counter_wraps_with_the_probability_of_its_real_multiplicity():
     # Failure: 4 tables, each a binomial with 40,000 trials at 6 deviations: below 1e-8 together.
@@ -201,8 +222,7 @@ def test_counter_wraps_with_the_probability_of_its_real_multiplicity():
     state = statistic.start(source)
     state.arrays["multiplicities"][:] = round(1.3 * UNIT)
     state.arrays["bits"][:] = 0
-    statistic._threshold = lambda state: 2**64 - 1  # a wrap shows as a 1
-    statistic.process_batch(state, np.repeat(np.arange(40_000), 3), source)
+    statistic.process_batch(state, np.repeat(np.arange(40_000), 3), Low())
     for threshold, ones in zip(
         statistic.parameters.ladder.thresholds, state.arrays["bits"].sum(axis=1), strict=True
     ):
@@ -210,6 +230,46 @@ def test_counter_wraps_with_the_probability_of_its_real_multiplicity():
         assert (
             abs(ones - 40_000 * probability) <= 6 * math.sqrt(40_000 * probability * (1 - probability)) + 1e-3
         )
+
+
+def require_ones(bits, probability):
+    """Fails with probability 2e-9: 6 standard deviations of a binomial with more than 10,000 trials."""
+    assert abs(bits.mean() - probability) <= 6 * math.sqrt(probability * (1 - probability) / bits.size)
+
+
+@pytest.mark.statistical
+def test_bits_are_drawn_for_epsilon_at_the_start_at_a_wrap_and_after_an_announced_intrusion():
+    # 15 comparisons of 2e-9. For twice ε the wraps' bits would lie 50 standard deviations away.
+    size = 40_000
+    statistic, source = heavy_hitters(k=1, n_max=1, size=size), random.Random(12)
+    state = statistic.start(source)
+    before = state.arrays["bits"].copy()
+    statistic.announce_intrusion(state, source)
+    for first, then in zip(before, state.arrays["bits"], strict=True):
+        require_ones(first, 0.5)
+        require_ones(then[first == 0], 0.5)
+        require_ones(then[first == 1], 0.5 + 0.5 / 4)
+    state = statistic.start(source)
+    statistic.process_batch(state, np.tile(np.arange(size), 4), source)  # all wrap: r_x is at least 1/2
+    for bits in state.arrays["bits"]:
+        require_ones(bits, 0.5 + 0.5 / 4)
+    for cell in range(0, size, 2):
+        state.arrays["counters"][:, cell] = statistic.parameters.ladder.units  # anything wraps them
+        statistic.process(state, cell, source)
+    for bits in state.arrays["bits"]:
+        require_ones(bits[::2], 0.5 + 0.5 / 4)
+
+
+@pytest.mark.statistical
+def test_counters_are_uniformly_random_again_after_an_announced_intrusion():
+    # Each pair of quarters has expectation 3,750 and standard deviation below 60: 48 comparisons of 2e-9.
+    statistic, source = heavy_hitters(k=1, n_max=1, size=60_000), random.Random(13)
+    moduli = np.array(statistic.parameters.ladder.units)[:, None]
+    state = statistic.start(source)
+    before = state.arrays["counters"] * 4 // moduli
+    statistic.announce_intrusion(state, source)
+    for pairs in before * 4 + state.arrays["counters"] * 4 // moduli:
+        assert (abs(np.bincount(pairs, minlength=16) - 60_000 / 16) < 6 * 60).all()
 
 
 @pytest.mark.statistical
@@ -235,7 +295,7 @@ def test_estimates_are_unbiased_for_items_away_from_the_threshold():
         state = statistic.start(source)
         statistic.process_batch(state, cells, source)
         values.append(statistic.estimate(state, source).values[0])
-    stated = statistic._standard_error(0.6)
+    stated = statistic.errors.standard_error(0.6, 0.5 / 4)
     assert abs(np.mean(values) - 0.6) <= 6 * stated / math.sqrt(200)
     assert np.std(values) <= stated * (1 + 6 / math.sqrt(2 * 200))
 

@@ -6,13 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from panprivacy import discrete_laplace
 from panprivacy.errors import FieldError
 from panprivacy.streams.mod_incidence import ModIncidence, ModIncidenceParameters
 from panprivacy.streams.residues import ResidueErrors, ResidueNoise, cyclic_convolution
 from panprivacy.streams.violation import closest_fractions
-from tests.panprivacy.streams.audit import epsilon_shown, probability_of_acceptance
 from tests.panprivacy.streams.contract import StreamContract
+from tests.panprivacy.streams.test_density import no_noise
 
 
 def mod_incidence(k=3, size=400, epsilon=0.5, announced=2, universe=None):
@@ -66,7 +65,7 @@ def test_matrix_with_a_sum_as_printed_in_figure_5_is_wrong_without_any_sampling_
     assert printed == pytest.approx(fractions[-np.arange(k) % k])  # every residue taken for its negative
 
 
-def test_noise_of_the_result_as_printed_costs_twice_epsilon():
+def test_noise_of_the_result_as_printed_costs_twice_epsilon(monkeypatch):
     # One item shows either of two values. Seen: exactly the counts of the one case.
     def loss(scale):
         ratio = math.exp(-1 / scale)
@@ -76,7 +75,13 @@ def test_noise_of_the_result_as_printed_costs_twice_epsilon():
     epsilon = 0.5
     assert loss(1 / epsilon) == pytest.approx(2 * epsilon)  # Lap(1/(εm)) on each fraction, as printed
     assert loss(2 / epsilon) == pytest.approx(epsilon)
-    assert mod_incidence(epsilon=epsilon)._output_scale == 2 / epsilon
+    # Ours, as it is drawn: for each of the counts, of which one item moves two by 1.
+    statistic = mod_incidence(epsilon=epsilon)
+    state = statistic.start(random.Random(1))
+    scales = no_noise(monkeypatch, drawn=7)
+    counts = [int((state.arrays["counters"] == value).sum()) for value in range(3)]
+    assert (statistic.noisy_counts(state, None) - 7).tolist() == counts
+    assert scales == [2 / Fraction(epsilon)] * 3
 
 
 def test_linear_program_as_printed_has_no_solution_where_ours_has():
@@ -238,56 +243,3 @@ def test_modulus_outside_its_range_is_refused(k):
     with pytest.raises(FieldError) as refused:
         mod_incidence(k=k)
     assert refused.value.field == "k"
-
-
-class Leaky(ModIncidence):
-    """Its counters start at 0 in half of all cases, whatever the noise should be."""
-
-    def start(self, random_source):
-        state = super().start(random_source)
-        if random_source.getrandbits(1):
-            state.arrays["counters"][:] = 0
-        return state
-
-
-def views(statistic, before, after, runs, source):
-    """How often the state shows counter 2, and then the result more than 3 counters of value 2; k = 3."""
-    found = 0
-    for _ in range(runs):
-        state = statistic.start(source)
-        statistic.process_batch(state, np.zeros(before, dtype=np.int64), source)
-        looked = int(state.arrays["counters"][0]) == 2
-        statistic.process_batch(state, np.zeros(after, dtype=np.int64), source)
-        counts = np.bincount(state.arrays["counters"], minlength=3)
-        noisy = [int(count) + discrete_laplace.sample(statistic._output_scale, source) for count in counts]
-        found += looked and noisy[2] >= 1 > noisy[1]
-    return found
-
-
-def exact_view(before, after, start):
-    """Its probability, for a counter that starts at i with probability start[i]; one cell."""
-    ratio = math.exp(-0.25)  # of discrete Laplace noise of scale 2/ε = 4
-    at_least = {1: 1 / (1 + ratio), 0: ratio / (1 + ratio)}  # Pr[count + noise ≥ 1]
-    shown = (2 + after) % 3
-    return start[(2 - before) % 3] * at_least[int(shown == 2)] * (1 - at_least[int(shown == 1)])
-
-
-@pytest.mark.statistical
-def test_audit_of_state_and_output_rejects_a_leak_and_not_the_algorithm():
-    # One cell: twice before the look, never after; against never before, twice after.
-    runs, source = 4_000, random.Random(5)
-    statistic = mod_incidence(k=3, size=1, announced=0)
-    claimed = statistic.guarantee(0).epsilon
-    fair = ResidueNoise(3, 0.5).distribution(1)
-    exact = math.log(exact_view(2, 0, fair) / exact_view(0, 2, fair))
-    assert 0.9 * claimed < exact <= claimed * (1 + 1e-9)  # nearly the worst that there is
-    found = [views(statistic, *stream, runs, source) for stream in ((2, 0), (0, 2))]
-    assert epsilon_shown(*found, runs) <= claimed
-
-    leaky = Leaky(statistic.parameters)
-    leaking = 0.5 * fair + np.array([0.5, 0, 0])
-    likely, unlikely = exact_view(2, 0, leaking), exact_view(0, 2, leaking)
-    assert math.log(likely / unlikely) > claimed
-    assert probability_of_acceptance(likely, unlikely, runs, claimed) <= 1e-6
-    found = [views(leaky, *stream, runs, source) for stream in ((2, 0), (0, 2))]
-    assert epsilon_shown(*found, runs) > claimed

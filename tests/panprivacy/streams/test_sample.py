@@ -158,7 +158,7 @@ def test_list_of_a_universe_that_needs_none_is_refused(items):
 
 
 def test_key_under_which_two_items_of_the_sample_fall_together_is_not_taken(monkeypatch):
-    from panprivacy.streams import sample as module
+    from panprivacy.streams import known_sample as module
 
     hashed = iter([[5, 7, 5], [1, 1, 1], [3, 1, 2]])
     monkeypatch.setattr(module, "siphash_items", lambda *_: np.array(next(hashed), dtype=np.uint64))
