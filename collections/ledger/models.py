@@ -10,7 +10,7 @@ CONDITION_LENGTH = 200
 
 
 class Population(models.Model):
-    """Whom several recipes ask, or whose items they count. Its name stays: signed recipes have it."""
+    """Whom several recipes ask, or whose items they count; with the name by which signed recipes call it."""
 
     name = models.CharField(max_length=NAME_LENGTH, unique=True)
     description = models.CharField(max_length=DESCRIPTION_LENGTH, blank=True)
