@@ -73,11 +73,14 @@ def delta_reason(mechanism: Statistic[Any], standing: Standing) -> str:
 
     largest = nearest_value(mechanism, "delta", promised, larger=False)
     fitting = "no smaller one fits" if largest is None else f"the largest that fits is δ = {largest:g}"
-    together = "" if total > standing.delta else ", together with that of what is spent,"
-    return (
-        f"the δ of this recipe, {total:g} in total,{together} is above the population's δ of "
-        f"{standing.delta:g}; {fitting}"
-    )
+    if total > standing.delta:
+        why = f"the δ of this recipe, {total:g} in total, is above the population's δ of {standing.delta:g}"
+    else:
+        why = (
+            f"the δ of this recipe, {total:g} in total, and that of what is spent are together above the "
+            f"population's δ of {standing.delta:g}"
+        )
+    return f"{why}; {fitting}"
 
 
 def room_require(*, mechanism: Statistic[Any], population: str) -> None:
