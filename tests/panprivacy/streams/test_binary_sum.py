@@ -104,6 +104,17 @@ def test_estimates_are_unbiased_where_the_printed_result_is_too_high_by_lambda(a
     assert misses <= binom.isf(1e-7, 400, 0.1)
 
 
+@pytest.mark.statistical
+def test_estimate_is_that_of_the_noisy_count_and_differs_from_draw_to_draw(monkeypatch):
+    # No value of Bin(λ, 1/2) is likelier than 1/4: 15 draws are all equal with 4⁻¹⁴ < 1e-8 at most.
+    counter, source = binary_sum(), random.Random(7)
+    assert binom.pmf(counter.noise.bits // 2, counter.noise.bits, 0.5) < 0.25
+    state = counter.start(source)
+    assert len({counter.estimate(state, source).values for _ in range(15)}) > 1
+    monkeypatch.setattr(counter, "noisy_counts", lambda *_: np.array([counter.noise.bits + 4]))
+    assert counter.estimate(state, source).values == (4.0,)
+
+
 def test_error_is_at_most_lambda_with_certainty():
     noise = BinaryNoise(epsilon=1.0, delta=0.1)
     assert noise.error_bound(0, 1e-300) <= noise.bits
