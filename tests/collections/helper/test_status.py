@@ -75,7 +75,7 @@ class TestPage:
         assert f"Leader: <code>{leader.peer_url}</code>" in page
         assert encode_id(bytes(plain.task_id)) in page
         assert "Prio3Count" in page
-        assert "count nonzero" in page
+        assert "Devices with at least one event" in page
         assert re.search(r"\d [A-Z][a-z]{2} \d{4}, \d\d:\d\d UTC", page)
         for raw in (
             "min_batch_size",
