@@ -1,6 +1,7 @@
 """No item is ever written down: the database, the broker, the logs and every file are searched for them."""
 
 import json
+import os
 import secrets
 import threading
 import urllib.error
@@ -45,7 +46,12 @@ def post(url: str, body: bytes, media_type: str) -> int:
 def broker_overheard(services: Services) -> Iterator[list[str]]:
     """Everything that anybody says to the broker meanwhile."""
     heard: list[str] = []
-    client = redis.Redis(unix_socket_path=str(services._broker.unix_socket_path))
+    # The broker that a URL names, as in production, or else the embedded one.
+    url = os.environ.get("CELERY_BROKER_URL")
+    embedded = services._broker
+    client = (
+        redis.Redis.from_url(url) if url else redis.Redis(unix_socket_path=str(embedded.unix_socket_path))
+    )
     with client.monitor() as monitor:
         listening = threading.Thread(target=listen, args=(monitor, heard), daemon=True)
         listening.start()
