@@ -6,7 +6,8 @@ Between two organizations people do the same by hand (docs/operations.md).
 import base64
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -15,7 +16,7 @@ from django.conf import settings
 
 from dap.provisioning import Partner
 from panapp import environment
-from panapp.ports import HOST, lasting_port
+from panapp.ports import HOST, held_lasting_port
 from panprivacy.trust import Trust
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
@@ -120,16 +121,21 @@ class ShufflerPairing(Pairing):
         )
 
 
-def pair(kind: type[P], *, site_port: int, data: Path) -> P:
+@contextmanager
+def pair(kind: type[P], *, site_port: int, data: Path) -> Iterator[P]:
     """This installation paired with a partner that has secrets of its own, made where there are none.
 
-    The partner's address is the same every time, so that what was not finished finds it again.
+    The partner's address is the same every time, so that what was not finished finds it again; its port is
+    held until the end.
     """
     own = environment.local_secrets(data / "local-secrets.json")
-    return kind(
-        site_port=site_port,
-        site_key=environment.public_half(settings.SIGNING_KEY),
-        key=environment.public_half(environment.key_of_32_bytes("PANAPP_SIGNING_KEY", own["signing_key"])),
-        port=lasting_port(data / "port"),
-        data=data,
-    )
+    with held_lasting_port(data / "port") as port:
+        yield kind(
+            site_port=site_port,
+            site_key=environment.public_half(settings.SIGNING_KEY),
+            key=environment.public_half(
+                environment.key_of_32_bytes("PANAPP_SIGNING_KEY", own["signing_key"])
+            ),
+            port=port,
+            data=data,
+        )

@@ -1,17 +1,31 @@
 """TCP ports of this machine."""
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 HOST = "127.0.0.1"
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextmanager
+def held_port(port: int = 0) -> Iterator[int]:
+    """A port of 127.0.0.1, held until the end: no program is given it by chance before our server listens
+    there, nor while that server is started again. A fresh one where `port` is 0.
+
+    Web servers here listen with SO_REUSEPORT, so two that were told one port would share its requests
+    without an error. This socket never listens; with the same option it leaves the port to our own.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            holder.bind((HOST, port))
+        except OSError:
+            # The last connections of another program still wind down there. Only now, as with this option
+            # the port would look free to others until our server listens.
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holder.bind((HOST, port))
+        yield holder.getsockname()[1]
 
 
 def is_free(port: int) -> bool:
@@ -26,15 +40,17 @@ def is_free(port: int) -> bool:
         return True
 
 
-def lasting_port(file: Path) -> int:
+@contextmanager
+def held_lasting_port(file: Path) -> Iterator[int]:
     """The port that `file` holds, so that an address outlives the process behind it; a fresh one at first.
+    Held as `held_port` does.
 
     Where something else listens there now, another port, which is not remembered.
     """
     remembered = file.read_text() if file.exists() else ""
-    if remembered.isdecimal():
-        port = int(remembered)
-        return port if is_free(port) else free_port()
-    port = free_port()
-    file.write_text(str(port))
-    return port
+    # A file that a crash left half-written is not believed.
+    known = int(remembered) if remembered.isdecimal() and int(remembered) <= 65_535 else 0
+    with held_port(known if known and is_free(known) else 0) as port:
+        if not known:
+            file.write_text(str(port))
+        yield port

