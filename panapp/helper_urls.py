@@ -2,13 +2,12 @@
 
 from django.urls import include, path
 
-from helper.pages import status_json, status_page
+from helper.pages import PAGES
 from panapp.health import live, ready
 from panapp.metrics import metrics
 
 urlpatterns = [
-    path("", status_page, name="helper-status"),
-    path("status.json", status_json, name="helper-status-json"),
+    *PAGES.urls(),
     path("helper/", include("helper.urls")),
     path("health/live", live, name="health-live"),
     path("health/ready", ready, name="health-ready"),

@@ -71,7 +71,7 @@ _SHUFFLER = ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY")
 
 # Of the servers that others run: no accounts, sessions or forms, for nobody signs in there.
 _PARTNER_MIDDLEWARE = (
-    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "panapp.request_metrics.RequestsBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -79,7 +79,7 @@ _PARTNER_MIDDLEWARE = (
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "django_prometheus.middleware.PrometheusAfterMiddleware",
+    "panapp.request_metrics.RequestsAfterMiddleware",
 )
 _PARTNER_CONTEXT = (
     "django.template.context_processors.request",

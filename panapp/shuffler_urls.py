@@ -4,11 +4,10 @@ from django.urls import include, path
 
 from panapp.health import live, ready
 from panapp.metrics import metrics
-from shuffler.pages import status_json, status_page
+from shuffler.pages import PAGES
 
 urlpatterns = [
-    path("", status_page, name="shuffler-status"),
-    path("status.json", status_json, name="shuffler-status-json"),
+    *PAGES.urls(),
     path("shuffler/", include("shuffler.urls")),
     path("health/live", live, name="health-live"),
     path("health/ready", ready, name="health-ready"),

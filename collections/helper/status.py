@@ -7,7 +7,6 @@ what is told is the exact count of a sum that was given out, in the log. Adminis
 `manage.py helper_tasks list`. Simulated devices have nothing to hide.
 """
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,16 +15,14 @@ from typing import Any
 
 from django.conf import settings
 
-from audit.models import Entry
-from dap.http import encode_id, own_verification_key
+from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import configuration_of
 from dap.selectors import collected_among, counts_of, hpke_keys_known, rejections_among
+from dap.server_status import server_status
 from panprivacy.coarse import coarse, coarse_rejections
 from panprivacy.dap.vdafs import vdaf_name
 from panprivacy.recipe import Recipe, format_time
-
-LATEST_ENTRIES = 50
 
 UNTOLD: Mapping[str, Any] = {"reports": None, "rejections": None}
 """What there is to say of the reports of real devices."""
@@ -34,9 +31,7 @@ UNTOLD: Mapping[str, Any] = {"reports": None, "rejections": None}
 def status(tasks: Sequence[Task]) -> dict[str, Any]:
     """Everything that a page with these tasks shows, as plain JSON values."""
     return {
-        "url": settings.HELPER_URL,
-        "verification_key": base64.b64encode(own_verification_key()).decode(),
-        "smallest_cohort": settings.SMALLEST_COHORT,
+        **server_status(settings.HELPER_URL),
         "tasks": tasks_status(tasks),
         "hpke_keys": [
             {
@@ -45,18 +40,6 @@ def status(tasks: Sequence[Task]) -> dict[str, Any]:
                 "retired_at": _time(key.retired_at),
             }
             for key in hpke_keys_known()
-        ],
-        "log": [
-            {
-                "index": entry.index,
-                "at": format_time(entry.at),
-                "action": entry.action,
-                "said": entry.get_action_display(),
-                "subject": entry.subject,
-                "details": entry.details,
-                "hash": entry.entry_hash,
-            }
-            for entry in Entry.objects.order_by("-index")[:LATEST_ENTRIES]
         ],
     }
 

@@ -1,41 +1,23 @@
 """What a shuffler says of itself to everybody: its recipes, how full they are in coarse steps, its log."""
 
-import base64
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 
-from audit.models import Entry
-from dap.http import own_verification_key
+from dap.server_status import server_status
 from panprivacy.coarse import coarse
 from panprivacy.recipe import format_time
 from shuffler.models import Batch
 from shuffler.registering import recipe_of
 
-LATEST_ENTRIES = 50
-
 
 def status(batches: Sequence[Batch]) -> dict[str, Any]:
     """Everything that a page with these batches shows, as plain JSON values."""
     return {
-        "url": settings.SHUFFLER_URL,
-        "verification_key": base64.b64encode(own_verification_key()).decode(),
-        "smallest_cohort": settings.SMALLEST_COHORT,
+        **server_status(settings.SHUFFLER_URL),
         "batches": [_public(batch) for batch in batches],
-        "log": [
-            {
-                "index": entry.index,
-                "at": format_time(entry.at),
-                "action": entry.action,
-                "said": entry.get_action_display(),
-                "subject": entry.subject,
-                "details": entry.details,
-                "hash": entry.entry_hash,
-            }
-            for entry in Entry.objects.order_by("-index")[:LATEST_ENTRIES]
-        ],
     }
 
 

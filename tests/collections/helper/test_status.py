@@ -104,7 +104,7 @@ class TestPage:
         assert "Task ended" in page or "task ended" in page
 
     def test_page_and_json_show_tasks_in_pages_newest_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("helper.pages.PAGE_SIZE", 2)
+        monkeypatch.setattr("dap.status_pages.PAGE_SIZE", 2)
         identifiers = [registered().task_id.hex() for _ in range(5)]
         seen, query = [], ""
         while True:
@@ -117,6 +117,11 @@ class TestPage:
             assert f'href="/{query}"' in page
         newest = identifiers[::-1]
         assert seen == [newest[:2], newest[2:4], newest[4:]]
+
+    @pytest.mark.parametrize("address", ["/", "/status.json"])
+    def test_page_is_only_read_and_never_kept_on_the_way(self, address: str) -> None:
+        assert "no-store" in Client().get(address).headers["Cache-Control"]
+        assert Client().post(address).status_code == 405
 
     def test_page_that_no_link_leads_to_is_refused(self) -> None:
         for path in ("/", "/status.json"):
