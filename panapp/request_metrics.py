@@ -1,7 +1,11 @@
-"""Counters of requests, without what would measure a stream: how long it is, no guarantee covers.
+"""Counters of requests, without what would measure a stream, or what one device sends to a shuffler.
 
 Streams that differ in how often one item appears differ in the bytes that came and in the time that folding
-them in took. Requests are counted all the same: a batch may hold any number of items, or none.
+them in took. How long a stream is, no guarantee covers. Requests are counted all the same: a batch may hold
+any number of items, or none.
+
+Read before and after a request, sums of bytes and times are those of this request. How many messages a user
+of a shuffler sends may depend on chance, which belongs to the user's randomizer and to nobody else.
 """
 
 from typing import Any
@@ -10,9 +14,17 @@ from django.http import HttpRequest, HttpResponse
 from django_prometheus import middleware
 
 
-def brings_items(request: HttpRequest) -> bool:
-    """Whether this is a batch of items of a stream."""
-    return request.path.startswith("/api/") and request.path.endswith("/items/")
+def is_unmeasured(request: HttpRequest) -> bool:
+    """Whether this is a batch of items of a stream, or the messages of one user of a shuffler."""
+    return _brings_items(request.path) or _brings_messages(request.path)
+
+
+def _brings_items(path: str) -> bool:
+    return path.startswith("/api/") and path.endswith("/items/")
+
+
+def _brings_messages(path: str) -> bool:
+    return path.startswith("/shuffler/") and path.endswith("/messages")
 
 
 class _Unobserved:
@@ -23,22 +35,22 @@ class _Unobserved:
 
 
 class RequestsBeforeMiddleware(middleware.PrometheusBeforeMiddleware):
-    """django_prometheus's, but batches of items are not timed."""
+    """django_prometheus's, but what devices and senders of items bring is not timed."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        if brings_items(request):
+        if is_unmeasured(request):
             self.metrics.responses_total.inc()
             return response
         return super().process_response(request, response)
 
 
 class RequestsAfterMiddleware(middleware.PrometheusAfterMiddleware):
-    """django_prometheus's, but batches of items are neither timed nor measured."""
+    """django_prometheus's, but what devices and senders of items bring is neither timed nor measured."""
 
     def label_metric(
         self, metric: Any, request: HttpRequest, response: HttpResponse | None = None, **labels: Any
     ) -> Any:
         measures = (self.metrics.requests_body_bytes, self.metrics.requests_latency_by_view_method)
-        if metric in measures and brings_items(request):
+        if metric in measures and is_unmeasured(request):
             return _Unobserved()
         return super().label_metric(metric, request, response, **labels)

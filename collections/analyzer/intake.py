@@ -15,7 +15,14 @@ from django.db.models import F, Q
 from analyzer.models import Intake
 from analyzer.storing import FETCHED, BatchWrongError, part_check, part_store
 from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
-from dap.shuffling import NotFull, ShuffledBatch, batch_ask, batch_delete, part_fetch
+from dap.shuffling import (
+    NotFull,
+    ShuffledBatch,
+    batch_ask,
+    batch_delete,
+    part_fetch,
+    was_deleted_unfull,
+)
 from panprivacy.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
 
@@ -97,8 +104,14 @@ def intake_end(*, recipe: Recipe, reason: str, now: datetime) -> None:
 def _ask(intake: Intake, shuffler: PeerClient, now: datetime) -> None:
     recipe = intake.recipe
     # Read before the answer: what is not full now may be by the time the recipe is closed.
-    closed = Recipe.objects.filter(pk=recipe.pk, status=Recipe.Status.CLOSED).exists()
-    answer = batch_ask(shuffler, identifier=str(recipe.identifier))
+    closed = _takes_no_more(recipe, now)
+    try:
+        answer = batch_ask(shuffler, identifier=str(recipe.identifier))
+    except PeerRefusedError as refusal:
+        # Of a closed recipe that is the usual end, which the shuffler's own upkeep may reach before us.
+        if not (closed and was_deleted_unfull(refusal)):
+            raise
+        answer = NotFull(intake.received)
     if isinstance(answer, NotFull):
         changes = {"received": min(answer.received, recipe.cohort_size - 1)}
         if closed:
@@ -115,6 +128,13 @@ def _ask(intake: Intake, shuffler: PeerClient, now: datetime) -> None:
     # Only from where we were: somebody may have ended it in the meantime.
     Intake.objects.filter(pk=intake.pk, state=State.ASKING, farewell="").update(**changes)
     intake.refresh_from_db()
+
+
+def _takes_no_more(recipe: Recipe, now: datetime) -> bool:
+    """Whether nobody can take part any more: it was closed, or its time is over, as the shuffler sees too."""
+    if not recipe.simulation and recipe.published.closes_at <= now:
+        return True
+    return Recipe.objects.filter(pk=recipe.pk, status=Recipe.Status.CLOSED).exists()
 
 
 def _check(recipe: Recipe, batch: ShuffledBatch) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.provisioning import ask_json, member_of
 
-NOT_FULL, UNRECOGNIZED = "/problems/not-full", "/problems/unrecognized-recipe"
+NOT_FULL, DELETED = "/problems/not-full", "/problems/batch-deleted"
+UNRECOGNIZED = "/problems/unrecognized-recipe"
 """Types of the shuffler's problem documents."""
 
 
@@ -67,6 +68,11 @@ def batch_ask(shuffler: PeerClient, *, identifier: str) -> ShuffledBatch | NotFu
         received = refusal.problem.get("received")
         return NotFull(received if type(received) is int and received >= 0 else 0)
     return ShuffledBatch(*(member_of(answer, name, int) for name in ("users", "messages", "parts")))
+
+
+def was_deleted_unfull(refusal: PeerRefusedError) -> bool:
+    """Whether the shuffler says that it deleted the batch before all users had come."""
+    return refusal.problem.get("type") == DELETED and refusal.problem.get("full") is False
 
 
 def part_fetch(shuffler: PeerClient, *, identifier: str, number: int) -> bytes:

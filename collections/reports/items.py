@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgpack
 from django.contrib.humanize.templatetags.humanize import ordinal
 
+from dap.messagepack import read_messagepack
 from recipes.problems import Problem, malformed_body
 from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE
 
@@ -16,6 +16,9 @@ ITEM_LENGTH = 200
 """Most characters of an item."""
 
 BODY_BYTES = 4 * 1024 * 1024
+BATCH_CONTAINERS = 2
+"""The object, and the list of its items."""
+
 JSON_BRACKETS = 10 * BATCH_ITEMS
 """Most of them in a body of JSON. A batch has one object and one list; the others may stand in items."""
 
@@ -62,7 +65,7 @@ def read_items(body: bytes, media_type: str) -> ItemsBatch:
     try:
         content = _READERS[media_type](body)
     # RecursionError: brackets nested deeper than the parser's stack.
-    except (ValueError, RecursionError, msgpack.UnpackException) as error:
+    except (ValueError, RecursionError) as error:
         raise malformed_body(f"Not valid {media_type}: {type(error).__name__}.") from None
     if not isinstance(content, Mapping) or set(content) != {"batch", "items"}:
         raise malformed_body('The body must be an object with two members, "batch" and "items".')
@@ -86,10 +89,19 @@ def _read_json(body: bytes) -> object:
     # Bounded before they are built: an empty list takes a byte in the body and a hundred in memory.
     if body.count(b"[") + body.count(b"{") > JSON_BRACKETS:
         raise malformed_body("Not a batch of items: too many objects and lists.")
-    content = json.loads(body)
+    content = json.loads(body, object_pairs_hook=_without_repetition)
     if isinstance(content, dict) and isinstance(content.get("batch"), str):
         content["batch"] = _from_hexadecimal(content["batch"])
     return content
+
+
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The object; Problem where a member of a batch stands in it twice: readers differ in which they take."""
+    names = [name for name, _ in pairs]
+    for field in ("batch", "items"):
+        if names.count(field) > 1:
+            raise _invalid(field, "stands more than once.")
+    return dict(pairs)
 
 
 def _from_hexadecimal(text: str) -> bytes | None:
@@ -103,9 +115,8 @@ def _from_hexadecimal(text: str) -> bytes | None:
 
 
 def _read_messagepack(body: bytes) -> object:
-    return msgpack.unpackb(
-        body, raw=False, strict_map_key=True, max_array_len=BATCH_ITEMS + 1, max_map_len=2, max_ext_len=0
-    )
+    # One more than there may be, so that its number is what is refused.
+    return read_messagepack(body, containers=BATCH_CONTAINERS, members=BATCH_ITEMS + 1)
 
 
 def _invalid(field: str, detail: str) -> Problem:

@@ -37,7 +37,7 @@ class ItemsView(ReceivingView):
         except StreamClosedError:
             raise self.not_open(recipe) from None
         except StreamLostError:
-            logger.exception("stream_lost", recipe=identifier)
+            logger.error("stream_lost", recipe=identifier)
             raise _broken("The state of this stream cannot be read.") from None
         except OperationalError:
             raise

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import msgpack
-
+from dap.messagepack import read_messagepack
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.recipe import Recipe
 from recipes.problems import Problem, malformed_body
@@ -18,8 +17,11 @@ BODY_BYTES = 16 * 1024 * 1024
 CONTAINER_LENGTH = 1_001
 """Most members of one list: reports of a batch, or ciphertexts of a report (a histogram with k = 1,000)."""
 
-JSON_CONTAINERS = 2 + 2 * BATCH_REPORTS
+BATCH_CONTAINERS = 2 + 2 * BATCH_REPORTS
 """An object with a list of reports, each an object with a list."""
+
+SHORTEST_CIPHERTEXT = 64
+"""Characters of a ciphertext in JSON, at least: the smallest has 66 bytes, in base64."""
 
 JSON_TYPE = "application/json"
 MESSAGEPACK_TYPE = "application/msgpack"
@@ -91,13 +93,15 @@ def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> t
         )
     try:
         if media_type == MESSAGEPACK_TYPE:
-            limits = {"max_array_len": CONTAINER_LENGTH, "max_map_len": 2, "max_ext_len": 0}
-            return msgpack.unpackb(body, raw=False, strict_map_key=True, **limits), _raw_bytes
-        if body.count(b"[") + body.count(b"{") > JSON_CONTAINERS:
+            content = read_messagepack(body, containers=BATCH_CONTAINERS, members=CONTAINER_LENGTH)
+            return content, _raw_bytes
+        if body.count(b"[") + body.count(b"{") > BATCH_CONTAINERS:
             raise malformed_body("Not a batch of reports: too many objects and lists.")
+        if body.count(b",") > BATCH_CONTAINERS + len(body) // SHORTEST_CIPHERTEXT:
+            raise malformed_body("Not a batch of reports: too many members.")
         return json.loads(body), _base64_bytes
     # RecursionError: brackets nested deeper than the parser's stack.
-    except (ValueError, RecursionError, msgpack.UnpackException) as error:
+    except (ValueError, RecursionError) as error:
         raise malformed_body(f"Not valid {media_type}: {type(error).__name__}.") from None
 
 

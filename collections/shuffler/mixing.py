@@ -23,8 +23,8 @@ def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
         The batch, and its number of parts.
 
     Raises:
-        DapProblem: it is not full (`not-full`, with the number of users in coarse steps), or was deleted
-            (`batch-deleted`).
+        DapProblem: it was deleted (`batch-deleted`, with the reason, and whether it ever was full), or is not
+            full (`not-full`, with the number of users in coarse steps).
     """
     if batch.state != Batch.State.SHUFFLED:
         batch = _shuffle(batch)
@@ -72,6 +72,11 @@ def _shuffle(batch: Batch) -> Batch:
 
 
 def _require_full(batch: Batch) -> None:
+    if batch.state == Batch.State.ENDED:
+        # Looked at first: of a batch that never was full, its analyzer would wait for ever.
+        problem = DapProblem.plain("batch-deleted", "The batch was deleted", 410, batch.outcome)
+        problem.document["full"] = batch.was_full
+        raise problem
     if not batch.was_full:
         problem = DapProblem.plain(
             "not-full",
@@ -81,5 +86,3 @@ def _require_full(batch: Batch) -> None:
         )
         problem.document["received"] = coarse(batch.users, batch.cohort_size)
         raise problem
-    if batch.state == Batch.State.ENDED:
-        raise DapProblem.plain("batch-deleted", "The batch was deleted", 410, batch.outcome)

@@ -1,7 +1,8 @@
-"""What a shuffler keeps of a recipe until its batch is handed on: no address, no time and no order.
+"""What a shuffler keeps of a recipe until its batch is handed on: no address, no time, and no order in a row.
 
-Rows about devices have random keys. With keys that count, or with none, the database itself would keep the
-order in which they came.
+Rows about devices have random keys. With keys that count, or with none, the tables would hold the order in
+which they came. The files still do, of SQLite as of PostgreSQL, for the database puts pages and rows where it
+likes: docs/operations.md says what protects the disk.
 """
 
 import secrets

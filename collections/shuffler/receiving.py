@@ -3,10 +3,10 @@
 from datetime import datetime
 from secrets import SystemRandom
 
-import msgpack
 from django.db import transaction
 
 from dap.http import DapProblem
+from dap.messagepack import MessagePackError, read_messagepack
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
 from panprivacy.recipe import Recipe
 from shuffler.limits import NONCE_BYTES, statistic_of
@@ -15,13 +15,17 @@ from shuffler.registering import encryption_key_of, recipe_of
 
 RANDOM = SystemRandom()
 
+SUBMISSION_CONTAINERS = 2
+"""The object, and the list of its messages."""
+
 
 def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
     """Store one user's messages, rerandomized: what lies here cannot be told to be what came over a network.
 
     Args:
-        body: MessagePack of `{"nonce": 16 bytes, "messages": [ciphertext, …]}`. Bodies with the same nonce
-            count once, and each is answered as the first was.
+        body: MessagePack of `{"nonce": 16 bytes, "messages": [ciphertext, …]}`, with as many messages as a
+            user of the protocol sends. Bodies with the same nonce count once, and each is answered as the
+            first was.
 
     Raises:
         DapProblem: nothing was stored.
@@ -47,13 +51,13 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
 
 
 def _read(body: bytes, recipe: Recipe) -> tuple[bytes, list[bytes]]:
-    most = statistic_of(recipe).most_messages
+    statistic = statistic_of(recipe)
+    fewest, most = statistic.fewest_messages, statistic.most_messages
+    expected = f"exactly {most:,}" if fewest == most else f"{fewest:,} to {most:,}"
     try:
-        content = msgpack.unpackb(
-            body, raw=False, strict_map_key=True, max_array_len=most, max_map_len=2, max_ext_len=0
-        )
-    except (ValueError, RecursionError, msgpack.UnpackException):
-        raise _malformed(f"The body must be MessagePack with at most {most:,} messages.") from None
+        content = read_messagepack(body, containers=SUBMISSION_CONTAINERS, members=most)
+    except MessagePackError:
+        raise _malformed(f"The body must be MessagePack with {expected} messages.") from None
     if not isinstance(content, dict) or set(content) != {"nonce", "messages"}:
         raise _malformed("The body must be an object with the members nonce and messages.")
     nonce, messages = content["nonce"], content["messages"]
@@ -61,6 +65,9 @@ def _read(body: bytes, recipe: Recipe) -> tuple[bytes, list[bytes]]:
         raise _malformed(f"nonce must be {NONCE_BYTES} bytes.")
     if not isinstance(messages, list) or not all(isinstance(message, bytes) for message in messages):
         raise _malformed("messages must be a list of byte strings.")
+    if not fewest <= len(messages) <= most:
+        # Whoever sends fewer takes the place of an honest user, for which every count is corrected.
+        raise _malformed(f"There must be {expected} messages, as the protocol makes, not {len(messages):,}.")
     return nonce, messages
 
 

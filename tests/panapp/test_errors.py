@@ -34,6 +34,32 @@ def test_api_path_without_its_last_slash_is_not_redirected(
         assert_problem(answer, 404, "not-found")
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/x-www-form-urlencoded; charset=utf-16", b"x=1"),
+        ("multipart/form-data", b"x=1"),
+        ("application/x-www-form-urlencoded", b"&".join(b"a%d=1" % number for number in range(1_100))),
+    ],
+)
+@pytest.mark.parametrize(
+    "address", ["/plan/", "/plan/?q=%01", "/nope/", "/sign-in/", "/admin/login/", "/audit/"]
+)
+def test_form_that_cannot_be_read_is_a_bad_request_wherever_it_goes(
+    address: str, content_type: str, body: bytes
+) -> None:
+    # The pages of errors look for a token in the form, too.
+    token = "abcdefghijklmnopqrstuvwxyzABCDEF"
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    client.cookies["csrftoken"] = token
+    answer = client.post(address, body, content_type=content_type, headers={"X-CSRFToken": token})
+    assert answer.status_code in {400, 403, 404, 405}
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    if address == "/nope/":
+        assert (answer.status_code, answer["Content-Type"]) == (400, "text/html; charset=utf-8")
+
+
 def test_wrong_host_is_a_problem_document_that_does_not_echo_it(client: Client) -> None:
     answer = client.get(API, headers={"Host": "evil.example"})
     assert_problem(answer, 400, "bad-request")

@@ -23,6 +23,11 @@ from tests.collections.analyzer.scene import fill, release_of, settle, shuffle_r
 pytestmark = pytest.mark.django_db
 
 
+def zeros(recipe: Recipe) -> list[int]:
+    """As many messages as the shuffler takes from a user, each for the first place."""
+    return [0] * statistic_of(recipe).fewest_messages
+
+
 def assert_nothing_is_left(recipe: Recipe) -> None:
     """Neither messages nor the key that opens them, on either side."""
     for model in (StoredReports, RecipeKey, Submission, SubmissionNonce, Part):
@@ -70,7 +75,7 @@ def test_recipe_closed_before_its_batch_is_full_releases_nothing_and_has_the_mes
     assert (release.outcome, release.cause) == (Release.Outcome.WITHHELD, Release.Cause.TOO_FEW)
     assert release.reports is None
     assert_nothing_is_left(recipe)
-    assert scene.send(recipe, [0]) == 409
+    assert scene.send(recipe, zeros(recipe)) == 409
 
 
 def test_recipe_closed_when_its_batch_was_full_is_released() -> None:
@@ -86,7 +91,7 @@ def test_recipe_closed_when_its_batch_was_full_is_released() -> None:
 def test_message_that_no_protocol_sends_is_left_out_and_counted_for_nobody_to_see() -> None:
     recipe = shuffle_recipe(simulation=False)
     fill(recipe, [0, 1])
-    assert scene.send(recipe, [99, 0]) == 201
+    assert scene.send(recipe, [99, *zeros(recipe)[1:]]) == 201
     settle()
     release = release_of(recipe)
     assert release is not None
@@ -96,10 +101,10 @@ def test_message_that_no_protocol_sends_is_left_out_and_counted_for_nobody_to_se
     assert standing.servers[0].hidden_rejections == {"value_out_of_range": 1}
 
 
-def test_batch_without_a_single_message_is_released_too() -> None:
+def test_batch_without_a_single_message_that_can_be_read_is_released_too() -> None:
     recipe = shuffle_recipe()
     for _ in range(3):
-        assert scene.send(recipe, []) == 201
+        assert scene.send(recipe, [99] * len(zeros(recipe))) == 201
     settle()
     release = release_of(recipe)
     assert release is not None
@@ -124,7 +129,7 @@ def test_result_is_given_up_where_the_shuffler_is_gone_and_the_farewell_waits_fo
 def test_standing_tells_users_in_coarse_steps_only() -> None:
     recipe = shuffle_recipe(cohort_size=30)
     for _ in range(12):
-        scene.send(recipe, [0])
+        assert scene.send(recipe, zeros(recipe)) == 201
     settle(ticks=2)
     assert source_of(recipe).standing(recipe).received == 10
 

@@ -13,13 +13,14 @@ from analyzer.peers import shuffler_of
 from analyzer.storing import part_store
 from dap import http
 from recipes.models import Recipe
+from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import collections_advance
 from reports.models import StoredReports
-from shuffler.ending import batch_end
+from shuffler.ending import batch_end, upkeep
 from shuffler.models import Batch
 from tests.collections.analyzer import scene
-from tests.collections.analyzer.scene import fill, release_of, settle, shuffle_recipe, statistic_of
+from tests.collections.analyzer.scene import drive, fill, release_of, settle, shuffle_recipe, statistic_of
 
 pytestmark = pytest.mark.django_db
 
@@ -200,6 +201,54 @@ def test_leases_keep_workers_from_asking_for_the_same_at_once() -> None:
     assert len(intakes_take(now=now)) == 1
     assert intakes_take(now=now) == []
     assert len(intakes_take(now=now + timedelta(minutes=6))) == 1
+
+
+def test_shuffler_that_deleted_a_batch_before_it_was_full_ends_the_collection_with_its_reason() -> None:
+    recipe = shuffle_recipe()
+    fill(recipe, [0, 1])
+    settle(ticks=1)
+    batch_end(batch=Batch.objects.get(), reason="restored from a backup", now=timezone.now())
+    settle()
+    _assert_refused(recipe, "restored from a backup")
+
+
+def test_closed_recipe_whose_unfull_batch_the_shuffler_deleted_first_had_too_few_users() -> None:
+    recipe = shuffle_recipe()
+    fill(recipe, [0, 1])
+    recipe_close(recipe=recipe, actor=None)
+    batch_end(batch=Batch.objects.get(), reason="its time was over", now=timezone.now())
+    settle()
+    release = release_of(recipe)
+    assert release is not None
+    assert release.cause == Release.Cause.TOO_FEW
+
+
+def test_unfull_batch_that_both_sides_found_too_late_had_too_few_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The shuffler deletes it when its time is over, and we ask before we notice that ours is.
+    recipe = shuffle_recipe(simulation=False)
+    fill(recipe, [0, 1])
+    settle(ticks=1)
+    later = recipe.published.closes_at + timedelta(seconds=1)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    upkeep(now=later)
+    drive(now=later)
+    settle()
+    release = release_of(recipe)
+    assert release is not None
+    assert release.cause == Release.Cause.TOO_FEW
+
+
+def test_closed_recipe_whose_full_batch_the_shuffler_deleted_is_not_said_to_have_had_too_few(
+    full: tuple[Recipe, list[int]],
+) -> None:
+    # Its spending would be returned, although every user's messages were there.
+    recipe, _ = full
+    recipe_close(recipe=recipe, actor=None)
+    batch_end(batch=Batch.objects.get(), reason="restored from a backup", now=timezone.now())
+    settle(ticks=3)
+    _assert_refused(recipe, "restored from a backup")
 
 
 def _assert_refused(recipe: Recipe, says: str) -> None:

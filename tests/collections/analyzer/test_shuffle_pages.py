@@ -40,9 +40,16 @@ def test_open_recipe_says_who_learns_what_and_how_to_take_part_through_the_shuff
         f'href="{ORIGIN}/"',
         "<code>shuffler_signature</code>",
         "it can read no message",
+        "How devices encrypt their messages to this server.",
     ):
         assert said in page
-    for untold in ("Seconds per step", "helper", "devices_sim join", "What is kept of the items"):
+    for untold in (
+        "what they keep",
+        "Seconds per step",
+        "helper",
+        "devices_sim join",
+        "What is kept of the items",
+    ):
         assert untold not in page
 
 

@@ -10,6 +10,7 @@ from recipes.models import Recipe
 from recipes.operations import recipe_close
 from reports.models import RejectionCount, ReportNonce, StoredReports
 from tests.factories import as_json, published_recipe, report_of_count, report_of_values
+from tests.memory import peak_of
 
 pytestmark = pytest.mark.django_db
 MESSAGEPACK = "application/msgpack"
@@ -175,6 +176,25 @@ def test_a_malformed_batch_is_a_problem_document_and_stores_nothing(
     assert (document["type"], document["status"]) == (f"/problems/{kind}", status)
     assert {"title", "detail"} <= set(document)
     assert stored(recipe) == 0
+
+
+def test_a_batch_of_lists_of_lists_is_refused_before_they_are_built(client: Client) -> None:
+    path = f"/api/v1/recipes/{published_recipe().identifier}/reports/batch/"
+    body = b"\x81\xa7reports\xdc\x01\x7c" + (b"\xdc\x03\xe8" + b"\x90" * 1_000) * 380
+    answer, peak = peak_of(lambda: client.generic("POST", path, body, content_type=MESSAGEPACK))
+    assert answer.status_code == 400
+    # Built, they take 24,000,000 bytes.
+    assert peak < 10_000_000
+
+
+@pytest.mark.django_db
+def test_json_of_many_members_is_refused_before_it_is_built(client: Client) -> None:
+    recipe = published_recipe(statistic="histogram", k=1_000)
+    body = "{" + ",".join(f'"{number:x}":1.5' for number in range(900_000)) + "}"
+    path = f"/api/v1/recipes/{recipe.identifier}/reports/batch/"
+    answer, peak = peak_of(lambda: client.generic("POST", path, body, content_type="application/json"))
+    assert answer.status_code == 400
+    assert peak < 5 * len(body)  # built, it takes more than ten times as much
 
 
 def test_reports_for_an_unknown_recipe_and_other_methods_are_problem_documents(client: Client) -> None:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from audit.models import Entry
 from dap.client import PeerRefusedError
 from dap.shuffling import NotFull, batch_ask, batch_delete, part_fetch
+from panapp.roles import role_named
 from shuffler.ending import upkeep
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
 from tests.collections.shuffler.scene import Collection, peer
@@ -83,7 +84,7 @@ class TestRows:
             assert names <= {"id", "batch", "payload", "nonce"}
         collection = Collection(cohort_size=20, k=2).registered()
         for _ in range(8):
-            collection.send(collection.encrypted([0]))
+            collection.send()
         for model in (Submission, SubmissionNonce):
             keys = list(model.objects.values_list("pk", flat=True))
             # Of 62 random bits: all below 2^40 with probability 2^-176.
@@ -97,7 +98,7 @@ class TestRows:
     def test_batch_that_has_ended_leaves_a_row_that_tells_nothing_of_devices(self) -> None:
         collection = Collection(cohort_size=30, k=2).registered()
         for _ in range(5):
-            collection.send(collection.encrypted([0]))
+            collection.send()
         batch_delete(peer(), identifier=collection.identifier, reason="closed")
         batch = collection.batch
         assert (batch.state, batch.users, batch.messages) == (Batch.State.ENDED, 0, None)
@@ -116,7 +117,18 @@ class TestRows:
         collection = Collection().registered()
         batch_delete(peer(), identifier=collection.identifier, reason="closed")
         assert collection.send().json()["type"] == "/problems/recipe-not-open"
-        assert batch_ask(peer(), identifier=collection.identifier) == NotFull(0)
+
+    def test_batch_that_was_deleted_before_it_was_full_says_so_and_why(self) -> None:
+        collection = Collection(cohort_size=30, k=2).registered()
+        for _ in range(11):
+            collection.send()
+        assert batch_ask(peer(), identifier=collection.identifier) == NotFull(10)
+        call_command("shuffler_batches", "end", collection.identifier, "--reason", "restored from a backup")
+        with pytest.raises(PeerRefusedError, match="restored from a backup") as refusal:
+            batch_ask(peer(), identifier=collection.identifier)
+        assert (refusal.value.status, refusal.value.problem["type"]) == (410, "/problems/batch-deleted")
+        assert refusal.value.problem["full"] is False
+        assert "received" not in refusal.value.problem
 
     def test_full_batch_that_was_deleted_is_gone_for_good(self) -> None:
         collection = Collection(cohort_size=2).registered()
@@ -125,9 +137,36 @@ class TestRows:
         assert collection.send().json()["type"] == "/problems/batch-full"
         with pytest.raises(PeerRefusedError) as refusal:
             batch_ask(peer(), identifier=collection.identifier)
-        assert refusal.value.status == 410
+        assert (refusal.value.status, refusal.value.problem["full"]) == (410, True)
         with pytest.raises(PeerRefusedError):
             part_fetch(peer(), identifier=collection.identifier, number=0)
+
+
+@pytest.mark.django_db
+class TestMetrics:
+    def measures(self) -> dict[str, float]:
+        lines = Client().get("/metrics").content.decode().splitlines()
+        rows = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
+        return {name: float(value) for name, value in rows if "bytes" in name or "latency" in name}
+
+    def test_submissions_are_counted_and_neither_measured_nor_timed(self, settings: Any) -> None:
+        settings.MIDDLEWARE = list(role_named("shuffler").middleware)
+        collection = Collection(k=100).registered()
+        self.measures()  # its own request is measured, too
+        first = self.measures()
+        second = self.measures()
+        # Answers are of one size each.
+        alone = {name: second[name] - first[name] for name in second if "requests_body_total_bytes" in name}
+        assert alone
+        for _ in range(3):
+            assert collection.send().status_code == 201
+        third = self.measures()
+        assert {name: third[name] - second[name] for name in alone} == alone
+        counts = [name for name in second if "latency" in name and name.endswith("_count")]
+        assert counts
+        assert all(third[name] - second[name] <= 1 for name in counts)
+        assert not [name for name in third if "latency" in name and "shuffler-messages" in name]
+        assert 'view="shuffler-messages"' in Client().get("/metrics").content.decode()
 
 
 @pytest.mark.django_db
@@ -158,7 +197,7 @@ class TestUpkeep:
     def test_commands_list_batches_coarsely_and_end_them(self, capsys: pytest.CaptureFixture[str]) -> None:
         collection = Collection(cohort_size=30, k=2).registered()
         for _ in range(11):
-            collection.send(collection.encrypted([0]))
+            collection.send()
         call_command("shuffler_upkeep")
         call_command("shuffler_batches", "list")
         assert f"{collection.identifier}  registered" in (listed := capsys.readouterr().out)
@@ -178,7 +217,7 @@ class TestPages:
     def test_status_tells_how_full_a_batch_is_in_coarse_steps_only(self, client: Client) -> None:
         collection = Collection(cohort_size=30, k=2).registered()
         for _ in range(11):
-            collection.send(collection.encrypted([0]))
+            collection.send()
         (shown,) = client.get("/status.json").json()["batches"]
         assert (shown["identifier"], shown["users"], shown["full"]) == (collection.identifier, 10, False)
         page = client.get("/").content.decode()
@@ -200,7 +239,8 @@ class TestPages:
     def test_nothing_of_a_device_is_logged_whatever_it_sends(self, caplog: pytest.LogCaptureFixture) -> None:
         collection = Collection().registered()
         nonce = secrets.token_bytes(16)
-        good, bad = collection.encrypted([0]), [b"\x02" + b"\xfe" * 65]
+        good = collection.encrypted(collection.messages())
+        bad = [b"\x02" + b"\xfe" * 65] * len(good)
         with caplog.at_level(logging.DEBUG):
             for messages in (good, bad):
                 collection.send(messages, nonce=nonce, **DEVICE)

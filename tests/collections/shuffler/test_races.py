@@ -13,7 +13,7 @@ from tests.collections.shuffler.scene import Collection, at_once, peer
 @pytest.mark.django_db(transaction=True)
 def test_more_devices_than_fit_at_once_fill_the_batch_exactly_and_nobody_counts_twice() -> None:
     collection = Collection(cohort_size=4).registered()
-    ciphertexts = collection.encrypted([0, 1])
+    ciphertexts = collection.encrypted(collection.messages())
     bodies = [msgpack.packb({"nonce": bytes([n // 2]) * 16, "messages": ciphertexts}) for n in range(12)]
     answers = at_once(*(partial(collection.post, body) for body in bodies))
     # Six devices, each of which sends twice at once: whatever one is answered, the other is answered too.

@@ -13,6 +13,7 @@ from shuffler import receiving
 from shuffler.limits import largest_body
 from shuffler.models import Submission, SubmissionNonce
 from tests.collections.shuffler.scene import Collection, peer
+from tests.memory import peak_of
 
 
 @pytest.mark.django_db
@@ -62,11 +63,13 @@ class TestHonestDevices:
         assert collection.send().json()["type"] == "/problems/batch-full"
         assert Submission.objects.count() == 2
 
-    def test_user_without_any_message_counts_as_one(self) -> None:
-        collection = Collection(cohort_size=2).registered()
-        collection.send([])
-        collection.send([])
-        assert batch_ask(peer(), identifier=collection.identifier) == ShuffledBatch(2, 0, 0)
+    def test_users_whose_number_of_messages_is_random_may_send_the_fewest_or_the_most(self) -> None:
+        collection = Collection(statistic="uniformity", epsilon=5.0, alpha=1.0, cohort_size=400).registered()
+        fewest, most = collection.statistic.fewest_messages, collection.statistic.most_messages
+        assert fewest == 2 < most
+        for number in (fewest, most):
+            assert collection.send(collection.encrypted([0]) * number).status_code == 201
+        assert collection.batch.users == 2
 
 
 @pytest.mark.django_db
@@ -120,15 +123,40 @@ class TestHostileBodies:
     def test_body_that_is_no_submission_is_refused(self, body: Any) -> None:
         self.refused(Collection(k=100).registered(), body, 422, "malformed-messages")
 
-    def test_more_messages_than_the_protocol_makes_are_refused(self) -> None:
-        collection = Collection().registered()
-        too_many = [b""] * (collection.statistic.most_messages + 1)
-        self.refused(collection, {"nonce": bytes(16), "messages": too_many}, 422, "malformed-messages")
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [
+            ({}, "exactly"),
+            ({"statistic": "shuffle_histogram", "epsilon": 5.0, "cohort_size": 200}, "exactly 4 messages"),
+            ({"statistic": "uniformity", "epsilon": 5.0, "alpha": 1.0, "cohort_size": 400}, "2 to "),
+        ],
+    )
+    def test_another_number_of_messages_than_the_protocol_makes_is_refused_and_named(
+        self, changes: dict[str, Any], expected: str
+    ) -> None:
+        collection = Collection(**changes).registered()
+        fewest, most = collection.statistic.fewest_messages, collection.statistic.most_messages
+        (ciphertext,) = collection.encrypted([0])
+        for number in (0, 1, fewest - 1, most + 1):
+            body = {"nonce": bytes(16), "messages": [ciphertext] * number}
+            self.refused(collection, body, 422, "malformed-messages")
+            assert expected in collection.post(msgpack.packb(body)).json()["detail"]
+
+    def test_lists_of_lists_are_refused_before_they_are_built(self) -> None:
+        collection = Collection(k=1_000).registered()
+        most = collection.statistic.most_messages
+        lists = b"\xdc\x00\x3c" + (b"\xdc" + most.to_bytes(2) + b"\x90" * most) * 60
+        packed = b"\x82" + msgpack.packb("nonce") + msgpack.packb(bytes(16)) + msgpack.packb("messages")
+        answer, peak = peak_of(lambda: collection.post(packed + lists))
+        assert (answer.status_code, answer.json()["type"]) == (422, "/problems/malformed-messages")
+        # Built, they take 60 bytes each.
+        assert most > 1_000
+        assert peak < 20 * 60 * most
 
     @pytest.mark.parametrize("bad", [b"", bytes(66), bytes(65), b"\x02" + b"\xff" * 65, b"\x04" * 66])
     def test_one_point_that_is_not_on_the_curve_takes_all_messages_down(self, bad: bytes) -> None:
         collection = Collection().registered()
-        messages = [*collection.encrypted([0]), bad]
+        messages = [*collection.encrypted(collection.messages())[1:], bad]
         self.refused(collection, {"nonce": bytes(16), "messages": messages}, 422, "invalid-ciphertext")
 
     def test_larger_body_than_any_honest_one_is_refused_before_it_is_read(self) -> None:
@@ -184,7 +212,7 @@ class TestBatch:
     def test_batch_that_is_not_full_is_not_handed_out_and_told_in_coarse_steps(self) -> None:
         collection = Collection(cohort_size=30, k=2).registered()
         for _ in range(11):
-            collection.send(collection.encrypted([0]))
+            collection.send()
         assert batch_ask(peer(), identifier=collection.identifier) == NotFull(10)
         assert Submission.objects.count() == 11
 

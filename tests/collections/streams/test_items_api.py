@@ -16,6 +16,7 @@ from streams.models import ItemBatch
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, counted, state_of, stream_of
 from tests.factories import published_recipe, published_stream
+from tests.memory import peak_of
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +67,16 @@ REFUSED: dict[str, tuple[Any, int, dict[str, Any]]] = {
     "no object": ([MARK], 400, {}),
     "no batch": ({"items": [MARK]}, 400, {}),
     "another member": ({"batch": NONCE, "items": [MARK], MARK: 1}, 400, {}),
+    "items twice": (
+        f'{{"batch": "{NONCE}", "items": ["{MARK}"], "items": ["1"]}}'.encode(),
+        422,
+        {"field": "items"},
+    ),
+    "batch twice": (
+        f'{{"batch": "{NONCE}", "items": ["1"], "batch": "{"11" * 16}"}}'.encode(),
+        422,
+        {"field": "batch"},
+    ),
     "a short nonce": ({"batch": NONCE[:30], "items": [MARK]}, 422, {"field": "batch"}),
     "a nonce with spaces": ({"batch": "00 " * 10 + "00", "items": [MARK]}, 422, {"field": "batch"}),
     "a nonce that is no text": ({"batch": 0, "items": [MARK]}, 422, {"field": "batch"}),
@@ -100,6 +111,16 @@ def test_what_is_no_batch_is_refused_by_its_place_and_never_quoted(
     assert not ItemBatch.objects.exists()
 
 
+def test_a_batch_of_lists_of_lists_is_refused_before_they_are_built() -> None:
+    recipe = published_stream()
+    lists = b"\xdc\x00\x64" + (b"\xdc\x27\x10" + b"\x90" * 10_000) * 100
+    body = b"\x82" + msgpack.packb("batch") + msgpack.packb(bytes(16)) + msgpack.packb("items") + lists
+    answer, peak = peak_of(lambda: post(recipe, body, MESSAGEPACK))
+    assert answer.status_code == 400
+    # Built, they take 64,000,000 bytes.
+    assert peak < 15_000_000
+
+
 def test_another_media_type_is_refused_unread() -> None:
     body = f"items={MARK}".encode()
     answer = post(published_stream(), body, "application/x-www-form-urlencoded")
@@ -125,6 +146,18 @@ def test_a_closed_recipe_and_one_that_is_not_there_take_nothing() -> None:
     assert post(recipe, batch_body(["1"])).status_code == 404
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_batch_sent_again_gets_the_same_answer_until_the_stream_is_forgotten() -> None:
+    recipe = published_stream()
+    batch = batch_body(["3"])
+    assert post(recipe, batch).status_code == 200
+    recipe_close(recipe=recipe, actor=None)
+    assert post(recipe, batch).status_code == 200
+    operations.stream_forget(identifier=recipe.identifier)
+    answer = post(recipe, batch)
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/recipe-not-open")
+
+
 def test_only_post_is_allowed() -> None:
     answer = Client().get(f"/api/v1/recipes/{published_stream().identifier}/items/")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST, OPTIONS")
@@ -147,11 +180,14 @@ def test_an_error_that_nobody_expected_does_not_bring_an_item_into_the_log(
     assert MARK not in told
 
 
-def test_a_lost_state_is_our_fault_and_counts_nothing() -> None:
+def test_a_lost_state_is_our_fault_and_counts_nothing(caplog: pytest.LogCaptureFixture) -> None:
     recipe = published_stream()
     key_slots(stream_of(recipe).id).delete()
     answer = post(recipe, batch_body(["1"]))
     assert (answer.status_code, answer.json()["type"]) == (500, "/problems/internal-error")
+    (said,) = [record for record in caplog.records if "stream_lost" in record.getMessage()]
+    assert "Traceback" not in said.getMessage()
+    assert said.exc_info is None
 
 
 def test_metrics_count_batches_and_do_not_measure_them() -> None:
