@@ -17,6 +17,9 @@ DIGITS = 3
 """Significant digits of a suggested value, which is rounded to the safe side."""
 
 
+NOTHING_WOULD_DO = "no other ε, cohort size or δ alone would do"
+
+
 def remedies(statistic: Statistic[Any]) -> str:
     """A clause that names the largest ε, and the smallest cohort size, that alone would keep the promise."""
     return remedy_clause(statistic, keeps_promise)
@@ -47,7 +50,7 @@ def remedy_clause(statistic: Statistic[Any], enough: Callable[[Statistic[Any]], 
         delta = nearest_value(statistic, "delta", enough, larger=False)
         if delta is not None:
             found.append(f"δ = {delta:g}")
-    return f"{' or '.join(found)} would do" if found else "no other ε, cohort size or δ alone would do"
+    return f"{' or '.join(found)} would do" if found else NOTHING_WOULD_DO
 
 
 def nearest_value(

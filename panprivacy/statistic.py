@@ -68,6 +68,11 @@ class Statistic(ABC, Generic[P]):
         """The largest value that an answer can have; infinite where nothing bounds it."""
         return math.inf
 
+    def says_nothing(self, margin: float) -> bool:
+        """Whether it says nothing that the answer lies within `margin` of the estimate: always to answer the
+        middle of the range would be as good."""
+        return margin >= self.largest / 2
+
     @property
     @abstractmethod
     def cohort_size(self) -> int:

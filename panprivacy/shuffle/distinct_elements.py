@@ -18,6 +18,7 @@ from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.shuffle.public_randomness import LARGEST_SEED, hashed_place, public_seed
 from panprivacy.shuffle.split_and_mix import log2_distance, shares_for, split
 from panprivacy.simulation import simulation_generator
+from panprivacy.streams.hashed_places import HashedPlaces
 
 NO, YES = "no", "yes"
 
@@ -32,7 +33,8 @@ class DistinctElementsParameters(ShuffleParameters):
     hashed: str = described(
         label="Hashed",
         help="Whether a value is any text, which a public hash maps to one of k places, or a whole number "
-        "below k. Values that share a place are counted once: k should be well above the number of users.",
+        "below k. The result is corrected for values that share a place, as far as some places stay empty: "
+        "k should be no less than the number of users.",
         choices=(NO, YES),
         default=NO,
     )
@@ -74,7 +76,13 @@ class DistinctElementsParameters(ShuffleParameters):
 class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     """Of every place, the XOR of all users' bits: fair where somebody is, nearly 0 where nobody is.
 
-    The projection is the estimate's closest value from 1 to the smaller of k and the number of users.
+    Where values are hashed, several may share a place: the estimate is then of how many values touch as many
+    places on average, and `details` has the places. Where nearly every place is touched, the number of values
+    cannot be told any more: there is no standard error, the error bound reaches to the number of users, and
+    `details` say `saturated`.
+
+    The projection is the estimate's closest value from 1 to the number of users, or to k if that is smaller
+    and values are not hashed.
     """
 
     statistic = "distinct_elements"
@@ -139,53 +147,102 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         return self.parameters.k * self.parameters.shares
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
-        """(2Ce^ε − k)/(e^ε − 1) for n users, C being the number of places with an odd number of ones."""
+        """(2Ce^ε − k)/(e^ε − 1) places for n users, if C places have an odd number of ones."""
         self.require_total(total, reports)
-        parameters = self.parameters
-        k, odd = parameters.k, sum(ones & 1 for ones in total[1::2])
-        # The XOR of an empty place is 1 with probability (1 − keep)/2; keep = 1 − e^−ε for n users.
-        log_keep = log_one_minus_exp(parameters.epsilon) * reports / self.cohort_size
-        keep, empty = math.exp(log_keep), -math.expm1(log_keep) / 2
-        value = (2 * odd - 2 * k * empty) / keep
-        projection = min(max(value, 1.0), float(min(k, reports)))
-        failure, collisions = 1 - CONFIDENCE, 0.0
-        note = "Includes the randomization by the users."
-        details: dict[str, float] = {}
-        if parameters.hashed == YES:
-            failure /= 2
-            collisions = collision_bound(reports, k, failure)
-            note += " Not what is lost where several values share a place; the error bound includes it."
-            details = {"corrected_for_collisions": corrected_for_collisions(projection, k)}
+        k, odd = self.parameters.k, sum(ones & 1 for ones in total[1::2])
+        log_keep = self._log_keep(reports)
+        places = (2 * odd + k * math.expm1(log_keep)) / math.exp(log_keep)
+        if self.parameters.hashed == YES:
+            return self._hashed_estimate(places, reports)
+        projection = min(max(places, 1.0), float(min(k, reports)))
+        return Estimate(
+            values=(places,),
+            standard_errors=(math.sqrt(self._places_variance(projection, log_keep)),),
+            standard_error_note="Includes the randomization by the users.",
+            projection=(projection,),
+            error_bounds=(self._places_bound(log_keep),),
+            confidence=CONFIDENCE,
+        )
+
+    def _hashed_estimate(self, places: float, reports: int) -> Estimate:
+        """How many values touch as many places on average, if each takes one at random.
+
+        The hash counts as a random function, which it is as far as SHA-256 is. Hoeffding's bound on C then
+        holds as where nothing is hashed, though which places are touched is random too: whether a place is
+        odd is likelier where it is touched, so that the generating function of C is at most that of
+        independent places, as the touched ones are negatively associated.
+        """
+        hashed, log_keep, k = HashedPlaces(self.parameters.k), self._log_keep(reports), self.parameters.k
+        share, bound = min(places / k, hashed.full), self._places_bound(log_keep) / k
+        saturated = share + bound >= hashed.full
+        # So far below, intervals miss with 5 % at most: nearer, the delta method takes a curve for a line.
+        tellable = share + 2 * bound < hashed.full
+        value, lower = hashed.items(share), hashed.items(share - bound)
+        # There are no more values than users, however full the table is.
+        upper = float(reports) if saturated else min(hashed.items(share + bound), float(reports))
+        note = (
+            "None is known: nearly every place may be taken, and then many more values fit in."
+            if not tellable
+            else "Includes the randomization by the users, and the random places of the values; by the delta "
+            "method."
+        )
         return Estimate(
             values=(value,),
-            standard_errors=(self._standard_error(projection, log_keep),),
+            standard_errors=(self._hashed_standard_error(share, log_keep),) if tellable else (),
             standard_error_note=note,
-            projection=(projection,),
-            error_bounds=(math.sqrt(2 * k * math.log(2 / failure)) / keep + collisions,),
+            projection=(min(max(value, 1.0), float(reports)),),
+            error_bounds=(max(upper - value, value - lower),),
             confidence=CONFIDENCE,
-            details=details,
+            details={"touched_places": places, "saturated": saturated},
         )
 
     @property
     def largest(self) -> float:
+        if self.parameters.hashed == YES:
+            return float(self.cohort_size)
         return float(min(self.parameters.k, self.cohort_size))
 
     def expected_standard_error(self) -> float:
         """Where as many places as possible are taken."""
-        k = self.parameters.k
-        return self._standard_error(min(k, self.cohort_size), log_one_minus_exp(self.parameters.epsilon))
+        k, log_keep = self.parameters.k, self._log_keep(self.cohort_size)
+        if self.parameters.hashed == YES:
+            return self._hashed_standard_error(HashedPlaces(k).touched(self.cohort_size), log_keep)
+        return math.sqrt(self._places_variance(min(k, self.cohort_size), log_keep))
 
-    def _standard_error(self, distinct: float, log_keep: float) -> float:
-        """If so many places are taken, and the XOR of an empty one is 1 with probability (1 − keep)/2."""
+    def _log_keep(self, reports: int) -> float:
+        """ln keep, if the XOR of an empty place is 1 with probability (1 − keep)/2; keep = 1 − e^−ε for n
+        users."""
+        return log_one_minus_exp(self.parameters.epsilon) * reports / self.cohort_size
+
+    def _places_variance(self, touched: float, log_keep: float) -> float:
+        """Of the estimated number of places, if so many are touched."""
         empty = -math.expm1(log_keep) / 2
-        variance = distinct / 4 + (self.parameters.k - distinct) * empty * (1 - empty)
-        return 2 * math.exp(-log_keep) * math.sqrt(variance)
+        odd_variance = touched / 4 + (self.parameters.k - touched) * empty * (1 - empty)
+        return 4 * math.exp(-2 * log_keep) * odd_variance
+
+    def _places_bound(self, log_keep: float) -> float:
+        """How far the estimated number of places may lie from that to expect (Hoeffding)."""
+        return math.sqrt(2 * self.parameters.k * math.log(2 / (1 - CONFIDENCE))) / math.exp(log_keep)
+
+    def _hashed_standard_error(self, share: float, log_keep: float) -> float:
+        """If this share of all places is touched; at most `HashedPlaces.full`."""
+        k, hashed = self.parameters.k, HashedPlaces(self.parameters.k)
+        within = min(max(share, 0.0), hashed.full)
+        variance = self._places_variance(within * k, log_keep) / k**2 + hashed.variance(within, k)
+        return hashed.slope(within) * math.sqrt(variance)
 
     @property
     def expected_note(self) -> str:
         if self.parameters.hashed == NO:
             return ""
-        return "Values that share a place by their hash are counted once, which this does not include."
+        k, hashed = self.parameters.k, HashedPlaces(self.parameters.k)
+        bound = self._places_bound(self._log_keep(self.cohort_size)) / k
+        if hashed.touched(self.cohort_size) + 2 * bound >= hashed.full:
+            return (
+                "If nearly all users' values differ, nearly every place may be taken, and the number of "
+                "values cannot be told any more: a larger k helps."
+            )
+        return "Includes that values may share a place by their hash."
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -219,21 +276,3 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
 def log_one_minus_exp(x: float) -> float:
     """ln(1 − e^−x) for x > 0, without cancellation (Mächler 2012)."""
     return math.log(-math.expm1(-x)) if x < math.log(2) else math.log1p(-math.exp(-x))
-
-
-def collision_bound(values: int, places: int, failure: float) -> float:
-    """How many of `values` different values are lost where several share a place, but with this probability.
-
-    At most one for each pair with one place. There are values·(values − 1)/(2·places) of them on average
-    (at most), so Markov's inequality gives half of what RSP Lemma A.3 prints; all but one is certain.
-    """
-    return min(values * (values - 1) / (2 * places * failure), values - 1.0)
-
-
-def corrected_for_collisions(occupied: float, places: int) -> float:
-    """How many different values leave `occupied` places on average, if each takes one at random.
-
-    For this the hash must be as good as random, which no 2-universal family promises. A full table is
-    taken as one place short of full.
-    """
-    return math.log1p(-min(occupied, places - 1.0) / places) / math.log1p(-1 / places)

@@ -78,6 +78,11 @@ class ShuffleStatistic(ReportStatistic[P]):
     def most_messages(self) -> int:
         """Most messages of one user, but for a negligible probability that the docstring states."""
 
+    @property
+    def fewest_messages(self) -> int:
+        """Fewest messages of one user; the same as `most_messages` unless how many there are is random."""
+        return self.most_messages
+
     # The analyzer's face -------------------------------------------------------
 
     @property

@@ -13,8 +13,20 @@ N: Mapping[str, Any] = {**COHORT_SIZE, "help": "Number n of users whose messages
 class ShuffleParameters(PublicParameters):
     """A protocol for exactly n users, each with one value out of k."""
 
-    epsilon: float = described(**EPSILON)
-    delta: float = described(**DELTA)
+    epsilon: float = described(
+        **{
+            **EPSILON,
+            "help": "Strength of protection of one place, which says whether a user has one value or not: a "
+            "smaller ε protects a user more, and makes the result less precise. Replacing a value by another "
+            "changes two places, so that the guarantee has 2ε.",
+        }
+    )
+    delta: float = described(
+        **{
+            **DELTA,
+            "help": "Probability with which the protection of one place may fail; the guarantee's δ follows.",
+        }
+    )
     cohort_size: int = described(**N)
     k: int = described(
         label="k",

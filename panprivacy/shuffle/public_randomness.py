@@ -28,6 +28,7 @@ def hashed_place(seed: int, text: str, places: int) -> int:
 
     x is the text's SHA-256 modulo p; a ≠ 0 and b come from the seed. Two numbers x share a place with
     probability at most 1/places over a and b (Carter & Wegman 1979, Proposition 7).
+    As far as SHA-256 is a random function, the places of different texts are independent and uniform.
     """
     x = _number(text.encode("utf-8", "surrogatepass")) % _PRIME
     a = 1 + _seeded(seed, "a") % (_PRIME - 1)

@@ -24,6 +24,10 @@ from panprivacy.simulation import simulation_generator
 
 PRELIMINARY, FINAL = "preliminary", "final"
 
+NOT_UNIFORM = "not_uniform"
+NO_DIFFERENCE_FOUND = "no_difference_found"
+"""The verdicts. A test can find a difference, and never that there is none."""
+
 LARGEST_EXPECTED_MESSAGES = 1_000_000
 """How many messages a user may be expected to send."""
 
@@ -97,8 +101,11 @@ class UniformityParameters(ShuffleParameters):
 class Uniformity(ShuffleStatistic[UniformityParameters]):
     """A statistic Z′ of noisy counts, which is large if they are far from equal, and two verdicts.
 
-    `details` has the verdict of the printed threshold τ, and beside it that of a threshold calibrated for
-    uniform values. The final test is run once, whatever k̂; its proof repeats it a constant number of times.
+    Uniform values do not leave Z′ at 0 but, on average, at about k̂²λ/(4m) − 1, as the users' noise is in it
+    too: `details` has this as `expected_if_uniform`, for the noise that came. It has the verdict of the
+    printed threshold τ as well, and beside it that of a threshold calibrated for uniform values.
+
+    The final test is run once, whatever k̂; its proof repeats it a constant number of times.
     """
 
     statistic = "uniformity"
@@ -151,6 +158,11 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         return total
 
     @property
+    def fewest_messages(self) -> int:
+        """One for each group, if no noise is drawn."""
+        return self.parameters.groups
+
+    @property
     def most_messages(self) -> int:
         """More are sent by any of n users with probability at most 2^−60 (Bernstein's inequality)."""
         groups = self.parameters.groups
@@ -171,12 +183,17 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         alpha = compressed_distance(parameters.k, parameters.groups, parameters.alpha)
         threshold = uniformity_test.printed_threshold(trials, reports, alpha)
         calibrated = uniformity_test.calibrated_threshold(trials, reports)
+        expected = uniformity_test.UniformMoments.of(trials, reports).mean
         return Estimate(
             values=(value,),
             standard_errors=(uniformity_test.uniform_standard_error(trials, reports),),
-            standard_error_note="If the values are uniform; includes which values the users drew.",
+            standard_error_note=(
+                "If the values are uniform; includes which values the users drew. Z′ is then "
+                f"{expected:,.1f} on average, which is of the users' noise: measure from there, not from 0."
+            ),
             projection=(value,),
             details={
+                "expected_if_uniform": expected,
                 "verdict": _verdict(value, threshold),
                 "threshold": threshold,
                 "calibrated_verdict": _verdict(value, calibrated),
@@ -235,4 +252,4 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
 
 
 def _verdict(value: float, threshold: float) -> str:
-    return "not uniform" if value > threshold else "uniform"
+    return NOT_UNIFORM if value > threshold else NO_DIFFERENCE_FOUND

@@ -13,16 +13,17 @@ def chosen_pool(epsilon: float, table_size: int, largest_difference: int) -> tup
 
     The printed pool has the smallest (4 log N)/α primes, of which O(log(1/β)) are drawn, for an error
     α that the table must be made large enough for. Here the table is given. More and larger primes keep
-    numbers of appearances apart better, and cost precision: of ℓ counters each has only ε/ℓ. Minimized is
+    numbers of appearances apart better, and cost precision: of ℓ counters each has only ε/ℓ. A single
+    prime above every difference keeps all of them apart, and is often best. Minimized is
     `PrimePool.excess` plus the noise's error for the largest prime of the pool, both at 95 % confidence;
     where that is 1 or more whatever is chosen, both at 50 %.
     """
-    candidates = [
-        (PrimePool(size, largest_difference), drawn)
-        for size in sorted({math.ceil(1.15**step) for step in range(60)})
-        if size <= LARGEST_POOL
-        for drawn in range(1, min(size, MOST_DRAWN) + 1)
-    ]
+    sizes = sorted({math.ceil(1.15**step) for step in range(60)})
+    pools = [PrimePool(size, largest_difference) for size in sizes if size <= LARGEST_POOL]
+    undeceivable = PrimePool.undeceivable(largest_difference)
+    if undeceivable is not None:
+        pools.append(undeceivable)
+    candidates = [(pool, drawn) for pool in pools for drawn in range(1, min(pool.size, MOST_DRAWN) + 1)]
 
     def error(candidate: tuple[PrimePool, int], failure_probability: float) -> float:
         pool, drawn = candidate

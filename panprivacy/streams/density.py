@@ -50,7 +50,8 @@ class DensityParameters(StreamParameters):
         super().__post_init__()
         if self.accuracy == MULTIPLICATIVE and self.items != HASHED:
             raise FieldError(
-                "items", "must be hashed where the accuracy is multiplicative: they are hashed anyway"
+                "items",
+                "must be hashed where the accuracy is multiplicative: state `universe_size`, no `universe`",
             )
         if self.items == HASHED and self.universe_size < 2:
             raise FieldError("universe_size", "must be at least 2 where items are hashed")
@@ -119,4 +120,8 @@ class Density(BitTable[DensityParameters]):
 
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)
-        return self._reading.largest_error_bound(confidence, announced_intrusions)
+        return self._reading.expected_error_bound(confidence, announced_intrusions)
+
+    @property
+    def expected_note(self) -> str:
+        return self._reading.expected_note

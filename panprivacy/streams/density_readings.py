@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from panprivacy.estimate import Estimate
 from panprivacy.streams.bit_table import BitTable
@@ -33,9 +33,12 @@ class DensityReading(ABC):
             shares: of touched bits, one for each table (`BitTable.noisy_shares`).
         """
 
+    expected_note: ClassVar[str] = ""
+    """Under which condition `expected_error_bound` is to be expected, as a clause."""
+
     @abstractmethod
-    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
-        """The largest to expect if no more items come than the universe has."""
+    def expected_error_bound(self, confidence: float, announced_intrusions: int) -> float:
+        """The largest to expect, under the condition of `expected_note`."""
 
 
 class KnownItems(DensityReading):
@@ -63,7 +66,7 @@ class KnownItems(DensityReading):
         sampling = table_sampling(self.table_size, self.universe_size)
         return self.table.share_bound(sampling, announced_intrusions, 1 - confidence)
 
-    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
+    def expected_error_bound(self, confidence: float, announced_intrusions: int) -> float:
         return self._bound(announced_intrusions, confidence)
 
 
@@ -85,15 +88,16 @@ class HashedItems(DensityReading):
         density, lower, upper = (
             places.items(at) / self.universe_size for at in (share, share - bound, share + bound)
         )
-        within = min(max(share, 0.0), places.full)
-        variance = self.table.share_variance(within, announced_intrusions)
-        variance += places.variance(within, self.table_size)
+        # So far below, intervals miss with 5 % at most: nearer, the delta method takes a curve for a line.
+        tellable = share + 2 * bound < places.full
         return Estimate(
             values=(density,),
-            standard_errors=(places.slope(within) / self.universe_size * math.sqrt(variance),),
+            standard_errors=(self._standard_error(share, announced_intrusions),) if tellable else (),
             standard_error_note=(
                 "Includes the randomized bits, the noise of the result, and the random places of the items; "
                 "by the delta method."
+                if tellable
+                else "There is none: nearly every place may be touched, and then many more items fit in."
             ),
             projection=(min(max(density, 0.0), 1.0),),
             error_bounds=(max(upper - density, density - lower),),
@@ -101,12 +105,21 @@ class HashedItems(DensityReading):
             details={"saturated": share + bound >= places.full},
         )
 
+    def _standard_error(self, share: float, announced_intrusions: int) -> float:
+        """Of the density, by the delta method, if `share` of the places are touched."""
+        touched = max(share, 0.0)
+        variance = self.table.share_variance(touched, announced_intrusions)
+        variance += self._places.variance(touched, self.table_size)
+        return self._places.slope(touched) / self.universe_size * math.sqrt(variance)
+
     def _bound(self, announced_intrusions: int, confidence: float) -> float:
         return self.table.share_bound(hashing_errors(self.table_size), announced_intrusions, 1 - confidence)
 
-    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
+    expected_note = "if at most half of all items come"
+
+    def expected_error_bound(self, confidence: float, announced_intrusions: int) -> float:
         bound = self._bound(announced_intrusions, confidence)
-        highest = min(self._places.touched(self.universe_size) + 2 * bound, self._places.full)
+        highest = min(self._places.touched(self.universe_size / 2) + 2 * bound, self._places.full)
         return (self._places.items(highest) - self._places.items(highest - bound)) / self.universe_size
 
 

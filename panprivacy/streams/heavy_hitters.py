@@ -83,7 +83,8 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
     The value is unbiased for a (1 + ρ)-close stream, in which no item appears more than 1 + ρ times more or
     less often: items with at least (1 + ρ)·(k − 1/2) appearances count, those with at most
     (k − 1/2)/(1 + ρ) do not, and those between count in part. Standard errors and error bounds are about
-    that; `truth` is of the stream itself, and the same where no item lies between.
+    that; `truth` is of the stream itself, and the same where no item lies between. `truth_range` is around
+    both.
 
     An announced intrusion starts the counters anew, which loses wraps, as in the cropped mean. The error
     bound then includes how much that could change the value, and is hardly ever of use.
@@ -188,7 +189,6 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         wrapped = (fractions - float(distributions.absent)) / distributions.distance
         value = float(self._weights @ wrapped)
         projection = min(max(value, 0.0), 1.0)
-        threshold, ratio = self.parameters.ladder.thresholds[0], 1 + self.parameters.rho
         return Estimate(
             values=(value,),
             standard_errors=()
@@ -204,8 +204,8 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
             error_bounds=(error_bound,),
             confidence=confidence,
             details={
-                "counted_from": threshold * ratio,
-                "not_counted_up_to": threshold / ratio,
+                "counted_from": self._counted_from,
+                "not_counted_up_to": self._not_counted_up_to,
                 "tables": self.tables,
             },
         )
@@ -213,6 +213,20 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
         heavy = sum(count >= self.parameters.k for count in counts.values())
         return (heavy / self.parameters.universe_size,)
+
+    def truth_range(self, counts: Mapping[Any, int]) -> tuple[float, float]:
+        """The fractions of items that count in full, and of those that count at all (of any close stream)."""
+        in_full = sum(count >= self._counted_from for count in counts.values())
+        at_all = sum(count > self._not_counted_up_to for count in counts.values())
+        return in_full / self.parameters.universe_size, at_all / self.parameters.universe_size
+
+    @property
+    def _counted_from(self) -> float:
+        return self.parameters.ladder.thresholds[0] * (1 + self.parameters.rho)
+
+    @property
+    def _not_counted_up_to(self) -> float:
+        return self.parameters.ladder.thresholds[0] / (1 + self.parameters.rho)
 
     def total_epsilon(self, announced_intrusions: int) -> float:
         return self.tables * announced.total_epsilon(

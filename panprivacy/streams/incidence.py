@@ -1,5 +1,6 @@
 """Which fraction of the universe appeared exactly t times (PPS Figure 4, Theorem 5.1)."""
 
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from panprivacy import discrete_laplace
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
@@ -22,6 +24,15 @@ from panprivacy.streams.residues import ResidueErrors, ResidueNoise
 from panprivacy.streams.result_noise import with_laplace_noise
 from panprivacy.streams.state import StreamState
 from panprivacy.streams.user_level import UserLevelStatistic
+
+UNBIASED_NOTE = (
+    "An upper bound: includes the noise that the counters start with, the noise of the result, and the "
+    "random choice of the table's items."
+)
+BIASED_NOTE = (
+    "There is none: the smallest of several estimates is too low on average, and each of them counts items "
+    "whose number of appearances is taken for t."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +71,10 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
     A look at the state costs ε: all ℓ counters of an item are seen together, so each is protected with
     ε/ℓ, in the state as in the result.
 
-    There is no standard error: the smallest of several noisy numbers is too low on average, and items
-    whose number of appearances is taken for t make it too high. The bound relies on a stream that was
-    not made with the primes in sight.
+    Where a single prime above every difference of appearances is best (`chosen_pool`), the estimate is
+    unbiased and has a standard error. Otherwise there is none: the smallest of several noisy numbers is too
+    low on average, and items whose number of appearances is taken for t make it too high; the bound
+    then relies on a stream that was not made with the primes in sight.
     """
 
     statistic = "incidence"
@@ -153,14 +165,14 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         noise = max(self._noise_bound(prime, noises, confidence) for prime in primes)
         excess = self._excess(primes, confidence)
         value = min(estimates)
+        projection = min(max(value, 0.0), 1.0)
         return Estimate(
             values=(value,),
-            standard_errors=(),
-            standard_error_note=(
-                "There is none: the smallest of several estimates is too low on average, and each of them "
-                "counts items whose number of appearances is taken for t."
-            ),
-            projection=(min(max(value, 0.0), 1.0),),
+            standard_errors=(self._standard_error(primes[0], noises, projection),)
+            if self.tells_all_apart
+            else (),
+            standard_error_note=UNBIASED_NOTE if self.tells_all_apart else BIASED_NOTE,
+            projection=(projection,),
             error_bounds=(noise + excess,),
             confidence=confidence,
             details={
@@ -188,6 +200,23 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
             ],
             (1 - confidence) / 2 / self.drawn,
         )
+
+    @property
+    def tells_all_apart(self) -> bool:
+        """Whether no item that appeared `n_max` times or less is ever taken for one that appeared t times,
+        and one counter says so."""
+        return self.drawn == 1 and self.pool.primes[0] > self.parameters.largest_difference
+
+    def _standard_error(self, prime: int, noises: int, fraction: float) -> float:
+        """Of the fraction of items that appeared t times modulo `prime`, if it is `fraction`."""
+        table_size, universe_size = self.parameters.table_size, self.parameters.universe_size
+        noise = self._noise(prime)
+        variance = ResidueErrors(noise, noises, table_size).variance_bound(fraction)
+        weights = noise.inverse(noises)
+        variance += discrete_laplace.variance(self._output_scale) * float(weights @ weights) / table_size**2
+        left_out = (universe_size - table_size) / max(1, universe_size - 1)
+        variance += left_out * fraction * (1 - fraction) / table_size
+        return math.sqrt(variance)
 
     def _excess(self, primes: list[int], confidence: float) -> float:
         """How many items may be taken for such that appeared t times, by all these primes alike."""

@@ -60,10 +60,12 @@ class InnerProductCounter:
         """Take in a participant of the first part.
 
         Raises:
-            ValueError: the second part has begun; or `bit` is neither 0 nor 1.
+            ValueError: the second part has begun; the vector has no such entry; or `bit` is neither 0 nor 1.
         """
         if state.arrays["answers"].any():
             raise ValueError("the vector is fixed once the second part has begun")
+        if not 0 <= entry < self.parameters.length:
+            raise ValueError(f"an entry must be 0 to {self.parameters.length - 1}, not {entry}")
         if bit not in (0, 1):
             raise ValueError(f"a bit must be 0 or 1, not {bit!r}")
         state.arrays["votes"][entry, self._response.respond(bit, random_source)] += 1

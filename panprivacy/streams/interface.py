@@ -37,6 +37,9 @@ class StreamStatistic(Statistic[P]):
     state_description: ClassVar[str]
     """What the state is, and why it tells little of any item, in sentences for whoever reads of a recipe."""
 
+    per_item: ClassVar[bool] = False
+    """Whether there is one value for each item of the universe, in its order."""
+
     fixed_point: ClassVar[Mapping[str, int]] = {}
     """Arrays of the state that count in fractions of one appearance: how many of them make one."""
 
@@ -88,6 +91,10 @@ class StreamStatistic(Statistic[P]):
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: item → how often it appeared; without those that did not."""
 
+    def truth_range(self, counts: Mapping[Any, int]) -> tuple[float, float] | None:  # noqa: ARG002
+        """Between which answers the one lies that the estimate is about, where that is not `truth`."""
+        return None
+
     @abstractmethod
     def guarantee(self, announced_intrusions: int) -> Guarantee:
         """What holds for whoever read the state once by surprise, so often announced, and the result."""
@@ -100,7 +107,12 @@ class StreamStatistic(Statistic[P]):
     @abstractmethod
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         """The largest error bound to expect, before anything is published, after so many announced
-        intrusions."""
+        intrusions; under the condition of `expected_note`."""
+
+    @property
+    def expected_note(self) -> str:
+        """Under which condition `expected_error_bound` is to be expected, as a clause; empty where always."""
+        return ""
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         """None: the curator sees every item."""

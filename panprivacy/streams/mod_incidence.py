@@ -1,5 +1,6 @@
 """Which fraction of the universe appeared 0, 1, …, k − 1 times modulo k (PPS Figure 5, Theorem 5.2)."""
 
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy import discrete_laplace
+from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
 from panprivacy.streams.deviation import LaplaceErrors, deviation, table_sampling
@@ -22,6 +24,9 @@ from panprivacy.streams.state import StreamState
 from panprivacy.streams.user_level import UserLevelStatistic
 from panprivacy.streams.violation import closest_fractions
 
+LARGEST_AMPLIFICATION = 120
+"""log₁₀ of `ModIncidence.amplification`, so that its square is a number too."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModIncidenceParameters(ListedParameters):
@@ -33,6 +38,17 @@ class ModIncidenceParameters(ListedParameters):
         minimum=2,
         maximum=200,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Of a table of counters so random an error bound could not even be computed.
+        looks = math.floor(LARGEST_AMPLIFICATION / math.log10(2 * self.k / self.epsilon))
+        if self.announced_intrusions + 1 > looks:
+            raise FieldError(
+                "announced_intrusions",
+                f"must be at most {looks - 1} for this ε and k, not {self.announced_intrusions}: after more, "
+                "nothing could be read from the counters",
+            )
 
 
 class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):

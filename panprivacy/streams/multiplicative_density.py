@@ -77,7 +77,9 @@ class ManySizes(DensityReading):
                 upper = min(upper, places.items(share + bound))
         return lower, upper
 
-    def largest_error_bound(self, confidence: float, announced_intrusions: int) -> float:
+    expected_note = "at most: less where few items come"
+
+    def expected_error_bound(self, confidence: float, announced_intrusions: int) -> float:
         """The largest over numbers of items that halve from that of the universe, and none."""
         numbers = [self.universe_size / 2**halvings for halvings in range(len(self.sets) + 1)]
         return max(self._expected_bound(items, announced_intrusions, confidence) for items in (*numbers, 0.0))

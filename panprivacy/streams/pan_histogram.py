@@ -44,7 +44,7 @@ class PanHistogramParameters(ListedParameters):
     )
     table_size: int = described(
         label="Table size",
-        help="As large as the universe: leave it out.",
+        help="As large as the universe: every item has a counter of its own.",
         minimum=2,
         maximum=100_000,
         default=None,
@@ -88,6 +88,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
     )
     unit = "elements"
     scalar = False
+    per_item = True
     state_description = (
         "A counter for each item, which starts at a random number: that hides each single element. As much "
         "is added once more before the result."
@@ -97,9 +98,11 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The numbers themselves; of a list, the places in it, from 1."""
-        first = 0 if self.parameters.items == NUMBERED else 1
-        return tuple(f"item {first + place}" for place in range(self.parameters.universe_size))
+        """The numbers themselves; of a list, the places in it, from 1: the list is not kept."""
+        numbers = range(self.parameters.universe_size)
+        if self.parameters.items == NUMBERED:
+            return tuple(f"item {number}" for number in numbers)
+        return tuple(f"item {number + 1} of the list" for number in numbers)
 
     def start(self, random_source: random.Random) -> StreamState:
         counters = self.parameters.noise.draw(self.parameters.universe_size, random_source)

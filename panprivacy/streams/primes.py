@@ -5,6 +5,7 @@ primes of a pool can: their product divides a number that is at most the largest
 """
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -28,20 +29,28 @@ def smallest_primes() -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class PrimePool:
-    """The smallest primes, of which some are drawn at random, without repetition.
+    """Neighbouring primes, of which some are drawn at random, without repetition.
 
     Attributes:
         size: how many primes are in the pool, at least 1.
         largest_difference: the largest |n − t| of any item, at least 1.
+        left_out: how many primes are smaller than those of the pool.
     """
 
     size: int
     largest_difference: int
+    left_out: int = 0
 
     @property
     def primes(self) -> tuple[int, ...]:
         """In ascending order."""
-        return smallest_primes()[: self.size]
+        return smallest_primes()[self.left_out : self.left_out + self.size]
+
+    @staticmethod
+    def undeceivable(largest_difference: int) -> "PrimePool | None":
+        """The smallest prime that divides no difference, alone; None where it is none of LARGEST_POOL."""
+        left_out = bisect_right(smallest_primes(), largest_difference)
+        return PrimePool(1, largest_difference, left_out) if left_out < LARGEST_POOL else None
 
     @cached_property
     def _deceivable(self) -> int:

@@ -121,3 +121,9 @@ class ResidueErrors:
         share = rate / self._table_size
         moments = self._probabilities @ np.expm1(share * self._values)
         return float(self._table_size * (np.log1p(moments) - share * self._mean).max())
+
+    def variance_bound(self, fraction: float) -> float:
+        """Of that error, if so many of the items are of residue 0: whatever residues the others have."""
+        second_moments = self._probabilities @ self._values**2
+        others = float(second_moments[1:].max())
+        return (fraction * (float(second_moments[0]) - 1) + (1 - fraction) * others) / self._table_size

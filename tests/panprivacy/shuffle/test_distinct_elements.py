@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from panprivacy.errors import FieldError
 from panprivacy.shuffle.distinct_elements import (
     DistinctElements,
     DistinctElementsParameters,
-    collision_bound,
-    corrected_for_collisions,
     log_one_minus_exp,
 )
 from panprivacy.shuffle.split_and_mix import log2_distance
+from panprivacy.streams.hashed_places import HashedPlaces
 from tests.panprivacy.shuffle.contract import ShuffleContract
 
 SMALL = DistinctElementsParameters(epsilon=1.0, delta=1e-4, cohort_size=40, k=5)
@@ -124,36 +124,135 @@ def test_hash_seed_follows_from_the_other_parameters():
         replace(HASHED, hash_seed=1.5)
 
 
-def test_hashed_estimate_adds_the_collisions_to_its_error_bound():
-    hashed, plain = DistinctElements(HASHED.calibrated()), DistinctElements(replace(HASHED, hashed="no"))
-    total = [0, 1] * 30 + [0, 0] * 1_970
-    with_collisions, without = hashed.estimate(total, 40), plain.estimate(total, 40)
-    assert with_collisions.values == without.values
-    noise = math.e / (math.e - 1) * math.sqrt(2 * 2_000 * math.log(4 / 0.05))
-    assert with_collisions.error_bounds[0] == pytest.approx(noise + collision_bound(40, 2_000, 0.025))
-    assert with_collisions.details["corrected_for_collisions"] >= with_collisions.projection[0]
+def counts_with_odd_places(odd, k):
+    """Message counts in which the first so many places have an odd number of ones."""
+    return [0, 1] * odd + [0, 0] * (k - odd)
+
+
+def test_hashed_estimate_is_of_how_many_values_touch_as_many_places():
+    places = HashedPlaces(2_000)
+    # About 57 touched places, and 816: among the latter about 5 values in 6 have a place of their own.
+    for odd, users in ((386, 40), (626, 3_000)):
+        total, parameters = counts_with_odd_places(odd, 2_000), replace(HASHED, cohort_size=users)
+        hashed = DistinctElements(parameters.calibrated())
+        plain = DistinctElements(replace(parameters, hashed="no"))
+        estimate, touched = hashed.estimate(total, users), plain.estimate(total, users)
+        assert estimate.details == {"touched_places": touched.values[0], "saturated": False}
+        (value,) = estimate.values
+        assert 2_000 * places.touched(value) == pytest.approx(touched.values[0], rel=1e-9)
+        assert estimate.projection == (min(value, users),)
+        bound, (stated,) = touched.error_bounds[0], estimate.error_bounds
+        upper, lower = (places.items((touched.values[0] + side * bound) / 2_000) for side in (1, -1))
+        assert stated == pytest.approx(max(min(upper, users) - value, value - lower), rel=1e-9)
+
+
+@pytest.mark.parametrize("odd", [1_500, 2_000])
+def test_hashed_estimate_where_nearly_every_place_is_touched_has_no_standard_error(odd):
+    statistic = DistinctElements(replace(HASHED, cohort_size=10_000).calibrated())
+    estimate = statistic.estimate(counts_with_odd_places(odd, 2_000), 10_000)
+    assert estimate.standard_errors == ()
+    assert estimate.standard_error_note.startswith("None is known")
+    assert estimate.details["saturated"]
+    # Any number of users may have values that nobody else has.
+    assert estimate.values[0] + estimate.error_bounds[0] >= 10_000
+
+
+def test_hashed_preview_expects_the_error_of_as_many_values_as_users_and_warns_of_a_full_table():
+    fits = DistinctElements(replace(HASHED, cohort_size=2_000).calibrated())
+    odd = round(2_000 * (0.5 * fits_share() + (1 - fits_share()) * math.exp(-1) / 2))
+    (error,) = fits.estimate(counts_with_odd_places(odd, 2_000), 2_000).standard_errors
+    assert fits.expected_standard_error() == pytest.approx(error, rel=0.01)
+    assert "may share a place" in fits.expected_note
+    assert fits.largest == 2_000
+    full = DistinctElements(replace(HASHED, cohort_size=20_000).calibrated())
+    assert "a larger k helps" in full.expected_note
+    assert full.largest == 20_000
+
+
+def test_hashed_standard_error_includes_the_random_places_exactly():
+    k, texts, epsilon = 500, 400, 1.0
+    statistic = DistinctElements(replace(HASHED, k=k, cohort_size=1_000, epsilon=epsilon).calibrated())
+    untouched, two_untouched = (1 - 1 / k) ** texts, (1 - 2 / k) ** texts
+    touched = k * (1 - untouched)
+    keep, empty = 1 - math.exp(-epsilon), math.exp(-epsilon) / 2
+    randomized = (touched / 4 + (k - touched) * empty * (1 - empty)) * 4 / keep**2
+    placed = k * untouched + k * (k - 1) * two_untouched - (k * untouched) ** 2
+    slope = 1 / (k * untouched * -math.log(1 - 1 / k))
+    error = statistic._hashed_standard_error(touched / k, statistic._log_keep(1_000))
+    assert error == pytest.approx(slope * math.sqrt(randomized + placed), rel=1e-9)
 
 
 @pytest.mark.statistical
-def test_hashed_values_collide_no_oftener_than_the_bound():
-    # Over 400 seeds the bound at failure 0.05 is exceeded by at most 52: right code fails with probability
-    # Pr[Bin(400, 0.05) > 52] < 1e-9.
-    exceeded, lost = 0, []
-    for seed in range(400):
-        statistic = DistinctElements(replace(HASHED, hash_seed=seed))
-        lost.append(200 - len({statistic.value_of(str(number)) for number in range(200)}))
-        exceeded += lost[-1] > collision_bound(200, 2_000, 0.05)
-    assert exceeded <= 52
-    # A table of independent places loses 9.63 on average with deviation 2.9: 400 means are within 6·2.9/20.
-    expected = 200 - 2_000 * (1 - (1 - 1 / 2_000) ** 200)
-    assert abs(np.mean(lost) - expected) < 6 * 2.9 / 20
+@pytest.mark.parametrize("texts", [1_100, 1_300, 1_600])
+def test_hashed_intervals_that_are_stated_near_a_full_table_miss_no_oftener(texts):
+    # Only runs far enough from a full table have an interval. By the normal approximation those that have
+    # one and miss are 5 of 100 of all at most; if they are 8, right code fails with probability 1e-7.
+    missed = [
+        abs(estimate.values[0] - texts) > 1.96 * estimate.standard_errors[0]
+        for estimate in hashed_estimates(2_000, 600, texts, 300)
+        if estimate.standard_errors
+    ]
+    assert sum(missed) <= binom.isf(1e-7, 300, 0.08)
 
 
-def test_corrected_for_collisions_undoes_what_random_places_lose():
-    for values in (1, 10, 500, 3_000):
-        occupied = 2_000 * (1 - (1 - 1 / 2_000) ** values)
-        assert corrected_for_collisions(occupied, 2_000) == pytest.approx(values, rel=1e-9)
-    assert math.isfinite(corrected_for_collisions(2_000, 2_000))
+def fits_share():
+    """The share of 2,000 places that 2,000 values touch on average."""
+    return HashedPlaces(2_000).touched(2_000)
+
+
+def hashed_estimates(users, k, texts, repeats):
+    """Estimates of so many texts, by another public hash each time.
+
+    Only whether a place is odd matters: it is fair where a user has it, else 1 with probability e^−ε/2.
+    """
+    generator = np.random.default_rng(users + texts)
+    parameters = replace(HASHED, cohort_size=users, k=k)
+    for seed in range(repeats):
+        statistic = DistinctElements(replace(parameters, hash_seed=seed))
+        probability = np.full(k, math.exp(-1) / 2)
+        probability[list({statistic.value_of(str(number)) for number in range(texts)})] = 0.5
+        total = np.zeros(2 * k, dtype=int)
+        total[1::2] = generator.random(k) < probability
+        yield statistic.estimate(total.tolist(), users)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("texts", [100, 900])
+def test_hashed_estimate_is_right_on_average_and_as_precise_as_it_says(texts):
+    repeats, k, failure = 400, 1_000, 1e-7
+    estimates = list(hashed_estimates(1_000, k, texts, repeats))
+    values = np.array([estimate.values[0] for estimate in estimates])
+    errors = np.array([estimate.standard_errors[0] for estimate in estimates])
+    bounds = np.array([estimate.error_bounds[0] for estimate in estimates])
+    # The mean of 400 is within 6 of its own standard errors: by the normal approximation right code fails
+    # with probability 2e-9. The delta method's second order, of −k·ln(1 − share), adds error²/(2k): twice
+    # that is allowed.
+    second_order = np.mean(errors**2) / (2 * k)
+    assert abs(np.mean(values) - texts) <= 6 * np.std(values) / math.sqrt(repeats) + 2 * second_order
+    # Intervals miss in 5 of 100 by the normal approximation; if it is 8 at most, right code fails with
+    # probability `failure`, as it does if the bounds hold as often as stated.
+    assert np.sum(np.abs(values - texts) > 1.96 * errors) <= binom.isf(failure, repeats, 0.08)
+    assert np.sum(np.abs(values - texts) > bounds) <= binom.isf(failure, repeats, 0.05)
+
+
+@pytest.mark.statistical
+def test_hashed_bound_holds_where_the_table_is_full():
+    estimates = list(hashed_estimates(3_000, 1_000, 3_000, 200))
+    missed = sum(abs(estimate.values[0] - 3_000) > estimate.error_bounds[0] for estimate in estimates)
+    # Right bounds are missed oftener with probability 1e-7.
+    assert missed <= binom.isf(1e-7, 200, 0.05)
+    assert sum(estimate.standard_errors == () for estimate in estimates) > 100
+
+
+@pytest.mark.statistical
+def test_hashed_values_touch_as_many_places_as_random_ones():
+    touched = [
+        len({statistic.value_of(str(number)) for number in range(200)})
+        for statistic in (DistinctElements(replace(HASHED, hash_seed=seed)) for seed in range(400))
+    ]
+    # Independent places leave 190.4 touched with deviation 2.9; right code fails with probability 2e-9, by
+    # the normal approximation of the mean.
+    assert abs(np.mean(touched) - 2_000 * HashedPlaces(2_000).touched(200)) < 6 * 2.9 / 20
 
 
 def test_truth_of_hashed_texts_counts_those_apart_that_share_a_place():

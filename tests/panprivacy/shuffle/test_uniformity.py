@@ -10,7 +10,12 @@ from scipy.stats import binom
 
 from panprivacy.errors import FieldError
 from panprivacy.shuffle.domain_compression import compressed_distance, compressed_size
-from panprivacy.shuffle.uniformity import Uniformity, UniformityParameters
+from panprivacy.shuffle.uniformity import (
+    NO_DIFFERENCE_FOUND,
+    NOT_UNIFORM,
+    Uniformity,
+    UniformityParameters,
+)
 from panprivacy.shuffle.uniformity_test import (
     CALIBRATED_LEVEL,
     UniformMoments,
@@ -51,8 +56,8 @@ def uniform_estimate(statistic, source):
 def test_verdict_on_uniform_values_is_wrong_no_oftener_than_stated(test):
     statistic, source = Uniformity(replace(LARGE, test=test).calibrated()), random.Random(test)
     details = [uniform_estimate(statistic, source).details for _ in range(30)]
-    printed = sum(found["verdict"] == "not uniform" for found in details)
-    calibrated = sum(found["calibrated_verdict"] == "not uniform" for found in details)
+    printed = sum(found["verdict"] == NOT_UNIFORM for found in details)
+    calibrated = sum(found["calibrated_verdict"] == NOT_UNIFORM for found in details)
     # The bounds are exceeded with probability FAILURE each.
     assert printed <= binom.isf(FAILURE, 30, 0.1)
     assert calibrated <= binom.isf(FAILURE, 30, HIGHEST_LEVEL)
@@ -75,7 +80,34 @@ def test_verdict_on_values_of_one_half_is_not_uniform(test):
     ranges = np.sum(noise * (k / users * (2 * away - 1)) ** 2)
     assert math.exp(-2 * (expected - details["threshold"]) ** 2 / ranges) <= FAILURE
     assert details["calibrated_threshold"] < details["threshold"] < expected
-    assert details["verdict"] == details["calibrated_verdict"] == "not uniform"
+    assert details["verdict"] == details["calibrated_verdict"] == NOT_UNIFORM
+
+
+def test_verdict_of_the_machine_claims_no_more_than_a_test_can():
+    statistic = Uniformity(LARGE)
+    even, uneven = (
+        statistic.estimate(
+            statistic.randomize_all(np.arange(20_000) % values, random.Random(4)).tolist(), 20_000
+        )
+        for values in (100, 10)
+    )
+    assert even.details["verdict"] == even.details["calibrated_verdict"] == "no_difference_found"
+    assert uneven.details["verdict"] == uneven.details["calibrated_verdict"] == "not_uniform"
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("test", ["preliminary", "final"])
+def test_expected_if_uniform_is_where_uniform_values_lie_on_average(test):
+    statistic, source = Uniformity(replace(LARGE, test=test).calibrated()), random.Random(test)
+    estimates = [uniform_estimate(statistic, source) for _ in range(50)]
+    away = [estimate.values[0] - estimate.details["expected_if_uniform"] for estimate in estimates]
+    # By the normal approximation the mean of 50 errs by more with probability 2e-9.
+    assert abs(np.mean(away)) <= 6 * estimates[0].standard_errors[0] / math.sqrt(50)
+    # It is far from 0: most of it is the users' noise.
+    groups, noise = statistic.parameters.groups, statistic.parameters.noise_messages
+    expected = estimates[0].details["expected_if_uniform"]
+    assert expected == pytest.approx(groups**2 * noise / (4 * 20_000) - 1, rel=0.05)
+    assert f"{expected:,.1f} on average" in estimates[0].standard_error_note
 
 
 def every_uniform_outcome(trials, samples):
@@ -143,7 +175,7 @@ def test_calibrated_threshold_without_noise_and_with_two_users_is_still_exceeded
 
 def test_estimate_where_dishonest_users_sent_too_little_is_still_an_answer():
     total = [0, 0] + [90, 100] * 3
-    assert Uniformity(SMALL).estimate(total, 60).details["verdict"] in ("uniform", "not uniform")
+    assert Uniformity(SMALL).estimate(total, 60).details["verdict"] in (NO_DIFFERENCE_FOUND, NOT_UNIFORM)
 
 
 def test_noise_that_takes_too_many_messages_is_refused_by_name():

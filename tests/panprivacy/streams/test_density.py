@@ -138,18 +138,18 @@ def test_standard_error_is_that_of_repeated_runs(items, announced):
     # deviations, which leaves room for what is only about normal.
     runs = 200
     statistic = Density(
-        parameters(items=items, universe_size=3_000, table_size=2_000, announced_intrusions=1)
+        parameters(items=items, universe_size=12_000, table_size=8_000, announced_intrusions=1)
     )
     squares, deviations = [], []
     for run in range(runs):
         source = random.Random(f"{items} {announced} {run}")
         sample = Sample.draw(statistic.parameters, None, source)
         state = statistic.start(source)
-        cells = sample.cells_of([str(number) for number in range(1_500)])
-        statistic.process_batch(state, cells[:500], source)
+        cells = sample.cells_of([str(number) for number in range(6_000)])
+        statistic.process_batch(state, cells[:2_000], source)
         for _ in range(announced):
             statistic.announce_intrusion(state, source)
-        statistic.process_batch(state, cells[500:], source)
+        statistic.process_batch(state, cells[2_000:], source)
         shares = statistic.noisy_shares(state, source)
         estimate = statistic._reading.read(shares, announced, 0.95)
         deviations.append((estimate.values[0] - 0.5) / estimate.standard_errors[0])
@@ -207,9 +207,24 @@ def test_hashed_density_of_a_full_table_says_that_it_is_saturated(monkeypatch):
     statistic = Density(parameters(items="hashed"))
     estimate = statistic.estimate(state_with(statistic, 4_000), None)
     assert estimate.details == {"saturated": True}
+    # The delta method would state an error for places of which none is left.
+    assert estimate.standard_errors == ()
+    assert estimate.standard_error_note.startswith("There is none")
     assert estimate.values[0] == pytest.approx(math.log(8_000), rel=1e-3)
     assert estimate.projection == (1.0,)
     assert math.isfinite(estimate.error_bounds[0])
+
+
+def test_error_to_expect_of_hashed_items_is_that_of_half_of_them(monkeypatch):
+    # Of all of them it would be several times as large, and few universes are ever full.
+    hashed = Density(parameters(items="hashed", universe_size=4_000))
+    assert hashed.expected_note == "if at most half of all items come"
+    assert Density(parameters(items="numbered", universe_size=4_000)).expected_note == ""
+    no_noise(monkeypatch)
+    ones = round(4_000 * (0.5 + (1 - math.exp(-0.5)) / 8))
+    estimate = hashed.estimate(state_with(hashed, ones), None)
+    assert estimate.values[0] == pytest.approx(0.5, abs=0.01)
+    assert estimate.error_bounds[0] < hashed.expected_error_bound() < 2 * estimate.error_bounds[0]
 
 
 def test_error_bound_is_no_wider_than_needed():

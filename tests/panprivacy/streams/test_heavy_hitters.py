@@ -300,6 +300,16 @@ def test_estimates_are_unbiased_for_items_away_from_the_threshold():
     assert np.std(values) <= stated * (1 + 6 / math.sqrt(2 * 200))
 
 
+def test_what_the_estimate_is_about_lies_between_items_that_count_in_full_and_those_that_count_at_all():
+    statistic = heavy_hitters(k=4, rho=1.0, n_max=20, size=10)
+    counts = {0: 20, 1: 7, 2: 6, 3: 4, 4: 2, 5: 1}
+    low, high = statistic.truth_range(counts)
+    assert (low, high) == (0.2, 0.5)
+    # Exactly (k − 1/2)/(1 + ρ) = 2 appearances count in no close stream.
+    assert heavy_hitters(k=4, rho=0.75, n_max=20, size=10).truth_range({0: 2, 1: 3}) == (0.0, 0.1)
+    assert low <= statistic.truth(counts)[0] <= high
+
+
 def test_truth_counts_items_from_k_on():
     assert heavy_hitters(k=4, size=10).truth({"a": 4, "b": 3, "c": 20}) == (0.2,)
 

@@ -1,14 +1,17 @@
 import math
 import random
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
+from panprivacy import discrete_laplace
 from panprivacy.errors import FieldError
 from panprivacy.streams.chosen_primes import chosen_pool
 from panprivacy.streams.deviation import deviation
 from panprivacy.streams.incidence import Incidence, IncidenceParameters
+from panprivacy.streams.mod_incidence import ModIncidence, ModIncidenceParameters
 from panprivacy.streams.primes import PrimePool, most_divisors, smallest_primes
 from tests.panprivacy.streams.contract import StreamContract
 from tests.panprivacy.streams.test_density import no_noise
@@ -46,11 +49,20 @@ class TestIncidence(StreamContract):
 
 
 @pytest.fixture
-def several():
-    """One of which several counters are kept: a table as large as this asks for many."""
-    statistic = incidence(size=100_000)
-    assert statistic.drawn > 1
-    return statistic
+def several(monkeypatch):
+    """Three counters of each item, modulo three of the primes up to 11."""
+    monkeypatch.setattr("panprivacy.streams.incidence.chosen_pool", lambda *_: (PrimePool(5, 7), 3))
+    return incidence(size=100_000)
+
+
+class TestIncidenceOfSeveralPrimes(TestIncidence):
+    @pytest.fixture
+    def statistic(self, several):
+        return incidence()
+
+    @pytest.fixture
+    def tiny(self, several):
+        return incidence(size=3)
 
 
 def mean_start(prime, epsilon):
@@ -103,14 +115,15 @@ def test_primes_are_drawn_without_repetition_from_the_smallest_and_are_public(se
         assert set(primes) <= set(smallest_primes()[: several.pool.size])
 
 
-def test_every_prime_of_the_pool_can_be_drawn():
+def test_every_prime_of_the_pool_can_be_drawn(several):
+    # Failure: a prime is drawn with probability 3/5, so none is missing but with 5·0.4^200.
     statistic = incidence(size=50)
     drawn = {
         prime
         for seed in range(200)
         for prime in statistic.start(random.Random(seed)).arrays["primes"].tolist()
     }
-    assert drawn == set(statistic.pool.primes)
+    assert drawn == {2, 3, 5, 7, 11}
 
 
 def test_smallest_primes_are_prime_and_none_is_left_out():
@@ -144,12 +157,78 @@ def test_excess_is_nothing_where_some_prime_drawn_must_be_too_large_to_deceive()
     assert PrimePool(4, 7).excess(4, 1e-9) == 0.5  # of 2, 3, 5 and 7 two divide 6
 
 
-def test_more_primes_are_used_where_the_table_can_afford_them():
-    small, large = chosen_pool(0.5, 2_000, 7), chosen_pool(0.5, 1_000_000, 7)
+@pytest.mark.parametrize(("difference", "prime"), [(1, 2), (7, 11), (100, 101), (1_000, 1_009)])
+def test_one_prime_above_every_difference_is_used_where_the_table_affords_it(difference, prime):
+    pool, drawn = chosen_pool(0.5, 1_000_000, difference)
+    assert (pool.primes, drawn) == ((prime,), 1)
+    assert pool.excess(1, 1e-9) == 0.0
+
+
+def test_where_no_prime_is_large_enough_more_are_used_if_the_table_affords_them():
+    small, large = chosen_pool(0.5, 100_000, 10_000), chosen_pool(0.5, 1_000_000, 10_000)
     assert small[1] < large[1]
-    assert large[0].excess(large[1], 0.025) == 0.0
-    wide = chosen_pool(0.5, 1_000_000, 1_000)
-    assert wide[0].primes[-1] > large[0].primes[-1]
+    assert small[0].primes[-1] < large[0].primes[-1]
+
+
+def test_undeceivable_prime_is_the_next_above_the_difference():
+    assert PrimePool.undeceivable(6).primes == (7,)
+    assert PrimePool.undeceivable(7).primes == (11,)
+    assert PrimePool.undeceivable(7_918).primes == (7_919,)
+    assert PrimePool.undeceivable(7_919) is None
+
+
+def test_standard_error_of_one_prime_is_the_sum_of_its_parts():
+    # All 4,000 items of the table show the value whose noise is worst, but for a fifth that appeared t times.
+    size, universe, prime, fraction = 4_000, 10_000, 11, 0.2
+    statistic = Incidence(
+        IncidenceParameters(
+            epsilon=0.5, universe_size=universe, table_size=size, items="numbered", t=3, n_max=10
+        )
+    )
+    step = math.exp(-0.5 / (prime - 1))
+    start = step ** np.arange(prime) / (step ** np.arange(prime)).sum()
+    of_value, of_value_before = 1 / (1 - step), -step / (1 - step)  # s[t] and s[t − 1] in f[t]
+    moments = [start[-away] * of_value**2 + start[-away - 1] * of_value_before**2 for away in range(prime)]
+    counters = (fraction * (moments[0] - 1) + (1 - fraction) * max(moments[1:])) / size
+    noise = discrete_laplace.variance(Fraction(4)) * (of_value**2 + of_value_before**2) / size**2
+    sampling = fraction * (1 - fraction) / size * (universe - size) / (universe - 1)
+    error = statistic._standard_error(prime, 1, fraction)
+    assert error == pytest.approx(math.sqrt(counters + noise + sampling), rel=1e-9)
+
+
+def test_several_primes_tell_nothing_apart_for_certain_though_each_is_large(monkeypatch):
+    # The smallest of several estimates is too low on average, whatever they are.
+    monkeypatch.setattr("panprivacy.streams.incidence.chosen_pool", lambda *_: (PrimePool(3, 7, 4), 2))
+    assert not incidence().tells_all_apart
+    monkeypatch.setattr("panprivacy.streams.incidence.chosen_pool", lambda *_: (PrimePool(3, 7, 4), 1))
+    assert incidence().tells_all_apart
+
+
+def test_one_undeceivable_prime_is_as_precise_as_counting_modulo_it():
+    # The same counters, of which one entry is asked for.
+    size, t, prime = 20_000, 3, 11
+    counted = ModIncidence(
+        ModIncidenceParameters(
+            epsilon=0.5,
+            universe_size=size,
+            table_size=size,
+            items="numbered",
+            k=prime,
+            announced_intrusions=0,
+        )
+    )
+    asked = incidence(t=t, n_max=10, size=size)
+    assert asked.tells_all_apart
+    source = random.Random(1)
+    cells = np.repeat(np.arange(size), np.arange(size) % 5)
+    estimates = []
+    for statistic in (counted, asked):
+        state = statistic.start(source)
+        statistic.process_batch(state, cells, source)
+        estimates.append(statistic.estimate(state, source))
+    modulo, exactly = estimates
+    # An upper bound for the worst numbers of appearances, here within a quarter of what these cause.
+    assert 1 <= exactly.standard_errors[0] / modulo.standard_errors[t] < 1.25
 
 
 def test_estimate_believes_the_counter_that_counts_fewest(several):

@@ -97,6 +97,15 @@ def test_vector_of_another_shape_or_with_other_entries_is_refused(vector):
         statistic.process_vector(statistic.start(), vector, source)
 
 
+@pytest.mark.parametrize("entry", [-1, LENGTH])
+def test_vote_on_an_entry_that_is_none_is_refused(entry):
+    statistic, source = counter(), random.Random(7)
+    state = statistic.start()
+    with pytest.raises(ValueError, match=f"0 to {LENGTH - 1}, not {entry}"):
+        statistic.process_vote(state, entry, 1, source)
+    assert not state.arrays["votes"].any()
+
+
 def test_bit_or_confidence_that_is_none_is_refused():
     statistic, source = counter(), random.Random(7)
     state = statistic.start()

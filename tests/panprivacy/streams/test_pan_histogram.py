@@ -95,7 +95,7 @@ def test_truth_takes_numbers_as_text_too():
 
 def test_labels_are_numbers_or_places_in_the_list():
     assert pan_histogram(size=2).labels == ("item 0", "item 1")
-    assert pan_histogram(size=2, items="listed").labels == ("item 1", "item 2")
+    assert pan_histogram(size=2, items="listed").labels == ("item 1 of the list", "item 2 of the list")
 
 
 def test_errors_are_those_of_the_noise_in_each_counter():
