@@ -209,6 +209,8 @@ def run_share(plan: FleetPlan, buckets: Iterable[Bucket[Any]]) -> Generator[Flee
             result.submit_seconds = batcher.seconds - submitting
             result.device_seconds = time.monotonic() - started - result.submit_seconds
             yield result
+        if batcher.is_empty:
+            return  # what was done has been told
         result = FleetResult()
         submitting = batcher.seconds
         batcher.flush(result)
@@ -252,6 +254,10 @@ class _Batcher:
         self._size += size
         if len(self._reports) == self._upload.batch_reports:
             self.flush(result)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._reports
 
     def flush(self, result: FleetResult) -> None:
         if not self._reports:

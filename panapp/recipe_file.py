@@ -57,6 +57,8 @@ def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
             "universe", f"must be the name of a CSV file with one column `item`, not {as_typed(name)}"
         )
     universe = list(read_items(folder / name, field="universe"))
+    if not universe:
+        raise FieldError("universe", f"{folder / name} lists no items")
     for field, follows in {"items": LISTED, "universe_size": len(universe)}.items():
         if members.setdefault(field, follows) != follows:
             raise FieldError(field, f"must be {follows} with this `universe`, or be left out")

@@ -4,7 +4,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from statistics import NormalDist
@@ -13,17 +13,19 @@ from typing import Any
 from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
-from panprivacy.parameters import Description, as_typed
+from panprivacy.parameters import Description, as_typed, description_of
 from panprivacy.recipe import DRAFT_FIELDS
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.streams.interface import StreamStatistic
-from panprivacy.streams.item_bytes import ItemError
+from panprivacy.streams.item_bytes import ItemError, encode_items
 from panprivacy.streams.parameters import NUMBERED, StreamParameters
 from panprivacy.streams.sample import Sample
 
 BATCH_ITEMS = 10_000
 LARGEST_TABLE = 1_000_000
 LEVEL = 0.95
+REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""Half the width of an interval of this level, in standard errors."""
 
 
 def stream_simulate(
@@ -33,6 +35,7 @@ def stream_simulate(
     path: Path,
     intrusions: Sequence[int],
     random_source: random.Random,
+    say: Callable[[str], object],
 ) -> dict[str, Any]:
     """Fold every item of the file at `path` into a state, and estimate.
 
@@ -41,6 +44,7 @@ def stream_simulate(
         universe: the items that it is over, if they are listed.
         intrusions: after so many items each the state is read on purpose, and randomized anew.
         random_source: of everything: sample, state and result.
+        say: takes a line, where the result must not be taken for one.
 
     Returns:
         Plain values for JSON. `seconds` is the time for hashing, folding and estimating.
@@ -49,6 +53,10 @@ def stream_simulate(
         FieldError: names what is wrong.
     """
     counts = Counter(read_items(path, field="items"))
+    try:
+        encode_items(list(counts))
+    except ItemError as error:
+        raise FieldError("items", f"{path}: an item {error.message}") from None
     in_all = counts.total()
     steps = sorted(
         Description(label="", help="", minimum=0, maximum=in_all).check("intrude", int, step)
@@ -58,6 +66,7 @@ def stream_simulate(
     statistic = plan.statistic
     sample = Sample.draw(statistic.parameters, universe, random_source)
     state = statistic.start(random_source)
+    statistic.expected_error_bound()  # loads what estimating needs, which is not to be counted
     items = map(plan.named, read_items(path, field="items"))
     done, seconds = 0, 0.0
     for stop in (*steps, in_all):
@@ -77,13 +86,17 @@ def stream_simulate(
     began = time.perf_counter()
     estimate = statistic.estimate(state, random_source)
     seconds += time.perf_counter() - began
+    if _says_nothing(statistic, estimate):
+        say("This result says nothing: its margin is half the range of possible answers or more.")
     first, *others = guarantees = [guarantee.as_dict() for guarantee in statistic.guarantees()]
     return {
         "statistic": statistic.statistic,
         "items": in_all,
-        **({} if statistic.scalar else {"labels": list(statistic.labels)}),
+        **({} if statistic.scalar else {"labels": list(plan.labels)}),
         **_numbers(statistic, estimate),
         "truth": _shown(statistic, statistic.truth(plan.counts)),
+        **_truth_range(statistic, plan.counts),
+        **({"details": dict(estimate.details)} if estimate.details else {}),
         "guarantee": first,
         **({"guarantees": guarantees} if others else {}),
         "state_bytes": len(state.to_bytes()),
@@ -99,11 +112,13 @@ class _Plan:
         statistic: with its parameters.
         named: item of the file → item of the universe.
         counts: item of the universe → how often it appears; of a list, its place there.
+        labels: of the values: where each is of one item, that item.
     """
 
     statistic: StreamStatistic[Any]
     named: Callable[[str], str]
     counts: Mapping[str, int]
+    labels: Sequence[str]
 
 
 def _plan(
@@ -118,12 +133,18 @@ def _plan(
     if numbered is not None:
         numbers = _numbers_of(counts, numbered.universe_size)
         renamed = {numbers[item]: count for item, count in counts.items()}
-        return _Plan(statistic(numbered.calibrated()), numbers.__getitem__, renamed)
+        of_numbers = statistic(numbered.calibrated())
+        names = list(of_numbers.labels)
+        if of_numbers.per_item:
+            for item, number in numbers.items():
+                names[int(number)] = item
+        return _Plan(of_numbers, numbers.__getitem__, renamed, names)
     if universe is not None:
         # What is not in the list is left out, of the stream as of the truth.
         counts = {str(place): counts[item] for place, item in enumerate(universe) if item in counts}
-    parameters = statistic.parameters_class.from_mapping(given)
-    return _Plan(statistic(parameters.calibrated()), str, counts)
+    of_items = statistic(statistic.parameters_class.from_mapping(given).calibrated())
+    labels = of_items.labels if universe is None or not of_items.per_item else universe
+    return _Plan(of_items, str, counts, labels)
 
 
 def _given(
@@ -132,8 +153,10 @@ def _given(
     """The statistic's parameters, with what a simulation makes of those that are left out."""
     known = statistic.parameters_class.names()
     given = {field: value for field, value in members.items() if field in known or field not in DRAFT_FIELDS}
-    if isinstance(given.get("universe_size"), int):
-        given.setdefault("table_size", min(given["universe_size"], LARGEST_TABLE))
+    if "universe_size" in given:
+        field = next(field for field in fields(statistic.parameters_class) if field.name == "universe_size")
+        size = description_of(field).check(field.name, int, given["universe_size"])
+        given.setdefault("table_size", min(size, LARGEST_TABLE))
     stated = given.get("announced_intrusions", 0)
     if isinstance(stated, int) and stated >= 0:
         given["announced_intrusions"] = max(stated, intrusions)
@@ -189,20 +212,33 @@ def _numbers(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, A
     return {
         "estimate": _shown(statistic, estimate.values),
         "standard_error": _shown(statistic, estimate.standard_errors),
+        "standard_error_note": estimate.standard_error_note,
         "error_bound": _shown(statistic, estimate.error_bounds),
         "confidence": estimate.confidence,
         "interval": _interval(statistic, estimate) if estimate.standard_errors else None,
     }
 
 
+def _truth_range(statistic: StreamStatistic[Any], counts: Mapping[str, int]) -> dict[str, Any]:
+    """Where the estimate is about something that lies near the truth: how near."""
+    found = statistic.truth_range(counts)
+    return {} if found is None else {"truth_range": {"low": found[0], "high": found[1]}}
+
+
+def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
+    """As of a release: by the interval where there is one of a single value, else by the error bounds."""
+    by_interval = statistic.scalar and estimate.standard_errors
+    margins = [REACH * error for error in estimate.standard_errors] if by_interval else estimate.error_bounds
+    return bool(margins) and statistic.says_nothing(min(margins))
+
+
 def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any]:
     """By normal approximation, for each value; of the shape that `collect` prints."""
-    reach = NormalDist().inv_cdf((1 + LEVEL) / 2)
     pairs = list(zip(estimate.values, estimate.standard_errors, strict=True))
     return {
         "level": LEVEL,
-        "low": _shown(statistic, [value - reach * error for value, error in pairs]),
-        "high": _shown(statistic, [value + reach * error for value, error in pairs]),
+        "low": _shown(statistic, [value - REACH * error for value, error in pairs]),
+        "high": _shown(statistic, [value + REACH * error for value, error in pairs]),
     }
 
 

@@ -90,7 +90,7 @@ def open_stream(stream: Iterable[object] = (), **changes: Any) -> Recipe:
 def announced(recipe: Recipe, looks: int = 1) -> Recipe:
     """The same after so many announced intrusions."""
     for _ in range(looks):
-        intrusion_announce(identifier=str(recipe.identifier), actor=None, now=timezone.now())
+        intrusion_announce(identifier=str(recipe.identifier), actor=None, reason="File 7", now=timezone.now())
     return recipe
 
 

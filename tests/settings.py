@@ -4,3 +4,5 @@ from panapp.settings import *  # noqa: F403
 from panapp.settings import INSTALLED_APPS as _APPS
 
 INSTALLED_APPS = [*_APPS, "helper", "shuffler"]
+
+PASSWORD_HASHERS = ["tests.hashers.FewRounds", "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher"]

@@ -1,6 +1,7 @@
 """The demonstrations of the theory as tables and charts, from the committed document."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,7 +99,7 @@ def theory_section(demonstration: Mapping[str, Any]) -> TheorySection:
         seed=str(demonstration["seed"]),
         charts=tuple(map(chart_section, demonstration["charts"])),
         facts=tuple(
-            FactRow(fact["quantity"], value_text(fact["value"]), fact["standing"])
+            FactRow(fact["quantity"], value_text(fact["value"], fact["standing"]), fact["standing"])
             for fact in demonstration["facts"]
         ),
     )
@@ -116,7 +117,7 @@ def chart_section(chart: Mapping[str, Any]) -> ChartSection:
         y_title=chart["y_title"],
         columns=tuple(Column(curve["name"], curve["standing"]) for curve in chart["curves"]),
         rows=tuple(
-            Row(number(x), tuple(value_text(curve["y"][at]) for curve in chart["curves"]))
+            Row(number(x), tuple(value_text(curve["y"][at], curve["standing"]) for curve in chart["curves"]))
             for at, x in enumerate(chart["x"])
         ),
         figure=figure(chart),
@@ -131,11 +132,14 @@ _AXES = {
 }
 
 
-def value_text(value: float | str | None) -> str:
-    """A value for people: three significant digits, whole numbers in full, words as they are."""
+def value_text(value: float | str | None, standing: str) -> str:
+    """A value for people: three significant digits, whole numbers in full, words as they are.
+
+    A bound is shown as the document has it: rounded, one from below could promise what was not shown.
+    """
     if value is None:
         return NOTHING
-    if not isinstance(value, float):
+    if not isinstance(value, float) or standing == "bound":
         return number(value)
     if 0 < abs(value) < _SMALLEST_IN_FULL:
         exponent = math.floor(math.log10(abs(value)))
@@ -146,11 +150,12 @@ def value_text(value: float | str | None) -> str:
 def figure(chart: Mapping[str, Any]) -> dict[str, Any]:
     """The chart for plotly.js, with roles for colours in `meta`."""
     curves = chart["curves"]
+    standings = Counter(curve["name"] for curve in curves)
     heights = [y for curve in curves for y in curve["y"] if y is not None]
     traces = [
         {
             "type": "scatter",
-            "mode": "lines+markers",
+            "mode": _mode(curve["standing"]) if standings[curve["name"]] > 1 else "lines+markers",
             "name": f"{curve['name']} ({curve['standing']})",
             "meta": role,
             "line": {"width": 2, "dash": DASHES[curve["standing"]]},
@@ -178,6 +183,11 @@ def figure(chart: Mapping[str, Any]) -> dict[str, Any]:
             "zeroline": False,
         }
     return {"data": traces, "layout": layout}
+
+
+def _mode(standing: str) -> str:
+    """Of one that is measured and computed as well: points on a line, where lines would cover each other."""
+    return "markers" if standing == "measured" else "lines"
 
 
 def _powers(values: list[float]) -> list[float]:

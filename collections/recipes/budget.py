@@ -12,7 +12,7 @@ from ledger.selectors import Standing, population_named, standing_of
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
-from panprivacy.remedies import nearest_value, remedy_clause
+from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
 from panprivacy.statistic import Statistic
 from recipes.kinds import kind_of
 
@@ -135,6 +135,8 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
 
 def what_fits(mechanism: Statistic[Any], population: Population) -> str:
     """Which ε or cohort size the budget has room for, all other parameters as they are: a clause."""
+    if standing_of(population).left == 0:
+        return NOTHING_WOULD_DO  # whatever is published costs something
 
     def fits(changed: Statistic[Any]) -> bool:
         try:

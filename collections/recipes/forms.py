@@ -1,6 +1,7 @@
 """The form of a recipe, made from the parameters that the chosen statistic declares."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -45,8 +46,14 @@ SUGGESTED: dict[str, Any] = {
 
 STEP_LENGTHS = "An hour is 3,600, a day 86,400, a week 604,800."
 
+ABOUT_LISTS = "A list is entered on the page of the draft, when it is published; the list is not kept."
+
 LOGARITHMIC_SPAN = 100
 """A range that spans more than this factor gets a logarithmic slider."""
+
+
+_NAME = re.compile(r"`?\b([a-z]+(?:_[a-z]+)+)\b`?")
+"""A name of several words, as fields have in recipe files; one of a single word may be a word."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,16 @@ def trust_unavailable(trust: Trust, mechanism: type[Statistic[Any]]) -> str:
     return CUSTODIES[trust].unavailable(configured_partners())
 
 
+def range_errors(description: Description) -> dict[str, str]:
+    """What is said of a number outside of its range: both ends, whichever it is beyond."""
+    low, high = description.minimum, description.maximum
+    if low is not None and high is not None:
+        said = f"Must be from {number(low)} to {number(high)}."
+    else:
+        said = f"Must be at least {number(low)}." if low is not None else f"Must be at most {number(high)}."
+    return {"min_value": said, "max_value": said}
+
+
 class RecipeForm(forms.Form):
     """A recipe of one statistic. Subclasses are made by `recipe_form_class`."""
 
@@ -87,6 +104,7 @@ class RecipeForm(forms.Form):
         min_value=1,
         max_value=POPULATION_SIZE.maximum,
         help_text="Used for the preview only; it is not part of the recipe.",
+        error_messages=range_errors(POPULATION_SIZE),
     )
     opens_at = forms.DateTimeField(
         label="Opens at (UTC)",
@@ -154,9 +172,24 @@ class RecipeForm(forms.Form):
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field, or above the form if there is none."""
         if error.field in self.fields:
-            self.add_error(error.field, f"{error.message[:1].upper()}{error.message[1:]}.")
+            message = self._with_labels(error.message)
+            self.add_error(error.field, f"{message[:1].upper()}{message[1:]}.")
         else:
-            self.add_error(None, f"{error}.")
+            self.add_error(None, self.refusal(error))
+
+    @classmethod
+    def refusal(cls, error: FieldError) -> str:
+        """A refusal of the domain as a sentence, with labels where it has the names of recipe files."""
+        field = cls.base_fields.get(error.field)
+        return f"{error.field if field is None else field.label}: {cls._with_labels(error.message)}."
+
+    @classmethod
+    def _with_labels(cls, message: str) -> str:
+        def label(found: re.Match[str]) -> str:
+            field = cls.base_fields.get(found[1])
+            return found[0] if field is None else f"“{field.label}”"
+
+        return _NAME.sub(label, message)
 
     def preview_errors(self) -> list[tuple[str, str]]:
         """(label, message) of every field that the preview needs and that has an error."""
@@ -242,6 +275,8 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
             form.base_fields[name].initial = SUGGESTED[name]
     for name in kind.help.keys() & form.base_fields.keys():
         form.base_fields[name].help_text = kind.help[name]
+    if "items" in form.base_fields:
+        form.base_fields["items"].help_text += f" {ABOUT_LISTS}"
     form.base_fields["trust"].initial = mechanism.trusts[0].value
     form.base_fields["trust"].choices = [(trust.value, TRUST_MODELS[trust].title) for trust in kind.trusts]
     return form
@@ -293,5 +328,6 @@ def number_field(description: Description, kind: type, *, required: bool) -> for
         required=required,
         min_value=low if kind is not int or low is None else int(low),
         max_value=high if kind is not int or high is None else int(high),
+        error_messages=range_errors(description),
         widget=forms.NumberInput(attrs=attributes),
     )

@@ -30,6 +30,7 @@ class Kind:
         replacement: what is replaced by what, where a budget speaks of replacement.
         public: what becomes public of a recipe, as a heading.
         about_population: what its population is, in a sentence.
+        published, closed: what follows once a recipe is published or closed, in a sentence.
     """
 
     key: str
@@ -43,6 +44,8 @@ class Kind:
     replacement: str
     public: str
     about_population: str
+    published: str
+    closed: str
 
 
 PART_OF_DELTA = "0.0000001"
@@ -70,12 +73,14 @@ DEVICES = Kind(
         "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
         f"{_BUDGET}",
         "closes_at": "Leave empty for one day after the last step.",
-        "encryption": "How devices encrypt what they keep.",
+        "encryption": "How devices encrypt what they keep and send.",
     },
     suggested={"cohort_size": 1_000},
     replacement="one device's whole history by any other, while no other device colludes with that reader",
     public="What devices will be told",
     about_population="Which devices are asked.",
+    published="Devices can take part from the opening time on.",
+    closed="The result follows once every report is summed up.",
 )
 
 SHUFFLED = Kind(
@@ -104,6 +109,8 @@ SHUFFLED = Kind(
     replacement="one device's whole history by any other, while no other device colludes with that reader",
     public="What devices will be told",
     about_population="Which devices are asked.",
+    published="Devices can take part from the opening time on, until the batch is full.",
+    closed="If the batch is full, the result follows once its messages are mixed and counted.",
 )
 
 STREAMS = Kind(
@@ -135,6 +142,8 @@ STREAMS = Kind(
     replacement="one item's whole history by any other",
     public="What will be public",
     about_population="Whose items are counted.",
+    published="Items are taken in from the opening time on.",
+    closed="No further item is taken in; the result is computed from what is kept.",
 )
 
 KINDS = (DEVICES, SHUFFLED, STREAMS)

@@ -18,6 +18,7 @@ class ShufflePreview:
             which it looks like noise (95 %).
         margin_points: the margin in percentage points of the devices, for statistics that count them; else
             empty.
+        says_nothing: whether the margin is half the range of answers or more.
         gives_verdict: whether a hypothesis is tested.
         note: what else to expect.
         most_messages: of one device.
@@ -30,6 +31,7 @@ class ShufflePreview:
     margin: str
     margin_points: str
     noise: str
+    says_nothing: bool
     gives_verdict: bool
     note: str
     cohort_size: int
@@ -50,6 +52,7 @@ def preview_of_shuffle(
         margin=significant(margin(error)),
         margin_points=significant(100 * margin(error) / devices) if statistic.counts_devices else "",
         noise=significant(Z_95 * math.sqrt(2) * error),
+        says_nothing=statistic.says_nothing(margin(error)),
         gives_verdict=statistic.gives_verdict,
         note=statistic.expected_note,
         cohort_size=devices,

@@ -6,11 +6,17 @@ from typing import Any, ClassVar
 from panprivacy.streams.interface import CONFIDENCE, StreamStatistic
 from recipes.presentation import significant, within
 
+ALL_INCLUDED = "the random numbers in what is kept and the noise of the result"
+SAMPLE_INCLUDED = (
+    "the random numbers in what is kept, the choice of the items that have a place in it and the noise of "
+    "the result"
+)
+
 
 @dataclass(frozen=True)
 class Looks:
-    """After so many announced intrusions: the error bound to expect, and whether it is as large as all
-    answers reach."""
+    """After so many announced intrusions: the error bound to expect, and whether it is half the range of
+    answers or more."""
 
     announced: int
     error_bound: str
@@ -25,6 +31,9 @@ class StreamPreview:
         percent: the confidence of the error bounds.
         error_bound: if no intrusion is announced, in `unit`.
         within: the same as a clause.
+        note: what it holds for, as a clause; empty where it holds as it is.
+        included: what it includes, as a list in words.
+        sampled: whether only a part of the universe has a place in the state.
         looks: after every number of announced intrusions that the recipe allows, none among them.
     """
 
@@ -34,6 +43,9 @@ class StreamPreview:
     percent: str
     error_bound: str
     within: str
+    note: str
+    included: str
+    sampled: bool
     looks: tuple[Looks, ...]
 
 
@@ -42,13 +54,17 @@ def preview_of_stream(
 ) -> StreamPreview:  # items come from however many
     """What to expect of a recipe with this statistic."""
     bounds = expected_bounds(statistic)
+    sampled = statistic.parameters.table_size < statistic.parameters.universe_size
     return StreamPreview(
         unit=statistic.unit,
         percent=significant(100 * CONFIDENCE),
         error_bound=significant(bounds[0]),
         within=within(bounds[0], statistic.unit),
+        note=statistic.expected_note,
+        included=SAMPLE_INCLUDED if sampled else ALL_INCLUDED,
+        sampled=sampled,
         looks=tuple(
-            Looks(announced, significant(bound), bound >= statistic.largest)
+            Looks(announced, significant(bound), statistic.says_nothing(bound))
             for announced, bound in enumerate(bounds)
         ),
     )

@@ -130,8 +130,11 @@ class PublishView(PublishersOnly):
             if recipe.status != Recipe.Status.DRAFT:
                 messages.info(request, f"Nothing was changed: {error}.")
                 return redirect("recipe", identifier=recipe.identifier)
-            return _review_page(request, recipe, problem=f"{error}.", universe=universe, status=422)
-        messages.success(request, "Published. Devices can take part from the opening time on.")
+            return _review_page(
+                request, recipe, problem=_refusal(recipe, error), universe=universe, status=422
+            )
+        kind = kind_of(type(published.published.mechanism))
+        messages.success(request, f"Published. {kind.published}")
         return redirect("recipe", identifier=published.identifier)
 
 
@@ -237,6 +240,15 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+def _refusal(recipe: Recipe, error: Exception) -> str:
+    """Why a draft cannot be published, as a sentence with the labels of its form."""
+    try:
+        form_class = recipe_form_class(statistic_class(recipe.statistic))
+    except FieldError:
+        return f"{error}."
+    return form_class.refusal(error) if isinstance(error, FieldError) else f"{error}."
+
+
 def _review_page(
     request: HttpRequest, recipe: Recipe, problem: str = "", universe: str = "", status: int = 200
 ) -> HttpResponse:
@@ -264,8 +276,12 @@ def _review_page(
         draft.mechanism()  # whether it keeps what it states, and else what would
         unavailable = trust_unavailable(draft.trust, type(mechanism))
         if unavailable and not problem:
-            context["problem"] = f"trust: cannot be {draft.trust.value} here: {unavailable}."
-        context["publishable"] = not effect.exceeds and not unavailable
+            refused = FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")
+            context["problem"] = _refusal(recipe, refused)
+        closed_already = closes_at <= timezone.now()
+        if closed_already and not context["problem"]:
+            context["problem"] = "it would have closed already; choose later times."
+        context["publishable"] = not (effect.exceeds or unavailable or closed_already)
     except FieldError as error:
-        context["problem"] = problem or f"{error}."
+        context["problem"] = problem or _refusal(recipe, error)
     return render(request, "recipes/draft.html", context, status=status)

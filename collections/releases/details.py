@@ -27,10 +27,13 @@ _TOLD: Mapping[str, tuple[str, str]] = {
         "Level of the calibrated threshold",
         "How often Z′ exceeds it by chance, if the values are equally frequent.",
     ),
-    "corrected_for_collisions": (
-        "Corrected for collisions",
-        "An estimate of how many different values there are if several share a place by chance, as a random "
-        "hash would have it. The result itself counts them once.",
+    "expected_if_uniform": (
+        "Z′ if uniform",
+        "Where Z′ lies on average if the values are equally frequent: measure from there, not from 0.",
+    ),
+    "touched_places": (
+        "Touched places",
+        "How many places values were hashed to, estimated. The result follows from it, as some share one.",
     ),
     "saturated": (
         "Saturated",

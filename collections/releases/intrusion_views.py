@@ -1,11 +1,12 @@
 """Pages about announced intrusions: announce one, and look at what was seen."""
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from audit.access import LogReadersOnly
+from panprivacy.errors import FieldError
 from panprivacy.streams.state import StreamState
 from recipes.custody import CUSTODIES
 from recipes.models import Recipe
@@ -14,14 +15,49 @@ from releases.stream_section import looks_shown, wonders
 from streams.access import AnnouncersOnly
 from streams.errors import IntrusionRefusedError, StreamLostError
 from streams.models import AnnouncedIntrusion
-from streams.operations import intrusion_announce
+from streams.operations import REASON_LENGTH, intrusion_announce
 from streams.selectors import intrusions_left, intrusions_of, seen_bytes
+
+
+class ReasonForm(forms.Form):
+    """Why an intrusion is announced."""
+
+    reason = forms.CharField(
+        max_length=REASON_LENGTH,
+        help_text="For the audit log, together with your name: a file number, a court order. Not public.",
+    )
 
 
 class AnnounceView(AnnouncersOnly):
     """Read the state on purpose, after a page that says what this costs."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        return self._page(request, identifier, ReasonForm())
+
+    def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        _stream_recipe(identifier)
+        form = ReasonForm(request.POST)
+        if not form.is_valid():
+            return self._page(request, identifier, form, status=422)
+        try:
+            intrusion = intrusion_announce(
+                identifier=identifier,
+                actor=request.user,  # type: ignore[arg-type]  # signed in
+                reason=form.cleaned_data["reason"],
+                now=timezone.now(),
+            )
+        except FieldError as error:
+            form.add_error("reason", f"{error.message[:1].upper()}{error.message[1:]}.")
+            return self._page(request, identifier, form, status=422)
+        except (IntrusionRefusedError, StreamLostError) as error:
+            messages.info(request, f"Nothing was read or changed: {error}.")
+            return redirect("recipe", identifier=identifier)
+        messages.success(request, "Announced. Below is what was seen; everything has been randomized again.")
+        return redirect("recipe-intrusion", identifier=identifier, number=intrusion.number)
+
+    def _page(
+        self, request: HttpRequest, identifier: str, form: ReasonForm, status: int = 200
+    ) -> HttpResponse:
         recipe = _stream_recipe(identifier)
         statistic, made = recipe.published.mechanism, intrusions_of(identifier).count()
         left = intrusions_left(recipe.published)
@@ -32,30 +68,17 @@ class AnnounceView(AnnouncersOnly):
         before, after = looks_shown(statistic, made)[made : made + 2]
         context = {
             "recipe": recipe,
+            "form": form,
             "unit": statistic.unit,
             "wonders": wonders(statistic),
             "before": before,
             "after": after,
             "left": left,
         }
-        return render(request, "releases/announce.html", context)
-
-    def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        _stream_recipe(identifier)
-        try:
-            intrusion = intrusion_announce(
-                identifier=identifier,
-                actor=request.user,  # type: ignore[arg-type]  # signed in
-                now=timezone.now(),
-            )
-        except (IntrusionRefusedError, StreamLostError) as error:
-            messages.info(request, f"Nothing was read or changed: {error}.")
-            return redirect("recipe", identifier=identifier)
-        messages.success(request, "Announced. Below is what was seen; everything has been randomized again.")
-        return redirect("recipe-intrusion", identifier=identifier, number=intrusion.number)
+        return render(request, "releases/announce.html", context, status=status)
 
 
-class SeenView(LogReadersOnly):
+class SeenView(AnnouncersOnly):
     """What was seen at one announced intrusion."""
 
     def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
@@ -73,7 +96,7 @@ class SeenView(LogReadersOnly):
         return render(request, "releases/seen.html", context)
 
 
-class SeenFileView(LogReadersOnly):
+class SeenFileView(AnnouncersOnly):
     """The same as it was read: MessagePack, every array in full."""
 
     def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:

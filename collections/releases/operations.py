@@ -24,6 +24,7 @@ from releases.servers import ServerShown, servers_of
 from releases.sums import source_of
 from releases.sums.interface import GivenUp, Outcome, Refused, Standing, TooFew
 from releases.sums.single_server import send_chunks
+from streams.errors import StreamLostError
 
 Cause = Release.Cause
 
@@ -47,6 +48,9 @@ def collections_advance() -> None:
     for recipe in unfinished:
         try:
             _advance(recipe)
+        except StreamLostError:
+            # Known, and said again at every look until the key is back or the result given up.
+            logger.error("stream_lost", recipe=recipe.identifier)
         except Exception:
             # One recipe that cannot be advanced must not hold up all others.
             logger.exception("recipe_not_advanced", recipe=recipe.identifier)

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from panprivacy.statistic import Statistic
 from recipes.models import Recipe
 from recipes.presentation import (
     at_place,
@@ -109,7 +111,7 @@ def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None
                 interval_95=_interval(wide, position, place),
                 error_bound="" if bound is None else f"± {at_place(bound, place)}",
                 within_bound=_interval(bounds, position, place),
-                note=_note(value, half_width, mechanism.largest),
+                note=_note(value, half_width, mechanism),
                 projection=at_place(release.projection[position], place),
                 truth="" if truth is None else at_place(truth.values[position], min(place, 0)),
             )
@@ -125,7 +127,7 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     mechanism = recipe.published.mechanism
     triples = list(zip(mechanism.labels, release.values, _margins(release), strict=True))
     label, value, half_width = max(triples, key=lambda triple: triple[1])
-    note = _note(value, half_width, mechanism.largest)
+    note = _note(value, half_width, mechanism)
     text = f"{estimate_with_margin(value, half_width)} {mechanism.unit}" + (f": {note}" if note else "")
     return Headline(text if mechanism.scalar else f"Largest: “{label}” with {text}", level_text(release))
 
@@ -173,10 +175,9 @@ def level_text(release: Release) -> str:
 
 
 def says_nothing(recipe: Recipe, release: Release) -> bool:
-    """Whether no estimate has a margin smaller than the range of possible answers."""
-    largest = recipe.published.mechanism.largest
+    """Whether no estimate has a margin smaller than half the range of possible answers."""
     margins = [half_width for half_width in _margins(release) if half_width is not None]
-    return bool(margins) and not verdict_of(release) and min(margins) >= largest
+    return bool(margins) and not verdict_of(release) and recipe.published.mechanism.says_nothing(min(margins))
 
 
 def percent(level: float) -> str:
@@ -194,9 +195,9 @@ def _margins(release: Release) -> list[float | None]:
     return [None] * len(release.values)
 
 
-def _note(value: float, half_width: float | None, largest: float) -> str:
+def _note(value: float, half_width: float | None, mechanism: Statistic[Any]) -> str:
     """What must be said of an estimate with so large a margin; else empty."""
-    if half_width is not None and half_width >= largest:
+    if half_width is not None and mechanism.says_nothing(half_width):
         return SAYS_NOTHING
     return "consistent with zero" if consistent_with_zero(value, half_width) else ""
 

@@ -1,12 +1,14 @@
 """What the page of a stream recipe says of the state: to everybody, and to those who may look."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest
 
 from audit.access import may_read_log
+from audit.models import Action, Entry
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.streams.interface import StreamStatistic
@@ -29,6 +31,19 @@ class ArrayShown:
 
 
 @dataclass(frozen=True)
+class LookMade:
+    """One announced look.
+
+    Attributes:
+        entry: of the log, which tells who looked and why; None for whoever may not read it.
+    """
+
+    number: int
+    at: datetime
+    entry: Entry | None
+
+
+@dataclass(frozen=True)
 class LooksShown:
     """What holds after so many announced looks.
 
@@ -36,7 +51,8 @@ class LooksShown:
         absent, present: how likely a bit is 1, in percent, of an item that never came, and at most of one
             that did; empty where the state is not made of such bits.
         error_bound: to be expected of the result, in the unit of the statistic.
-        says_nothing: whether it is as large as the range of answers.
+        says_nothing: whether it is half the range of answers or more.
+        note: what the bound holds for, as a clause; empty where it holds as it is.
         certainty: how sure somebody can become who sees all these, one more by surprise, and the result.
         current: whether so many have been announced.
     """
@@ -46,6 +62,7 @@ class LooksShown:
     present: str
     error_bound: str
     says_nothing: bool
+    note: str
     certainty: str
     current: bool
 
@@ -54,7 +71,8 @@ def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     """The part of the page's context that speaks of the state."""
     published = recipe.published
     statistic: StreamStatistic[Any] = published.mechanism
-    intrusions = list(intrusions_of(str(recipe.identifier)))
+    intrusions = looks_made(request, str(recipe.identifier))
+    announces = may_announce(request.user)
     return {
         "stream": {
             "description": statistic.state_description,
@@ -65,11 +83,23 @@ def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
             "allowed": statistic.parameters.announced_intrusions,
             "left": intrusions_left(published),
             "intrusions": intrusions,
-            "may_look": may_read_log(request.user),
-            "may_announce": may_announce(request.user) and recipe.status == Recipe.Status.PUBLISHED,
+            "may_look": announces,
+            "may_announce": announces and recipe.status == Recipe.Status.PUBLISHED,
         },
         **items_told(published),
     }
+
+
+def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
+    """The announced looks at a recipe's state, with as much about each as whoever asks may know."""
+    entries: dict[int, Entry] = {}
+    if may_read_log(request.user):
+        found = Entry.objects.filter(subject=identifier, action=Action.INTRUSION_ANNOUNCED)
+        entries = {entry.details["number"]: entry for entry in found}
+    return [
+        LookMade(intrusion.number, intrusion.at, entries.get(intrusion.number))
+        for intrusion in intrusions_of(identifier)
+    ]
 
 
 def wonders(statistic: StreamStatistic[Any]) -> str:
@@ -95,7 +125,8 @@ def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool)
         absent=absent,
         present=present,
         error_bound=significant(bound),
-        says_nothing=bound >= statistic.largest,
+        says_nothing=statistic.says_nothing(bound),
+        note=statistic.expected_note,
         certainty=_certainty(guarantee),
         current=current,
     )
@@ -119,19 +150,26 @@ def arrays_shown(published: PublishedRecipe) -> tuple[ArrayShown, ...]:
 def items_told(published: PublishedRecipe) -> dict[str, str]:
     """How items are sent: an example, and what counts as one."""
     if published.parameters.items == NUMBERED:
-        last = number(published.parameters.universe_size - 1)
+        last = published.parameters.universe_size - 1
+        first, second = min(17, last), min(4, last // 2)
         return {
-            "example_items": '\\"17\\", \\"4\\", \\"17\\"',
-            "about_items": f"An item is a whole number from 0 to {last}, as a text; anything else is "
+            "example_items": _quoted(str(first), str(second), str(first)),
+            "about_items": f"An item is a whole number from 0 to {number(last)}, as a text; anything else is "
             "refused.",
         }
     return {
-        "example_items": '\\"first item\\", \\"second item\\", \\"first item\\"',
+        "example_items": _quoted("first item", "second item", "first item"),
         "about_items": _ABOUT_ITEMS[str(published.parameters.items)],
     }
 
 
+def _quoted(*items: str) -> str:
+    """As they stand in a text of JSON that a shell reads between double quotes."""
+    return ", ".join(f'\\"{item}\\"' for item in items)
+
+
 _ABOUT_ITEMS = {
-    "listed": "An item is one of the list with which the recipe was published; others are passed over.",
+    "listed": "Put items of the list with which the recipe was published in place of these; others are "
+    "passed over.",
     "hashed": "An item is any text of up to 200 characters.",
 }

@@ -1,4 +1,5 @@
 from django.urls import path
+from django.views.decorators.cache import never_cache
 
 from releases.intrusion_views import AnnounceView, SeenFileView, SeenView
 from releases.views import CloseView, OverviewView, ProgressView, RecipeView, ResultCsvView, ResultJsonView
@@ -9,14 +10,15 @@ urlpatterns = [
     path("recipes/<identifier:identifier>/progress/", ProgressView.as_view(), name="recipe-progress"),
     path("recipes/<identifier:identifier>/close/", CloseView.as_view(), name="recipe-close"),
     path("recipes/<identifier:identifier>/intrusions/", AnnounceView.as_view(), name="recipe-announce"),
+    # What was seen of a state is for whoever may see it: no browser or proxy is to keep a copy.
     path(
         "recipes/<identifier:identifier>/intrusions/<int:number>/",
-        SeenView.as_view(),
+        never_cache(SeenView.as_view()),
         name="recipe-intrusion",
     ),
     path(
         "recipes/<identifier:identifier>/intrusions/<int:number>/state.msgpack",
-        SeenFileView.as_view(),
+        never_cache(SeenFileView.as_view()),
         name="recipe-intrusion-file",
     ),
     path("recipes/<identifier:identifier>/result.csv", ResultCsvView.as_view(), name="result-csv"),

@@ -9,8 +9,11 @@ NOTICED = (
     "values are less equally frequent. A test can find a difference, and never that there is none."
 )
 
-_SHOWN: Mapping[str, str] = {"uniform": "no difference found"}
-"""A registered verdict, where another word says better what is known."""
+_SHOWN: Mapping[str, str] = {
+    "no_difference_found": "no difference found",
+    "not_uniform": "not uniform",
+    "uniform": "no difference found",  # how earlier releases have it, which stay as they are
+}
 
 
 def verdict_in_words(verdict: str) -> str:

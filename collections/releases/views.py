@@ -137,6 +137,7 @@ class RecipeView(View):
             "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(published.parameters.sampling_rate),
             "about_population": kind.about_population,
+            "about_encryption": kind.help.get("encryption", ""),
             "join": f"releases/join/{kind.key}.html",
             "entries": entries_of_recipe(identifier),
             "server": request.build_absolute_uri("/").rstrip("/"),
@@ -179,12 +180,14 @@ class CloseView(PublishersOnly):
         return render(request, "releases/close.html", _progress_context(request, recipe))
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe = _recipe(identifier)
         try:
-            recipe_close(recipe=_recipe(identifier), actor=request.user)  # type: ignore[arg-type]  # signed in
+            recipe_close(recipe=recipe, actor=request.user)  # type: ignore[arg-type]  # signed in
         except RecipeStateError as error:
             messages.info(request, f"Nothing was changed: {error}.")
         else:
-            messages.success(request, "Closed. The result follows once every report is summed up.")
+            kind = kind_of(type(recipe.published.mechanism))
+            messages.success(request, f"Closed. {kind.closed}")
         return redirect("recipe", identifier=identifier)
 
 

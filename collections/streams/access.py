@@ -1,4 +1,4 @@
-"""Who may announce intrusions."""
+"""Who may announce intrusions, and see what was seen."""
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 
@@ -13,9 +13,9 @@ def may_announce(user: AbstractBaseUser | AnonymousUser) -> bool:
 
 
 class AnnouncersOnly(AccessCheckedView):
-    """A page for those who may announce intrusions."""
+    """A page for those who may announce intrusions. What was seen is for nobody else: it is the state."""
 
-    refusal = "Only administrators may announce an intrusion."
+    refusal = "Only administrators may announce an intrusion, and see what was seen."
 
     def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
         return may_announce(user)

@@ -9,5 +9,9 @@ class StreamLostError(RuntimeError):
     """The key of the state is not where it should be. Without it nobody can read the state."""
 
 
+class KeysNotErasedError(RuntimeError):
+    """Keys of older states are left, in files that could not be read or written."""
+
+
 class IntrusionRefusedError(ValueError):
     """No intrusion can be announced; the message says why, as a clause."""

@@ -6,34 +6,61 @@ that was acknowledged. docs/threat-model.md says what may be readable besides, a
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
+import structlog
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from audit.models import Action
 from audit.operations import entry_append
+from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.streams.sample import Sample
 from panprivacy.streams.state import StreamState
-from streams.errors import IntrusionRefusedError, StreamClosedError
+from streams.errors import IntrusionRefusedError, KeysNotErasedError, StreamClosedError
 from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, SeenState, Stream, StreamSample
 from streams.samples import sample_of, sample_seal
 from streams.sealed_state import key_slots, state_seal, state_unseal, sync_committed
 
+logger = structlog.get_logger(__name__)
+
+LARGEST_STATE = 32_000_000
+"""Most bytes of a state. It is read and written as a whole for every batch of items, however small."""
+
+REASON_LENGTH = 200
+"""Most characters of the reason of an announced intrusion."""
+
 
 @transaction.atomic
 def stream_start(*, published: PublishedRecipe, sample: Sample) -> Stream:
-    """Begin the stream of a recipe, in the transaction that publishes it."""
+    """Begin the stream of a recipe, in the transaction that publishes it.
+
+    Raises:
+        FieldError: its state would be larger than LARGEST_STATE bytes.
+    """
     stream = Stream(identifier=published.identifier, document=published.canonical.decode())
-    state_seal(stream, published.mechanism.start(secrets.SystemRandom()))
+    state = published.mechanism.start(secrets.SystemRandom())
+    _require_small(state, published)
+    state_seal(stream, state)
     stream.save(force_insert=True)
     StreamSample.objects.create(stream=stream, sealed=sample_seal(sample, stream.id))
     return stream
+
+
+def _require_small(state: StreamState, published: PublishedRecipe) -> None:
+    size = len(state.to_bytes())
+    if size > LARGEST_STATE:
+        fitting = published.mechanism.parameters.table_size * LARGEST_STATE // size
+        raise FieldError(
+            "table_size",
+            f"must be at most about {fitting:,} with these parameters: the state would have {size:,} bytes, "
+            f"and this installation keeps at most {LARGEST_STATE:,}",
+        )
 
 
 @transaction.atomic
@@ -73,7 +100,7 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
 
 
 def intrusion_announce(
-    *, identifier: str, actor: AbstractBaseUser | None, now: datetime
+    *, identifier: str, actor: AbstractBaseUser | None, reason: str, now: datetime
 ) -> AnnouncedIntrusion:
     """Read the state on purpose: randomize everything anew, and keep what was seen.
 
@@ -83,22 +110,28 @@ def intrusion_announce(
     Args:
         identifier: of the recipe.
         actor: who looks. That they may is for the caller to check.
+        reason: why, for the log: 1 to `REASON_LENGTH` characters, such as a file number. White space counts
+            as single blanks. The recipe's public log does not show it.
 
     Returns:
         The intrusion, which is counted; `selectors.seen_bytes` has what was seen.
 
     Raises:
+        FieldError: the reason is empty, too long or has characters that cannot be printed.
         IntrusionRefusedError: the recipe allows no more, or is closed.
         StreamLostError: the state cannot be read.
     """
-    intrusion, seen = _announce(identifier, actor, now)
+    stated = " ".join(reason.split())
+    if not stated or len(stated) > REASON_LENGTH or not stated.isprintable():
+        raise FieldError("reason", f"must be 1 to {REASON_LENGTH} printable characters")
+    intrusion, seen = _announce(identifier, actor, stated, now)
     SeenState.objects.create(intrusion=intrusion, state=seen)
     return intrusion
 
 
 @transaction.atomic(durable=True)
 def _announce(
-    identifier: str, actor: AbstractBaseUser | None, now: datetime
+    identifier: str, actor: AbstractBaseUser | None, reason: str, now: datetime
 ) -> tuple[AnnouncedIntrusion, bytes]:
     stream = _locked(identifier)
     if not stream.is_open:
@@ -118,7 +151,13 @@ def _announce(
         action=Action.INTRUSION_ANNOUNCED,
         subject=identifier,
         actor=actor,
-        details={"number": intrusion.number, "allowed": allowed},
+        details={
+            "number": intrusion.number,
+            "allowed": allowed,
+            "reason": reason,
+            # The entry's hash is public: it must not confirm whoever guesses the reason and the name.
+            "salt": secrets.token_hex(16),
+        },
     )
     return intrusion, seen
 
@@ -149,13 +188,33 @@ def stream_forget(*, identifier: str) -> None:
 
 
 def old_keys_erase() -> None:
-    """Erase what a crash left: keys of other versions than the committed one, and of ended streams."""
-    for stream in Stream.objects.only("id", "version"):
-        # Looked at without a lock first: hardly ever there is something to do.
-        if key_slots(stream.id).read_all().keys() - {stream.version}:
-            _old_keys_erase_of(stream.id)
-    for ended in EndedStream.objects.all():
-        _keys_delete(ended.id)
+    """Erase what a crash left: keys of other versions than the committed one, and of ended streams.
+
+    Raises:
+        KeysNotErasedError: some files could not be read or written; of all others the keys are erased.
+    """
+    streams = Stream.objects.only("id", "version")
+    failed = [_fails(stream.id, partial(_old_keys_erase_if_any, stream)) for stream in streams]
+    failed += [_fails(ended.id, partial(_keys_delete, ended.id)) for ended in EndedStream.objects.all()]
+    if any(failed):
+        raise KeysNotErasedError(f"{sum(failed)} of {len(failed)} files of keys could not be read or written")
+
+
+def _fails(stream_id: UUID, erase: Callable[[], None]) -> bool:
+    try:
+        erase()
+    except OSError as error:
+        # The file of one stream must not keep those of all others from being erased.
+        name = key_slots(stream_id).path.name
+        logger.error("keys_not_erased", file=name, error=type(error).__name__)
+        return True
+    return False
+
+
+def _old_keys_erase_if_any(stream: Stream) -> None:
+    # Looked at without a lock first: hardly ever there is something to do.
+    if key_slots(stream.id).read_all().keys() - {stream.version}:
+        _old_keys_erase_of(stream.id)
 
 
 @transaction.atomic

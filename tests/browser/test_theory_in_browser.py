@@ -5,6 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from panprivacy.theory.results import committed
+from planner.theory import figure
 
 from .conftest import Visitor
 from .test_pages_in_browser import accessibility_violations
@@ -22,10 +23,16 @@ def test_page_of_the_theory_draws_every_curve_in_a_colour_of_its_own_and_is_acce
     charts = [chart for entry in committed()["demonstrations"] for chart in entry["charts"]]
     expect(page.locator(".chart .legend")).to_have_count(len(charts))
     for chart, element in zip(charts, page.locator(".chart").all(), strict=True):
-        strokes = element.locator(".scatterlayer .point").evaluate_all(
+        points = element.locator(".scatterlayer .point").evaluate_all(
             "points => points.map((point) => getComputedStyle(point).fill)"
         )
-        assert len(strokes) == sum(y is not None for curve in chart["curves"] for y in curve["y"])
-        assert len(set(strokes)) == len(chart["curves"])
+        lines = element.locator(".scatterlayer .js-line").evaluate_all(
+            "lines => lines.map((line) => getComputedStyle(line).stroke)"
+        )
+        traces = figure(chart)["data"]
+        dotted = [trace for trace in traces if "markers" in trace["mode"]]
+        assert len(points) == sum(y is not None for trace in dotted for y in trace["y"])
+        assert len(lines) == sum("lines" in trace["mode"] for trace in traces)
+        assert len({*points, *lines}) == len(chart["curves"])
     assert accessibility_violations(visitor) == []
     assert page.evaluate("document.documentElement.scrollWidth") == 400

@@ -38,6 +38,17 @@ def test_run_fleet_of_values_sends_those_of_every_device():
     assert sum(server.total()) == 4 * mechanism.most_messages
 
 
+def test_run_fleet_of_values_tells_no_progress_twice():
+    told: list[tuple[int, int]] = []
+    # Each user's messages are one request: nothing is left to be sent after the last device.
+    run(
+        MemoryShuffler(),
+        workload("0", "1", "1"),
+        progress=lambda so_far: told.append((so_far.devices, so_far.accepted)),
+    )
+    assert told == [(3, 3)]
+
+
 def test_run_fleet_of_more_values_than_the_shuffler_mixes_tells_those_that_count():
     server = MemoryShuffler(cohort_size=3)
     result = run(server, workload("0", "1", "1", "3", "2"))

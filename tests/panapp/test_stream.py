@@ -22,6 +22,7 @@ MEMBERS = {
     "items",
     "estimate",
     "standard_error",
+    "standard_error_note",
     "error_bound",
     "confidence",
     "interval",
@@ -52,9 +53,9 @@ def recipe_file(folder: Path, **changes: Any) -> Path:
     return path
 
 
-def run(recipe: Path, items: Path, *arguments: str) -> dict[str, Any]:
+def run(recipe: Path, items: Path, *arguments: str, stderr: StringIO | None = None) -> dict[str, Any]:
     out = StringIO()
-    call_command("stream", str(recipe), "--items", str(items), *arguments, stdout=out)
+    call_command("stream", str(recipe), "--items", str(items), *arguments, stdout=out, stderr=stderr)
     return json.loads(out.getvalue())
 
 
@@ -107,6 +108,29 @@ def test_the_estimate_lies_within_its_bound(tmp_path: Path) -> None:
     items = items_file(tmp_path, [f"N{number}" for number in range(500)])
     results = [run(recipe_file(tmp_path), items) for _ in range(5)]
     assert any(abs(result["estimate"] - result["truth"]) <= result["error_bound"] for result in results)
+
+
+def test_heavy_hitters_say_which_truths_their_bound_is_about(tmp_path: Path) -> None:
+    # k = 4 and ρ = 1: from 7 appearances on items count in full, up to 1.75 not at all.
+    appearances = {"full": 7, "above": 4, "below": 3, "none": 1}
+    stream = [item for item, count in appearances.items() for _ in range(count)]
+    members = {"statistic": "heavy_hitters", "k": 4, "n_max": 10, "universe_size": 10, "table_size": None}
+    result = run(recipe_file(tmp_path, **members), items_file(tmp_path, stream))
+    assert result["truth"] == 0.2
+    assert result["truth_range"] == {"low": 0.1, "high": 0.3}
+    assert (result["details"]["counted_from"], result["details"]["not_counted_up_to"]) == (7, 1.75)
+    assert "close stream" in result["standard_error_note"]
+
+
+@pytest.mark.parametrize(("universe_size", "useless"), [(10, True), (100_000, False)])
+def test_a_result_that_says_nothing_is_named_so_beside_it(
+    universe_size: int, useless: bool, tmp_path: Path
+) -> None:
+    err = StringIO()
+    recipe = recipe_file(tmp_path, universe_size=universe_size, table_size=None)
+    result = run(recipe, items_file(tmp_path, ["a"]), "--json", stderr=err)
+    assert (result["error_bound"] >= 0.5) == useless
+    assert ("This result says nothing" in err.getvalue()) == useless
 
 
 def test_a_seed_repeats_everything_but_the_time(tmp_path: Path) -> None:
@@ -196,6 +220,7 @@ def test_every_statistic_runs_over_any_items_or_a_list_of_them(statistic: str, t
         assert np.shape(result["estimate"]) == np.shape(result["truth"]) == np.shape(result["error_bound"])
     if statistic == "pan_histogram":
         assert (some["truth"], listed["truth"]) == ([3, 1, 0], [0, 1, 3])
+        assert (some["labels"], listed["labels"]) == (["b", "a", "item 2"], ["x", "a", "b"])
     else:
         assert some["truth"] == listed["truth"]
 
@@ -208,6 +233,23 @@ def test_hashed_items_are_hashed_as_a_real_curator_hashes_them(tmp_path: Path) -
 def test_the_multiplicative_density_runs_from_the_same_file(tmp_path: Path) -> None:
     result = run(recipe_file(tmp_path, accuracy="multiplicative"), items_file(tmp_path, ["a", "b"]))
     assert result["truth"] == 2 / 2_000
+
+
+@pytest.mark.parametrize("intrusions", [1, 20])
+def test_numbers_are_numbers_or_the_recipe_is_refused(intrusions: int, tmp_path: Path) -> None:
+    extreme = {
+        "statistic": "mod_incidence",
+        "k": 200,
+        "epsilon": 1e-6,
+        "universe_size": 100,
+        "table_size": 100,
+    }
+    recipe, items = recipe_file(tmp_path, **extreme), items_file(tmp_path, ["a"])
+    looks = ["--intrude", *["1"] * intrusions]
+    if intrusions == 20:
+        assert refusal(recipe, items, *looks).startswith("announced_intrusions: must be at most 12 for this")
+    else:
+        json.dumps(run(recipe, items, *looks), allow_nan=False)
 
 
 def test_a_published_recipes_members_are_allowed_and_ignored(tmp_path: Path) -> None:
@@ -232,7 +274,12 @@ def test_bad_input_ends_with_one_line_that_names_the_field(tmp_path: Path) -> No
     assert refusal(recipe_file(tmp_path, universe_size=1, table_size=None), items).startswith(
         "universe_size: must be at least 2"
     )
-    assert refusal(recipe_file(tmp_path, universe_size="1"), items).startswith("universe_size: ")
+    for universe_size in ("1", 2.5, [], True, 0):
+        refused = refusal(recipe_file(tmp_path, universe_size=universe_size, table_size=None), items)
+        assert refused.startswith("universe_size: must be a whole number")
+    (tmp_path / "nothing.csv").write_text("item\n")
+    over_nothing = recipe_file(tmp_path, universe="nothing.csv", universe_size=None)
+    assert refusal(over_nothing, items).endswith("nothing.csv lists no items")
     assert refusal(recipe_file(tmp_path, colour=1), items).startswith("colour: ")
     assert refusal(recipe_file(tmp_path, items="listed"), items).startswith("universe: is missing")
     assert refusal(recipe_file(tmp_path, items="numbered"), items).startswith(
@@ -254,6 +301,9 @@ def test_bad_input_ends_with_one_line_that_names_the_field(tmp_path: Path) -> No
     assert refusal(recipe, tmp_path / "latin.csv").endswith("it is not UTF-8")
     items = items_file(tmp_path, ["a"])
     assert refusal(recipe, items, "--intrude", "2").startswith("intrude: must be a whole number")
+    assert refusal(recipe, items, "--seed", "-5").startswith("seed: must be a whole number")
+    too_long = items_file(tmp_path, ["a" * 1_001], "long.csv")
+    assert refusal(recipe, too_long).endswith("an item must have at most 1,000 bytes in UTF-8, not 1,001")
     assert refusal(recipe, items, "--intrude", "0", *["1"] * 20).startswith("announced_intrusions: ")
 
 

@@ -11,8 +11,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from panapp.recipe_file import read_recipe_file, take_universe
 from panapp.stream_simulation import stream_simulate
 from panprivacy.errors import FieldError
+from panprivacy.parameters import Description
 
 INPUT_ERROR = 2
+SEED = Description(label="Seed", help="Repeats every random choice.", minimum=0)
 
 
 class Command(BaseCommand):
@@ -38,8 +40,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the object on one line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        source = secrets.SystemRandom() if options["seed"] is None else random.Random(options["seed"])  # noqa: S311  # a simulation
         try:
+            source = self.random_source(options["seed"])
             members = read_recipe_file(options["file"])
             universe = take_universe(members, options["file"].parent)
             result = stream_simulate(
@@ -48,7 +50,16 @@ class Command(BaseCommand):
                 path=options["items"],
                 intrusions=options["intrude"],
                 random_source=source,
+                say=self.stderr.write,
             )
         except FieldError as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         self.stdout.write(json.dumps(result, indent=None if options["json"] else 2, ensure_ascii=False))
+
+    @staticmethod
+    def random_source(seed: int | None) -> random.Random:
+        """A simulation's, repeatable with a seed."""
+        if seed is None:
+            return secrets.SystemRandom()
+        # Python's generator takes −5 for 5.
+        return random.Random(SEED.check("seed", int, seed))  # noqa: S311  # a simulation

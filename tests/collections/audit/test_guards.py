@@ -45,7 +45,7 @@ def everything() -> None:
     finished_recipe([[1]] * 6)
     simulated_recipe({0: 3, 1: 3})
     stream = published_stream()
-    intrusion_announce(identifier=stream.identifier, actor=None, now=timezone.now())
+    intrusion_announce(identifier=stream.identifier, actor=None, reason="File 7", now=timezone.now())
     entry_append(action=Action.ACCESS_DENIED, subject="x", actor=None, details={})
 
 

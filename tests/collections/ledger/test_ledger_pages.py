@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from ledger.selectors import population_named, standing_of
 from panprivacy.errors import FieldError
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe
-from tests.scenes import account, analyst, auditor, finish, open_recipe
+from tests.scenes import account, analyst, auditor, finish, open_recipe, open_stream
 
 pytestmark = pytest.mark.django_db
 
@@ -104,6 +105,23 @@ def test_population_page_draws_the_steps_that_its_table_says(client: Client) -> 
     assert steps["line"]["shape"] == "hv"
     assert budget["y"] == [2.0, 2.0]
     assert "returned: nothing was released" in response.content.decode()
+
+
+def test_curve_ends_where_spending_becomes_infinite_and_says_so(client: Client) -> None:
+    published_recipe(**COHORT)
+    # 2δ for a replaced element, which is more than the δ of 10⁻⁶ at which spending is shown.
+    unbounded = {"statistic": "pan_histogram", "delta": 1e-6, "universe_size": 50, "table_size": None}
+    open_stream(**unbounded)
+    open_stream()
+    response = client.get("/populations/everyone/")
+    steps, leaps = response.context["figure"]["data"]
+    latest, infinite, first = (line.composed for line, _ in response.context["lines"])
+    assert latest == infinite == math.inf
+    assert steps["y"] == [first, first, None, None, None, None]
+    assert steps["x"][1] == steps["x"][2] == leaps["x"][0] == leaps["x"][1]
+    assert leaps["y"] == [first, response.context["figure"]["layout"]["yaxis"]["range"][1], None]
+    assert leaps["name"] == "ε = ∞ from here on"
+    assert "ε = ∞" in response.content.decode()
 
 
 def test_population_page_is_paged_and_every_line_stands_once(

@@ -63,7 +63,7 @@ def test_page_carries_every_chart_as_data_caption_and_table(client: Client) -> N
         assert table.count('<th scope="row">') == len(chart["x"])
         for curve in chart["curves"]:
             assert f'{curve["name"]}<br><span class="small">{curve["standing"]}</span>' in table
-            assert all(f"<td>{value_text(y)}</td>" in table for y in curve["y"])
+            assert all(f"<td>{value_text(y, curve['standing'])}</td>" in table for y in curve["y"])
 
 
 def test_page_shows_the_bits_that_were_encrypted_and_decrypted(client: Client) -> None:
@@ -102,4 +102,24 @@ def test_every_standing_has_a_dash_of_its_own_and_every_role_a_symbol() -> None:
     ],
 )
 def test_value_is_written_for_people(value: Any, text: str) -> None:
-    assert value_text(value) == text
+    assert value_text(value, "measured") == text
+
+
+def test_bound_is_not_rounded_to_more_than_was_shown(client: Client) -> None:
+    assert value_text(499.5, "bound") == "499.5"
+    assert value_text(20.7684, "bound") == "20.7684"
+    page = page_of(client)
+    assert "<td>499.5</td>" in page
+    assert "<td>500</td>" not in page
+
+
+def test_what_is_measured_and_computed_is_points_on_a_line() -> None:
+    (chart,) = [chart for chart in CHARTS if chart["key"] == "two-intrusions-advantage"]
+    modes = {(trace["name"], trace["mode"]) for trace in figure(chart)["data"]}
+    assert modes == {
+        ("looks by surprise (measured)", "markers"),
+        ("looks by surprise (computed)", "lines"),
+        ("announced looks (measured)", "markers"),
+        ("announced looks (computed)", "lines"),
+        ("any single look, ε = 0.5 (bound)", "lines+markers"),
+    }

@@ -101,6 +101,12 @@ def test_new_recipe_page_starts_from_values_that_could_be_published(
     assert page.count('type="radio"') == 0
 
 
+def test_form_says_where_a_list_of_items_is_entered(signed_in: Client) -> None:
+    for statistic in STREAM_STATISTICS:
+        page = html.unescape(signed_in.get(new_url(statistic)).content.decode())
+        assert "A list is entered on the page of the draft, when it is published" in page
+
+
 def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> None:
     page = html.unescape(signed_in.get(reverse("recipe-new")).content.decode())
     places = [page.index(f">{kind.title}<") for kind in KINDS]
@@ -112,8 +118,9 @@ def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> Non
     assert "Result in of" not in page
 
 
-def test_planner_offers_devices_only(client: Client) -> None:
+def test_planner_offers_devices_only_and_says_where_to_go_for_others(client: Client) -> None:
     page = client.get(reverse("plan")).content.decode()
+    assert f'the form of a <a href="{reverse("recipe-new")}">new recipe</a> shows the error' in page
     for statistic in {**SHUFFLE_STATISTICS, **STREAM_STATISTICS}.values():
         assert f"statistic={statistic.statistic}&" not in page
     assert client.get(f"{reverse('plan')}?statistic=density").status_code == 404
@@ -132,6 +139,39 @@ def test_preview_of_a_stream_shows_what_every_announced_look_costs(signed_in: Cl
     assert "of the truth, as parts of all items (error bound)" in page
     alone = signed_in.post(url, stream_data(announced_intrusions=0)).content.decode()
     assert "No look may be announced" in alone
+
+
+def preview_text(client: Client, statistic: str, **changes: Any) -> str:
+    url = f"{reverse('recipe-preview')}?statistic={statistic}"
+    data = stream_data(statistic=statistic, **changes)
+    return " ".join(client.post(url, data).content.decode().split())
+
+
+def test_preview_of_a_stream_flags_an_error_of_half_the_range_or_more(signed_in: Client) -> None:
+    # ± 0.76 and ± 0.36 of a fraction: the middle is never further off than 0.5.
+    flagged = preview_text(signed_in, "density", announced_intrusions=0, universe_size=200, table_size=200)
+    assert 0.5 < float(re.findall(r"± ([0-9.]+)", flagged)[0]) < 1
+    assert "The result would say nothing" in flagged
+    assert "to answer the middle would be as good. A larger ε helps" in flagged
+    useful = preview_text(signed_in, "density", announced_intrusions=0, universe_size=900, table_size=900)
+    assert 0.25 < float(re.findall(r"± ([0-9.]+)", useful)[0]) < 0.5
+    assert "say nothing" not in useful
+
+
+def test_preview_of_a_stream_names_what_its_error_includes(signed_in: Client) -> None:
+    choice = "the choice of the items that have a place in it"
+    assert choice not in preview_text(signed_in, "density")
+    assert choice in preview_text(signed_in, "density", table_size=1_000)
+    counters = preview_text(signed_in, "pan_histogram", delta=1e-7, universe_size=50, table_size=50)
+    assert choice not in counters
+    assert "random bits" not in counters
+    assert "the random numbers in what is kept and the noise of the result are included" in counters
+
+
+def test_preview_of_a_stream_says_what_its_expected_error_holds_for(signed_in: Client) -> None:
+    condition = "if at most half of all items come"
+    assert preview_text(signed_in, "density", items="hashed").count(condition) == 2
+    assert condition not in preview_text(signed_in, "density", items="numbered")
 
 
 def test_promise_of_a_stream_says_how_sure_somebody_gets_who_looks(signed_in: Client) -> None:
@@ -172,7 +212,8 @@ def test_stream_is_drafted_reviewed_and_published(signed_in: Client) -> None:
     assert "Encryption" not in page
     assert "An empty table is drawn for it" in page
     recipe = Recipe.objects.get()
-    signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
+    published = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), follow=True)
+    assert "Published. Items are taken in from the opening time on." in published.content.decode()
     assert Stream.objects.filter(identifier=Recipe.objects.get().identifier).exists()
 
 
@@ -231,6 +272,18 @@ def test_cohort_that_is_too_small_for_the_noise_is_refused_on_its_field(signed_i
     assert error.count("Must be at least") == 1
     preview = signed_in.post(f"{reverse('recipe-preview')}?statistic=shuffle_histogram", data)
     assert preview.content.decode().count("Must be at least") == 1
+
+
+@pytest.mark.parametrize(("k", "flagged"), [(10, True), (100, False)])
+def test_preview_of_a_shuffled_recipe_flags_a_margin_of_half_the_range_or_more(
+    signed_in: Client, k: int, flagged: bool
+) -> None:
+    # Of k places, ± 9.8 where k is 10 and ± 31 where k is 100.
+    data = {"epsilon": 1, "delta": 1e-7, "k": k, "cohort_size": 10_000, "hashed": "no"}
+    url = f"{reverse('recipe-preview')}?statistic=distinct_elements"
+    page = signed_in.post(url, {**data, "population": "everyone"}).content.decode()
+    assert "95 of 100 repeats" in page
+    assert ("The result would say nothing" in page) is flagged
 
 
 def test_preview_of_a_test_promises_a_verdict_and_no_margin(signed_in: Client) -> None:

@@ -104,6 +104,26 @@ def test_save_with_an_impossible_value_names_its_field(
     assert not Recipe.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"epsilon": "0"}, "Must be from 0.000001 to 20."),
+        ({"epsilon": "21"}, "Must be from 0.000001 to 20."),
+        ({"cohort_size": "1"}, "Must be from 2 to 1,000,000,000."),
+        ({"population_size": "0"}, "Must be from 1 to 10,000,000,000."),
+        (
+            {"opens_at": "2030-01-02T00:00", "closes_at": "2030-01-01T00:00"},
+            "Must be later than “Opens at (UTC)”.",
+        ),
+    ],
+)
+def test_error_of_a_field_names_both_ends_of_its_range_and_other_fields_by_their_labels(
+    signed_in: Client, changes: dict[str, Any], said: str
+) -> None:
+    response = signed_in.post(new_url(), form_data(action="save", **changes))
+    assert list(response.context["form"].errors.values()) == [[said]]
+
+
 def test_refusal_of_the_domain_lands_on_the_field_that_it_names(signed_in: Client) -> None:
     # Noise that no decryption can search for: only the mechanism knows.
     data = form_data(action="save", k="1000", guarantee="local", epsilon="0.0001")
@@ -233,15 +253,19 @@ def test_publish_makes_the_recipe_public(signed_in: Client) -> None:
     recipe.refresh_from_db()
     assert recipe.status == "published"
     assert not recipe.simulation
+    assert "Devices can take part" in signed_in.get(response["Location"]).content.decode()
     assert response["Location"] == reverse("recipe", args=[recipe.identifier])
     assert Entry.objects.get(action=Action.RECIPE_PUBLISHED).actor == "ana"
 
 
 def test_publish_of_a_draft_that_would_be_closed_already_says_so(signed_in: Client) -> None:
     recipe = draft_recipe(opens_at="2020-01-01T00:00:00Z", closes_at="2020-02-01T00:00:00Z")
+    review = signed_in.get(reverse("recipe-draft", args=[recipe.pk])).content.decode()
+    assert "it would have closed already; choose later times." in review
+    assert "<button disabled>Publish" in review
     response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
     assert response.status_code == 422
-    assert "must be in the future" in response.content.decode()
+    assert "stands: Closes at (UTC): must be in the future" in response.content.decode()
 
 
 def test_publish_twice_changes_nothing_the_second_time(signed_in: Client) -> None:
@@ -263,7 +287,8 @@ def test_draft_that_another_version_accepted_is_refused_with_the_reason_and_can_
         answer = getattr(signed_in, method)(reverse(name, args=[recipe.pk]), follow=True)
         assert answer.status_code < 500
     page = signed_in.get(reverse("recipe-draft", args=[recipe.pk])).content.decode()
-    assert f"It cannot be published as it stands: {next(iter(members))}" in page
+    named = {"steps": "Steps"}.get(next(iter(members)), next(iter(members)))
+    assert f"It cannot be published as it stands: {named}: " in page
     signed_in.post(reverse("recipe-draft-delete", args=[recipe.pk]))
     assert not Recipe.objects.exists()
 

@@ -29,9 +29,9 @@ TEST = release(
     standard_errors=[50.0],
     standard_error_note="If the values are uniform.",
     details={
-        "verdict": "uniform",
+        "verdict": "no_difference_found",
         "threshold": 500.0,
-        "calibrated_verdict": "uniform",
+        "calibrated_verdict": "no_difference_found",
         "calibrated_threshold": 120.0,
     },
 )
@@ -77,9 +77,17 @@ def test_verdicts_that_differ_are_both_in_the_headline() -> None:
     differing = release(
         values=[300.0],
         standard_errors=[50.0],
-        details={**TEST.details, "calibrated_verdict": "not uniform"},
+        details={**TEST.details, "calibrated_verdict": "not_uniform"},
     )
     said = headline(open_stream(), differing).text
+    assert (
+        said == "Verdict: not uniform by the calibrated threshold, no difference found by that of the paper"
+    )
+
+
+def test_verdict_of_an_earlier_release_is_shown_in_the_same_words() -> None:
+    earlier = release(details={**TEST.details, "verdict": "uniform", "calibrated_verdict": "not uniform"})
+    said = headline(open_stream(), earlier).text
     assert (
         said == "Verdict: not uniform by the calibrated threshold, no difference found by that of the paper"
     )
@@ -158,16 +166,16 @@ def test_chart_draws_the_largest_and_the_table_shows_more() -> None:
     assert min(dots["y"]) >= sorted(items.values)[-MOST_DRAWN]
 
 
-@pytest.mark.parametrize("bound", [1.0, 26.0])
-def test_margin_as_large_as_all_answers_is_said_to_say_nothing(bound: float) -> None:
+@pytest.mark.parametrize("bound", [0.5, 1.0, 26.0])
+def test_margin_of_half_the_range_of_answers_is_said_to_say_nothing(bound: float) -> None:
     recipe, useless = open_stream(), release(error_bounds=[bound], confidence=0.95)
     assert headline(recipe, useless).text.endswith(" of all items: says nothing")
     assert estimate_rows(recipe, useless, None)[0].note == "says nothing"
     assert says_nothing(recipe, useless)
 
 
-def test_margin_smaller_than_all_answers_says_something() -> None:
-    recipe, useful = open_stream(), release(error_bounds=[0.99], confidence=0.95)
+def test_margin_below_half_the_range_of_answers_says_something() -> None:
+    recipe, useful = open_stream(), release(values=[0.4], error_bounds=[0.49], confidence=0.95)
     assert headline(recipe, useful).text.endswith(": consistent with zero")
     assert not says_nothing(recipe, useful)
     assert not says_nothing(recipe, TEST)

@@ -3,8 +3,10 @@ import html
 import io
 import json
 import re
+from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -52,14 +54,29 @@ def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(clien
 def test_open_stream_shows_the_odds_of_a_bit_after_every_announced_look(client: Client) -> None:
     page = page_of(client, announced(open_stream()))
     # D₀ = 1/2 and D₁ = 1/2 + ε/4; drawn anew: 1/2 + ε/8 and 1/2 + ε/8 + ε²/16 (PPS section 3).
-    assert "<td>50.00 %</td><td>up to 62.50 %</td>" in page
-    assert "<td>56.25 %</td><td>up to 57.81 %</td>" in page
+    cells = re.sub(r' data-label="[^"]*"', "", page)
+    assert "<td>50.00 %</td><td>up to 62.50 %</td>" in cells
+    assert "<td>56.25 %</td><td>up to 57.81 %</td>" in cells
     assert '1 <span class="muted">(now)</span>' in page
     assert "1 is left" in page
 
 
-def test_command_on_the_page_is_a_batch_that_the_address_takes(client: Client) -> None:
-    recipe = open_stream()
+PAN_HISTOGRAM = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 50, "table_size": None}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {**PAN_HISTOGRAM, "universe_size": 5},
+        {"universe_size": 1, "table_size": 1},
+        {"items": "hashed"},
+    ],
+)
+def test_command_on_the_page_is_a_batch_that_the_address_takes(
+    client: Client, changes: dict[str, object]
+) -> None:
+    recipe = open_stream(**changes)
     page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
     command = html.unescape(page.split('id="join-code">')[1].split("</pre>")[0])
     body = command.split('-d "')[1].rsplit('"', 1)[0].replace('\\"', '"').replace("$BATCH", "0" * 32)
@@ -96,9 +113,11 @@ def test_administrator_is_told_what_a_look_costs_before_it_is_made(client: Clien
 
 def test_announced_look_is_on_record_and_shows_what_was_seen(client: Client) -> None:
     recipe = open_stream(range(700))
-    response = administrator(client).post(reverse("recipe-announce", args=[recipe.identifier]), follow=True)
+    address = reverse("recipe-announce", args=[recipe.identifier])
+    response = administrator(client).post(address, {"reason": " Court order 12/26 "}, follow=True)
     assert response.redirect_chain == [(reverse("recipe-intrusion", args=[recipe.identifier, 1]), 302)]
-    assert Entry.objects.get(action=Action.INTRUSION_ANNOUNCED).actor == "ada"
+    entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
+    assert (entry.actor, entry.details["reason"]) == ("ada", "Court order 12/26")
     page = " ".join(response.content.decode().split())
     state = StreamState.from_bytes(bytes(SeenState.objects.get().state))
     ones = int(state.arrays["bits"].sum())
@@ -106,7 +125,46 @@ def test_announced_look_is_on_record_and_shows_what_was_seen(client: Client) -> 
     assert f'<th scope="row">0</th><td>{2_000 - ones:,}</td>' in page
     assert page.split('<path d="')[1].split('"')[0].count("M") == int(state.arrays["bits"][:1536].sum())
     client.logout()
-    assert "Intrusion announced" in page_of(client, recipe)
+    public = page_of(client, recipe)
+    assert "Intrusion announced" in public
+    assert "Court order" not in public
+    assert "ada" not in public.split("Announced looks so far")[1].split("</section>")[0]
+
+
+def test_page_names_nobody_who_looked_at_another_recipe(client: Client) -> None:
+    ours, other = open_stream(), open_stream()
+    administrator(client)
+    for recipe, reason in ((ours, "12/26"), (other, "13/26")):
+        client.post(reverse("recipe-announce", args=[recipe.identifier]), {"reason": reason})
+    entries = {entry.subject: entry for entry in Entry.objects.filter(action=Action.INTRUSION_ANNOUNCED)}
+    page = page_of(client, ours)
+    address_of = {subject: reverse("audit-entry", args=[entry.index]) for subject, entry in entries.items()}
+    assert f'href="{address_of[ours.identifier]}"' in page
+    assert f'href="{address_of[other.identifier]}"' not in page
+
+
+@pytest.mark.parametrize("reason", ["", " \n ", "bell \x07", "x" * 201])
+def test_look_without_a_reason_that_can_be_shown_is_refused_and_changes_nothing(
+    client: Client, reason: str
+) -> None:
+    recipe = open_stream()
+    response = administrator(client).post(
+        reverse("recipe-announce", args=[recipe.identifier]), {"reason": reason}
+    )
+    assert response.status_code == 422
+    assert 'id="id_reason_error"' in response.content.decode()
+    assert not AnnouncedIntrusion.objects.exists()
+
+
+def test_reason_of_a_look_is_shown_in_the_log(client: Client) -> None:
+    announced(open_stream())
+    client.force_login(auditor())
+    entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
+    assert "File 7" in client.get(reverse("audit")).content.decode()
+    assert (
+        "<dt>Reason</dt><dd>File 7</dd>"
+        in client.get(reverse("audit-entry", args=[entry.index])).content.decode()
+    )
 
 
 def test_look_beyond_what_the_recipe_allows_is_refused(client: Client) -> None:
@@ -114,7 +172,8 @@ def test_look_beyond_what_the_recipe_allows_is_refused(client: Client) -> None:
     address = reverse("recipe-announce", args=[recipe.identifier])
     administrator(client)
     assert "the recipe allows no more" in client.get(address, follow=True).content.decode()
-    assert "Nothing was read or changed" in client.post(address, follow=True).content.decode()
+    refused = client.post(address, {"reason": "File 8"}, follow=True).content.decode()
+    assert "Nothing was read or changed" in refused
     assert AnnouncedIntrusion.objects.count() == 2
 
 
@@ -128,19 +187,36 @@ def test_nobody_but_administrators_may_announce_and_others_are_on_record(client:
     assert Entry.objects.filter(action=Action.ACCESS_DENIED, actor="ana").count() == 1
 
 
-def test_what_was_seen_is_for_those_who_may_read_the_log(client: Client) -> None:
-    recipe = announced(open_stream())
+def test_what_was_seen_is_for_administrators_and_others_learn_that_somebody_looked(client: Client) -> None:
+    recipe = open_stream()
+    administrator(client).post(reverse("recipe-announce", args=[recipe.identifier]), {"reason": "File 7"})
+    client.logout()
     pages = [
         reverse(name, args=[recipe.identifier, 1]) for name in ("recipe-intrusion", "recipe-intrusion-file")
     ]
     assert pages[0] not in page_of(client, recipe)
     assert [client.get(page).status_code for page in pages] == [302, 302]
-    client.force_login(account("passerby"))
-    assert [client.get(page).status_code for page in pages] == [403, 403]
-    client.force_login(auditor())
+    entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
+    told = f'by <a href="{reverse("audit-entry", args=[entry.index])}">ada</a>'
+    for reader in (analyst(), auditor(), account("passerby"), account("stella", is_staff=True)):
+        client.force_login(reader)
+        page = page_of(client, recipe)
+        assert pages[0] not in page
+        assert "What was seen is shown to administrators only" in page
+        assert (told in page) is (reader.username != "passerby")
+        assert [client.get(page).status_code for page in pages] == [403, 403]
+    client.force_login(User.objects.get(username="ada"))
     assert pages[0] in page_of(client, recipe)
     assert [client.get(page).status_code for page in pages] == [200, 200]
     assert client.get(pages[1]).content == bytes(SeenState.objects.get().state)
+
+
+@pytest.mark.parametrize("name", ["recipe-intrusion", "recipe-intrusion-file"])
+def test_what_was_seen_is_kept_by_no_browser_or_proxy(client: Client, name: str) -> None:
+    recipe = announced(open_stream())
+    answer = administrator(client).get(reverse(name, args=[recipe.identifier, 1]))
+    assert answer.status_code == 200
+    assert {"no-store", "private"} <= set(answer["Cache-Control"].split(", "))
 
 
 def test_pages_of_a_state_are_not_found_where_there_is_none(client: Client) -> None:
@@ -212,10 +288,22 @@ def test_closing_a_stream_says_what_becomes_of_it(client: Client) -> None:
     assert "reports" not in page.split("<main")[1].split("</main>")[0]
 
 
+@pytest.mark.parametrize(
+    ("scene", "said"),
+    [
+        (open_stream, "Closed. No further item is taken in; the result is computed from what is kept."),
+        (open_recipe, "Closed. The result follows once every report is summed up."),
+    ],
+)
+def test_closed_recipe_says_what_follows_of_its_kind(
+    client: Client, scene: Callable[[], Recipe], said: str
+) -> None:
+    client.force_login(analyst())
+    response = client.post(reverse("recipe-close", args=[scene().identifier]), follow=True)
+    assert said in response.content.decode()
+
+
 # What differs by statistic
-
-
-PAN_HISTOGRAM = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 50, "table_size": None}
 
 
 def test_look_at_single_elements_is_about_one_entry_and_keeps_its_allowance(client: Client) -> None:
@@ -224,11 +312,18 @@ def test_look_at_single_elements_is_about_one_entry_and_keeps_its_allowance(clie
     certain = "at most 73 % sure, apart from an allowance of one in 5.0 million (δ)"
     page = page_of(client, recipe)
     assert "Whether one entry of the stream was one item or another, they can be" in page
-    assert f"<td>{certain}</td>" in page
+    assert f">{certain}</td>" in page
     asked = page_of(administrator(client), recipe, "recipe-announce")
     assert "Whether one entry of the stream was one item or another, whoever sees" in asked
     assert certain in asked
     assert "Whether an item came" not in page + asked
+
+
+def test_expected_error_says_what_it_holds_for(client: Client) -> None:
+    recipe = open_stream(items="hashed")
+    administrator(client)
+    for name in ("recipe", "recipe-announce"):
+        assert "(95 %, if at most half of all items come)" in page_of(client, recipe, name)
 
 
 def test_look_at_a_result_that_says_nothing_anyway_is_not_said_to_spoil_it(client: Client) -> None:

@@ -11,13 +11,15 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from panprivacy.encryption.sealing import SealBrokenError
+from panprivacy.errors import FieldError
 from panprivacy.streams.item_bytes import ItemError
+from recipes.models import Recipe
 from recipes.operations import recipe_close
 from streams import operations
-from streams.errors import StreamClosedError, StreamLostError
+from streams.errors import KeysNotErasedError, StreamClosedError, StreamLostError
 from streams.key_slots import KeySlots
 from streams.models import ItemBatch, Stream
-from streams.operations import items_fold, old_keys_erase
+from streams.operations import items_fold, old_keys_erase, stream_forget
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import counted, fold, keys_on_disk, opens, state_of, stream_of
 from tests.factories import published_stream
@@ -39,6 +41,18 @@ def after(function: Callable[..., Any]) -> Callable[..., Any]:
         raise CrashError
 
     return crashing
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_state_too_large_to_be_rewritten_for_every_batch_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operations, "LARGEST_STATE", 1_000)
+    published_stream(universe_size=900, table_size=900, statistic="density", t=None)
+    with pytest.raises(FieldError, match=r"at most about 9\d\d with these parameters") as refused:
+        published_stream(universe_size=2_000, table_size=2_000, statistic="density", t=None)
+    assert refused.value.field == "table_size"
+    assert (Stream.objects.count(), Recipe.objects.count()) == (1, 1)
 
 
 @pytest.mark.django_db
@@ -202,6 +216,32 @@ def test_what_a_crash_leaves_readable_besides_upkeep_erases(
     assert keys_on_disk(now) == {now.version}
     assert opens(now)
     assert opens(before) == (before.version == now.version)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("ended", [False, True])
+def test_upkeep_that_meets_a_broken_file_erases_all_others_and_fails(
+    ended: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, left, gone = (published_stream(name=name) for name in ("broken", "left", "gone"))
+    paths = {recipe: key_slots(stream_of(recipe).id).path for recipe in (broken, left, gone)}
+    with monkeypatch.context() as crashing:
+        crashing.setattr(operations, "sync_committed", crash)
+        with pytest.raises(CrashError):
+            fold(left, ["4"])
+        for recipe in [broken, gone] if ended else [gone]:
+            with pytest.raises(CrashError):
+                stream_forget(identifier=recipe.identifier)
+    paths[broken].unlink()
+    paths[broken].mkdir()
+    with pytest.raises(KeysNotErasedError, match="1 of 3"):
+        old_keys_erase()
+    now = stream_of(left)
+    assert keys_on_disk(now) == {now.version}
+    assert not paths[gone].exists()
+    assert f"'file': '{paths[broken].name}'" in caplog.text
+    paths[broken].rmdir()
+    old_keys_erase()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -4,6 +4,7 @@ from django.utils import timezone
 
 from audit.models import Action, Entry
 from audit.selectors import entries_of_recipe
+from panprivacy.errors import FieldError
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
 from recipes.operations import recipe_close
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def announce(recipe: Recipe, actor: object = None) -> AnnouncedIntrusion:
-    return intrusion_announce(identifier=recipe.identifier, actor=actor, now=timezone.now())
+    return intrusion_announce(identifier=recipe.identifier, actor=actor, reason="File 7", now=timezone.now())
 
 
 def equal(one: StreamState, other: StreamState) -> bool:
@@ -76,6 +77,14 @@ def test_a_recipe_that_allows_none_has_none() -> None:
         announce(recipe)
 
 
+@pytest.mark.parametrize("reason", ["", " ", "a\x00b", "x" * 201])
+def test_a_look_without_a_reason_of_one_line_is_refused_before_anything_is_read(reason: str) -> None:
+    recipe = published_stream()
+    with pytest.raises(FieldError, match="reason"):
+        intrusion_announce(identifier=recipe.identifier, actor=None, reason=reason, now=timezone.now())
+    assert state_of(recipe).announced_intrusions == 0
+
+
 def test_a_closed_recipe_is_not_looked_into() -> None:
     recipe = published_stream()
     recipe_close(recipe=recipe, actor=None)
@@ -88,7 +97,10 @@ def test_the_log_tells_who_looked_and_the_public_that_somebody_did() -> None:
     announce(recipe, analyst())
     entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
     assert (entry.subject, entry.actor) == (recipe.identifier, "ana")
-    assert entry.details == {"number": 1, "allowed": 1}
+    salt = entry.details.pop("salt")
+    assert entry.details == {"number": 1, "allowed": 1, "reason": "File 7"}
+    # The hash is public. Without something that cannot be guessed it would confirm who guesses the rest.
+    assert len(bytes.fromhex(salt)) == 16
     assert Action.INTRUSION_ANNOUNCED in {line.action for line in entries_of_recipe(recipe.identifier)}
 
 

@@ -61,7 +61,7 @@ NEEDED = {
 def test_every_statistic_goes_the_whole_way(statistic: str) -> None:
     recipe = published_stream(statistic=statistic, **{"t": None, **NEEDED.get(statistic, {})})
     fold(recipe, ["1", "2", "1"])
-    intrusion_announce(identifier=recipe.identifier, actor=None, now=timezone.now())
+    intrusion_announce(identifier=recipe.identifier, actor=None, reason="File 7", now=timezone.now())
     fold(recipe, ["3"])
     recipe_close(recipe=recipe, actor=None)
     collections_advance()
@@ -81,7 +81,7 @@ def test_an_open_recipe_is_not_estimated() -> None:
 
 def test_what_was_seen_at_an_intrusion_stays_when_the_stream_is_gone() -> None:
     recipe = published_stream()
-    seen = intrusion_announce(identifier=recipe.identifier, actor=None, now=timezone.now())
+    seen = intrusion_announce(identifier=recipe.identifier, actor=None, reason="File 7", now=timezone.now())
     recipe_close(recipe=recipe, actor=None)
     collections_advance()
     (kept,) = intrusions_of(recipe.identifier)
@@ -109,12 +109,19 @@ def test_keys_that_a_crash_left_after_the_release_are_deleted_by_upkeep(
     assert nothing_is_left()
 
 
-def test_a_missing_key_holds_up_the_release_until_it_is_back(closed: Recipe) -> None:
+def test_a_missing_key_holds_up_the_release_until_it_is_back(
+    closed: Recipe, caplog: pytest.LogCaptureFixture
+) -> None:
     path = key_slots(stream_of(closed).id).path
     elsewhere = path.with_suffix(".elsewhere")
     path.rename(elsewhere)
     collections_advance()
     assert not Release.objects.exists()
+    # One line, as the guide has it, and no traceback at every look.
+    (said,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert "stream_lost" in said.getMessage()
+    assert said.exc_info is None
+    assert "recipe_not_advanced" not in caplog.text
     elsewhere.rename(path)
     collections_advance()
     assert Release.objects.get().outcome == Release.Outcome.RELEASED
