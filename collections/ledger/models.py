@@ -48,7 +48,7 @@ class Spending(models.Model):
 
     population = models.ForeignKey(Population, models.PROTECT, related_name="spendings")
     # A returning line has none, and under UNIQUE only NULLs differ from each other.
-    recipe = models.CharField(  # noqa: DJ001
+    recipe = models.CharField(  # noqa: DJ001  # as said above
         max_length=64, null=True, unique=True, help_text="Identifier of the recipe that spends."
     )
     event = models.JSONField(null=True, help_text="Its privacy event, as data.")

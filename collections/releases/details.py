@@ -39,6 +39,11 @@ _TOLD: Mapping[str, tuple[str, str]] = {
         "Saturated",
         "Whether the table may be as good as full: then the result could be far too low.",
     ),
+    "stray_messages": (
+        "Stray messages",
+        "Those by which places have more than the protocol's two per user. Above 0, somebody did not follow "
+        "it: the error bounds take in what that can change, the standard errors do not.",
+    ),
     "amplification": ("Amplification", "How much undoing the counters' noise enlarges all other errors."),
     "counted_from": ("Counted from", "So many appearances and more count in full."),
     "not_counted_up_to": (

@@ -20,6 +20,10 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     The error of a count depends neither on k nor on n. The projection of the estimate is the closest point
     (Euclidean) with no negative count and the number of users as its sum.
 
+    Nobody can tell whose a message is, so that one user could put all 2k into one place. But each place must
+    get exactly two messages per user: the error bound of a place grows by as many as it has too many or too
+    few, and `details` say `stray_messages`, how many of them all lie where there are too many.
+
     Raises FieldError on `cohort_size` where n is too small for ε and δ.
     """
 
@@ -66,13 +70,15 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
         k = self.parameters.k
         values = tuple(self._sum.debiased(ones, reports) for ones in total[1::2])
         bound = self._sum.error_bound(reports, (1 - CONFIDENCE) / k)
+        surplus = [zeros + ones - 2 * reports for zeros, ones in zip(total[::2], total[1::2], strict=True)]
         return Estimate(
             values=values,
             standard_errors=(self._sum.standard_error(reports),) * k,
             standard_error_note="Includes the randomization by the users.",
             projection=closest_histogram(values, reports),
-            error_bounds=(bound,) * k,
+            error_bounds=tuple(bound + abs(too_many) for too_many in surplus),
             confidence=CONFIDENCE,
+            details={"stray_messages": sum(max(0, too_many) for too_many in surplus)},
         )
 
     @property

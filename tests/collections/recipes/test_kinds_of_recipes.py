@@ -10,12 +10,15 @@ from panprivacy.catalogue import STATISTICS
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import draft_fields
 from panprivacy.shuffle import SHUFFLE_STATISTICS
+from panprivacy.shuffle.histogram import ShuffleHistogram
+from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.trust import Trust
 from recipes.forms import recipe_form_class
 from recipes.kinds import KINDS, kind_of
 from recipes.models import Recipe
 from recipes.observers import OBSERVERS
+from recipes.shuffle_preview import preview_of_shuffle
 from recipes.trust_models import TRUST_MODELS
 from streams.models import Stream
 from tests.factories import recipe_members
@@ -156,6 +159,16 @@ def test_preview_of_a_stream_flags_an_error_of_half_the_range_or_more(signed_in:
     useful = preview_text(signed_in, "density", announced_intrusions=0, universe_size=900, table_size=900)
     assert 0.25 < float(re.findall(r"± ([0-9.]+)", useful)[0]) < 0.5
     assert "say nothing" not in useful
+
+
+@pytest.mark.parametrize(("standard_error", "useless"), [(52.0, True), (50.0, False)])
+def test_preview_through_a_shuffler_flags_a_margin_of_half_the_range_or_more(
+    standard_error: float, useless: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 1.96 standard errors of 200 possible answers, on either side of 100.
+    parameters = ShuffleParameters(epsilon=3.0, delta=1e-2, cohort_size=200, k=4)
+    monkeypatch.setattr(ShuffleHistogram, "expected_standard_error", lambda _: standard_error)
+    assert preview_of_shuffle(ShuffleHistogram(parameters), None).says_nothing == useless
 
 
 def test_preview_of_a_stream_names_what_its_error_includes(signed_in: Client) -> None:

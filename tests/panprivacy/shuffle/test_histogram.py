@@ -1,6 +1,8 @@
 import math
+import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from panprivacy.errors import FieldError
@@ -44,6 +46,33 @@ def test_binary_sum_error_bound_is_that_of_the_exact_tails():
     bound = counted.error_bound(5_000, 0.05)
     assert 1.9 * counted.standard_error(5_000) < bound < 2.1 * counted.standard_error(5_000)
     assert counted.error_bound(5_000, 1e-6) > bound
+
+
+def test_histogram_of_users_who_follow_the_protocol_has_no_stray_messages():
+    statistic = ShuffleHistogram(SMALL)
+    total = statistic.randomize_all(np.zeros(150, dtype=np.int64), random.Random(1))
+    estimate = statistic.estimate(total.tolist(), 150)
+    assert estimate.details == {"stray_messages": 0}
+    assert set(estimate.error_bounds) == {BinarySum(150, 3.0, 1e-2).error_bound(150, 0.05 / 4)}
+
+
+def test_user_who_puts_all_messages_into_one_place_is_seen_and_covered_by_its_error_bound():
+    statistic = ShuffleHistogram(SMALL)
+    honest = statistic.randomize_all(np.zeros(150, dtype=np.int64), random.Random(1))
+    usual = statistic.estimate(honest.tolist(), 150)
+    total = honest.copy()
+    total[1::2] -= 1
+    total[::2] -= 1
+    total[2 * 3 + 1] += 8
+    estimate = statistic.estimate(total.tolist(), 150)
+    assert estimate.details == {"stray_messages": 6}
+    widened = [
+        bound - before for bound, before in zip(estimate.error_bounds, usual.error_bounds, strict=True)
+    ]
+    assert widened == [2, 2, 2, 6]
+    # Beyond what a user can do with two messages in every place.
+    shift = estimate.values[3] - usual.values[3]
+    assert shift - widened[3] <= 2
 
 
 def test_privacy_follows_claim_a_5_twice():
