@@ -45,8 +45,8 @@ def finished_recipe(values: Iterable[Iterable[int]], **changes: Any) -> Recipe:
     return finish(recipe)
 
 
-def finish(recipe: Recipe) -> Recipe:
-    recipe = recipe_close(recipe=recipe, actor=None)
+def finish(recipe: Recipe, closed_by: User | None = None) -> Recipe:
+    recipe = recipe_close(recipe=recipe, actor=closed_by)
     for chunk in chunks_plan(recipe=recipe):
         chunk_process(chunk=chunk)
     result_release(recipe=recipe)

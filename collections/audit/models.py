@@ -51,6 +51,9 @@ class Entry(models.Model):
     `entry_hash` is the SHA-256 of the canonical JSON of all other columns, among them the
     hash of the entry before: whoever remembers one hash can tell whether anything up to
     that entry was changed.
+
+    Everybody sees hashes, few see actors. `salt` keeps a hash from confirming whoever guesses
+    the actor, or details: show it to nobody who may not see the actor.
     """
 
     index = models.BigIntegerField(primary_key=True)
@@ -62,6 +65,11 @@ class Entry(models.Model):
         help_text="Identifier of a recipe or task, a username, or “group” or “population” and its name.",
     )
     details = models.JSONField(default=dict)
+    salt = models.CharField(
+        max_length=32,
+        blank=True,
+        help_text="Random digits, a part of what is hashed; empty in entries from before there were any.",
+    )
     previous_hash = models.CharField(max_length=64)
     entry_hash = models.CharField(max_length=64, unique=True)
 

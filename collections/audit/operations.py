@@ -1,6 +1,7 @@
 """Writing the log."""
 
 import hashlib
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,20 +14,20 @@ from audit.models import Action, Entry, Head
 
 
 def hash_of(entry: Entry) -> str:
-    """SHA-256 of the canonical JSON (RFC 8785) of every column but the hash itself."""
-    return hashlib.sha256(
-        rfc8785.dumps(
-            {
-                "index": entry.index,
-                "at": entry.at.isoformat(),
-                "actor": entry.actor,
-                "action": str(entry.action),
-                "subject": entry.subject,
-                "details": entry.details,
-                "previous_hash": entry.previous_hash,
-            }
-        )
-    ).hexdigest()
+    """SHA-256 of the canonical JSON (RFC 8785) of every column but the hash itself and an empty salt."""
+    members = {
+        "index": entry.index,
+        "at": entry.at.isoformat(),
+        "actor": entry.actor,
+        "action": str(entry.action),
+        "subject": entry.subject,
+        "details": entry.details,
+        "previous_hash": entry.previous_hash,
+    }
+    if entry.salt:
+        # Entries from before there were salts have none, and keep the hashes that people noted.
+        members["salt"] = entry.salt
+    return hashlib.sha256(rfc8785.dumps(members)).hexdigest()
 
 
 @transaction.atomic
@@ -51,6 +52,7 @@ def entry_append(
         action=action,
         subject=subject,
         details=dict(details),
+        salt=secrets.token_hex(16),
         previous_hash=head.entry_hash,
     )
     entry.entry_hash = hash_of(entry)

@@ -17,7 +17,7 @@ from audit.selectors import BrokenChainError, entries_search, log_verify
 
 PAGE_SIZE = 50
 
-COLUMNS = ("index", "at", "actor", "action", "subject", "details", "previous_hash", "entry_hash")
+COLUMNS = ("index", "at", "actor", "action", "subject", "details", "salt", "previous_hash", "entry_hash")
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 

@@ -151,13 +151,7 @@ def _announce(
         action=Action.INTRUSION_ANNOUNCED,
         subject=identifier,
         actor=actor,
-        details={
-            "number": intrusion.number,
-            "allowed": allowed,
-            "reason": reason,
-            # The entry's hash is public: it must not confirm whoever guesses the reason and the name.
-            "salt": secrets.token_hex(16),
-        },
+        details={"number": intrusion.number, "allowed": allowed, "reason": reason},
     )
     return intrusion, seen
 

@@ -1,9 +1,11 @@
 import csv
+import hashlib
 import io
 import json
 import time
 
 import pytest
+import rfc8785
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
@@ -137,6 +139,21 @@ def test_exports_hold_what_the_filters_match(reader: Client) -> None:
     (entry,) = json.loads(reader.get("/audit/export.json", {"q": "beta"}).getvalue())
     assert entry["subject"] == "=beta()"
     assert json.loads(reader.get("/audit/export.json", {"q": "nowhere"}).getvalue()) == []
+
+
+def test_json_export_is_enough_to_compute_every_hash_again(reader: Client) -> None:
+    append("alpha")
+    entries = json.loads(reader.get("/audit/export.json").getvalue())
+    assert len(entries) == Entry.objects.count() > 1
+    hashes = [entry.pop("entry_hash") for entry in entries]
+    assert [hashlib.sha256(rfc8785.dumps(entry)).hexdigest() for entry in entries] == hashes
+
+
+def test_page_and_exports_show_the_salt_to_those_who_may_see_the_actor(reader: Client) -> None:
+    entry = append("alpha")
+    assert entry.salt in reader.get(reverse("audit-entry", args=[entry.index])).content.decode()
+    for form in ("csv", "json"):
+        assert entry.salt in reader.get(reverse("audit-export", args=[form])).getvalue().decode()
 
 
 def test_sign_in_with_the_right_password_leads_to_where_one_wanted_to_go(client: Client) -> None:

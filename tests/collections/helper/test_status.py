@@ -9,6 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from audit.models import Entry
 from dap.http import encode_id
 from dap.models import BatchBucket, ReportRejection, Side, Task
 from dap.operations import rejections_add
@@ -96,6 +97,12 @@ class TestPage:
         assert task["recipe"]["question"] == publication.recipe.question
         assert (task["recipe"]["epsilon"], task["cohort_size"], task["state"]) == (2.0, 5, "open")
         assert content["log"][0]["action"] == "task_registered"
+
+    def test_page_and_json_keep_the_salts_of_the_log(self) -> None:
+        registered()
+        salt = Entry.objects.get().salt
+        assert salt
+        assert not [content for content in shown() if salt in content]
 
     def test_page_shows_the_outcome_of_an_ended_task(self) -> None:
         end(registered().task)

@@ -15,7 +15,15 @@ from recipes.models import Recipe
 from releases.charts import release_figure
 from releases.models import Release
 from tests.factories import draft_recipe, published_recipe
-from tests.scenes import account, analyst, auditor, finished_recipe, open_recipe, simulated_recipe
+from tests.scenes import (
+    account,
+    analyst,
+    auditor,
+    finish,
+    finished_recipe,
+    open_recipe,
+    simulated_recipe,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -139,6 +147,17 @@ def test_public_log_does_not_say_who(client: Client) -> None:
     page = page_of(client, recipe)
     assert "Recipe published" in page
     assert "ana" not in page.replace("analyst", "").split("Public log")[1].split("</ol>")[0]
+
+
+def test_page_and_files_show_the_public_neither_the_actors_nor_the_salts_of_the_log(client: Client) -> None:
+    actor = account("margaret-hamilton")
+    recipe = finish(open_recipe([1] * 6), closed_by=actor)
+    entries = list(Entry.objects.filter(subject=recipe.identifier))
+    assert actor.get_username() in {entry.actor for entry in entries}
+    for name in ("recipe", "result-csv", "result-json"):
+        shown = client.get(reverse(name, args=[recipe.identifier])).content.decode()
+        assert actor.get_username() not in shown
+        assert not [entry for entry in entries if not entry.salt or entry.salt in shown]
 
 
 def test_released_recipe_shows_headline_table_and_provenance(client: Client) -> None:

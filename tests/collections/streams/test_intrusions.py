@@ -97,10 +97,7 @@ def test_the_log_tells_who_looked_and_the_public_that_somebody_did() -> None:
     announce(recipe, analyst())
     entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
     assert (entry.subject, entry.actor) == (recipe.identifier, "ana")
-    salt = entry.details.pop("salt")
     assert entry.details == {"number": 1, "allowed": 1, "reason": "File 7"}
-    # The hash is public. Without something that cannot be guessed it would confirm who guesses the rest.
-    assert len(bytes.fromhex(salt)) == 16
     assert Action.INTRUSION_ANNOUNCED in {line.action for line in entries_of_recipe(recipe.identifier)}
 
 

@@ -1,0 +1,119 @@
+"""A hash that everybody sees confirms no guess at what only some may see."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+
+from audit.models import GENESIS, Action, Entry, Head
+from audit.operations import entry_append
+from audit.selectors import BrokenChainError, chain_verify, log_verify
+
+pytestmark = pytest.mark.django_db
+
+BEFORE, AFTER = ("audit", "0007_shuffled_batches"), ("audit", "0008_salts")
+
+
+def append() -> Entry:
+    return entry_append(action=Action.RECIPE_CLOSED, subject="recipe", actor=None, details={})
+
+
+def append_and_undo() -> Entry:
+    with transaction.atomic():
+        entry = append()
+        transaction.set_rollback(True)
+    return entry
+
+
+def values_of(entry: Entry) -> dict[str, object]:
+    return {field.name: getattr(entry, field.name) for field in Entry._meta.concrete_fields}
+
+
+def entry_from_before() -> Entry:
+    """As it was written before there were salts; the hash was computed apart from the product."""
+    return Entry(
+        index=1,
+        at=datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC),
+        actor="ana",
+        action=Action.RECIPE_CLOSED,
+        subject="recipe",
+        details={"closes_at": "2026-02-01T12:00:00Z"},
+        previous_hash=GENESIS,
+        entry_hash="26b858b83719ac383b7b54ef21dfacfb9caaba8b1d299e32e59ff277b3750b7b",
+    )
+
+
+def end_the_log_with(entry: Entry) -> None:
+    Head.objects.update(index=entry.index, entry_hash=entry.entry_hash)
+
+
+@pytest.fixture
+def older_and_newer() -> list[Entry]:
+    """The whole log: an entry from before there were salts, and two from after."""
+    older = entry_from_before()
+    older.save(force_insert=True)
+    end_the_log_with(older)
+    append()
+    append()
+    return list(Entry.objects.order_by("index"))
+
+
+def test_entries_that_are_equal_but_for_their_salts_have_different_hashes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("audit.operations.timezone.now", lambda: datetime(2026, 1, 31, 12, tzinfo=UTC))
+    one, other = values_of(append_and_undo()), values_of(append_and_undo())
+    assert {name for name in one if one[name] != other[name]} == {"salt", "entry_hash"}
+
+
+def test_each_entry_has_a_salt_of_128_bits_of_its_own() -> None:
+    salts = {append().salt for _ in range(20)}
+    assert len(salts) == 20
+    assert all(re.fullmatch("[0-9a-f]{32}", salt) for salt in salts)
+
+
+def test_log_of_entries_from_before_and_after_there_were_salts_verifies(older_and_newer: list[Entry]) -> None:
+    assert [bool(entry.salt) for entry in older_and_newer] == [False, True, True]
+    log_verify()
+
+
+@pytest.mark.parametrize(("index", "salt"), [(1, "0" * 32), (2, "0" * 32), (2, "")])
+def test_verify_names_the_entry_whose_salt_was_added_changed_or_taken(
+    older_and_newer: list[Entry], index: int, salt: str
+) -> None:
+    chain_verify(older_and_newer)
+    older_and_newer[index - 1].salt = salt
+    with pytest.raises(BrokenChainError, match=f"entry {index} does not match"):
+        chain_verify(older_and_newer)
+
+
+@pytest.fixture
+def migrated_in_the_end() -> Iterator[None]:
+    yield
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("migrated_in_the_end")
+def test_migration_keeps_entries_and_their_guard_and_the_chain_goes_on() -> None:
+    MigrationExecutor(connection).migrate([BEFORE])
+    values = values_of(entry_from_before())
+    del values["salt"]
+    apps_before = MigrationExecutor(connection).loader.project_state(BEFORE).apps
+    apps_before.get_model("audit", "Entry").objects.create(**values)
+    end_the_log_with(entry_from_before())
+    MigrationExecutor(connection).migrate([AFTER])
+    assert list(Entry.objects.values()) == [{**values, "salt": ""}]
+    append()
+    log_verify()
+    for statement in ("UPDATE audit_entry SET salt = 'x'", "DELETE FROM audit_entry"):
+        with (
+            pytest.raises(DatabaseError, match="append-only"),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(statement)
