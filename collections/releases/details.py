@@ -42,7 +42,7 @@ _TOLD: Mapping[str, tuple[str, str]] = {
     "stray_messages": (
         "Stray messages",
         "Those by which places have more than the protocol's two per user. Above 0, somebody did not follow "
-        "it: the error bounds take in what that can change, the standard errors do not.",
+        "it, and none of the errors that are stated here holds.",
     ),
     "amplification": ("Amplification", "How much undoing the counters' noise enlarges all other errors."),
     "counted_from": ("Counted from", "So many appearances and more count in full."),

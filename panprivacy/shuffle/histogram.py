@@ -21,8 +21,9 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     (Euclidean) with no negative count and the number of users as its sum.
 
     Nobody can tell whose a message is, so that one user could put all 2k into one place. But each place must
-    get exactly two messages per user: the error bound of a place grows by as many as it has too many or too
-    few, and `details` say `stray_messages`, how many of them all lie where there are too many.
+    get exactly two messages per user: `details` say `stray_messages`, by how many messages places have more.
+    Where there are any, somebody did not follow the protocol, and no error that is stated holds. Users who
+    send two messages to every place, whichever, are not seen; each moves a count by 2 at most.
 
     Raises FieldError on `cohort_size` where n is too small for ε and δ.
     """
@@ -76,7 +77,7 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
             standard_errors=(self._sum.standard_error(reports),) * k,
             standard_error_note="Includes the randomization by the users.",
             projection=closest_histogram(values, reports),
-            error_bounds=tuple(bound + abs(too_many) for too_many in surplus),
+            error_bounds=(bound,) * k,
             confidence=CONFIDENCE,
             details={"stray_messages": sum(max(0, too_many) for too_many in surplus)},
         )
