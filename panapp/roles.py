@@ -45,6 +45,7 @@ _SITE_MIDDLEWARE = (
     "panapp.plain_query.PlainQueryMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "panapp.signed_in_pages.SignedInPagesMiddleware",
     "audit.actor.ActorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -167,6 +167,8 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
+# No form has files. They count to no limit of bodies, and would be written to the disk before any view asks.
+DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
 # Keys of streams' states: on this host only, and in no backup (docs/operations.md, "Streams").
 STREAM_KEYS_DIR = Path(environment.text("PANAPP_STREAM_KEYS_DIR", str(DATA_DIR / "stream-keys")))

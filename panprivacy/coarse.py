@@ -1,4 +1,9 @@
-"""Counts in coarse steps: an exact live count would betray one joining device."""
+"""Counts in coarse steps: an exact live count would show every reader that one more device has joined.
+
+Against somebody who sends reports while they look, the steps do not hold: how many of these it takes to the
+next step tells the exact count, and from just below a step they see the next device. What that tells, and
+what not, stands in docs/threat-model.md ("How many have reported").
+"""
 
 from collections.abc import Mapping
 

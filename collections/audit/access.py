@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
@@ -11,9 +12,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views import View
 
 from audit.models import Action
-from audit.operations import entry_append
+from audit.operations import entry_append_bounded
 
 READ_LOG = "audit.view_entry"
+
+REFUSALS_EVERY = timedelta(hours=1)
+"""After which a refusal of the same account at the same page is recorded again."""
 
 
 def may_read_log(user: AbstractBaseUser | AnonymousUser) -> bool:
@@ -29,7 +33,10 @@ def log_access(request: HttpRequest) -> dict[str, Callable[[], bool]]:
 
 
 class AccessCheckedView(ABC, View):
-    """A page for some accounts only. Others sign in first, or are refused on the record."""
+    """A page for some accounts only. Others sign in first, or are refused on the record.
+
+    The record has one entry per account, page and hour.
+    """
 
     refusal = ""
     """What the refused reads: who may see the page."""
@@ -47,11 +54,19 @@ class AccessCheckedView(ABC, View):
             target = request.get_full_path() if request.method in {"GET", "HEAD"} else "/"
             return redirect_to_login(target)
         if not self.may_access(request.user):
-            entry_append(
+            entry_append_bounded(
                 action=Action.ACCESS_DENIED,
                 subject=request.user.get_username(),
                 actor=request.user,
-                details={"method": str(request.method), "path": request.path[:200]},
+                # By the page's name and not by the path, of which there is no end of different ones.
+                details={
+                    "method": str(request.method)[:20],
+                    "path": request.path[:200],
+                    "page": request.resolver_match.view_name if request.resolver_match else "",
+                },
+                most=1,
+                within=REFUSALS_EVERY,
+                alike="page",
             )
             raise PermissionDenied(self.refusal)
         return super().dispatch(request, *args, **kwargs)

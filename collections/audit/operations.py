@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import rfc8785
@@ -60,3 +61,33 @@ def entry_append(
     head.index, head.entry_hash = entry.index, entry.entry_hash
     head.save()
     return entry
+
+
+def entry_append_bounded(
+    *,
+    action: Action,
+    subject: str,
+    actor: AbstractBaseUser | None,
+    details: Mapping[str, Any],
+    most: int,
+    within: timedelta,
+    alike: str = "",
+) -> None:
+    """Append one entry, unless the log has enough of its kind from lately.
+
+    For what anyone can cause as often as they like: nobody can delete from the log again. Not exact, as no
+    lock is held meanwhile: requests that come in one moment may append one entry each.
+
+    Args:
+        action, subject, actor, details: as in `entry_append`.
+        most: entries of this action and subject that are appended within the time.
+        within: the time.
+        alike: name of a detail; only entries that have it in common count, where one is named.
+    """
+    earlier = Entry.objects.filter(action=action, subject=subject)
+    if alike:
+        earlier = earlier.filter(**{f"details__{alike}": details[alike]})
+    # Of the newest ones the last that leaves room for no more: however long the log, few rows are read.
+    last = earlier.order_by("-index").values_list("at", flat=True)[most - 1 : most].first()
+    if last is None or last <= timezone.now() - within:
+        entry_append(action=action, subject=subject, actor=actor, details=details)

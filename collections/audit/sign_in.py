@@ -1,5 +1,11 @@
-"""Entries for failed sign-ins and for locks, made from the signals of Django and axes."""
+"""Entries for failed sign-ins and for locks, made from the signals of Django and axes.
 
+A lock is of a name and an address, and a successful sign-in takes the failures before it back: so it alone
+does not bound the log. However many names and addresses somebody tries, each account has as many entries as
+a lock allows failures, and all names without an account together have no more than one that has.
+"""
+
+from datetime import timedelta
 from typing import Any
 
 from axes.signals import user_locked_out
@@ -10,7 +16,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from audit.models import Action
-from audit.operations import entry_append
+from audit.operations import entry_append_bounded
 
 UNKNOWN_ACCOUNT = "(unknown account)"
 """Stands for a name that no account has: people type passwords into the wrong box."""
@@ -20,22 +26,31 @@ UNKNOWN_ACCOUNT = "(unknown account)"
 def record_failed_sign_in(
     sender: object, credentials: dict[str, Any], request: HttpRequest | None = None, **_: object
 ) -> None:
-    """One entry per failed attempt, without address or user agent."""
+    """An entry for a failed attempt, without address or user agent."""
     if getattr(request, "axes_locked_out", False):
         # Refused unread: the lock itself has an entry, and a flood must not fill the log.
         return
-    entry_append(
-        action=Action.SIGN_IN_FAILED, subject=_account(credentials.get("username")), actor=None, details={}
-    )
+    _record(Action.SIGN_IN_FAILED, credentials.get("username"))
 
 
 @receiver(user_locked_out)
 def record_lock(
     sender: object, request: HttpRequest | None = None, username: str | None = None, **_: object
 ) -> None:
-    """One entry when an account is locked for a while; the signal comes at every attempt from then on."""
+    """An entry when an account is locked for a while; the signal comes at every attempt from then on."""
     if getattr(request, "axes_failures_since_start", None) == settings.AXES_FAILURE_LIMIT:
-        entry_append(action=Action.SIGN_IN_LOCKED, subject=_account(username), actor=None, details={})
+        _record(Action.SIGN_IN_LOCKED, username)
+
+
+def _record(action: Action, username: str | None) -> None:
+    entry_append_bounded(
+        action=action,
+        subject=_account(username),
+        actor=None,
+        details={},
+        most=settings.AXES_FAILURE_LIMIT,
+        within=timedelta(hours=settings.AXES_COOLOFF_TIME),
+    )
 
 
 def _account(username: str | None) -> str:

@@ -54,8 +54,9 @@ class TrustModel:
 
 
 _UNTIL_COHORT = (
-    "Shown in coarse steps: an exact live count would betray one joining device. Nothing is released before "
-    "the cohort is full, and no partial estimates exist."
+    "Shown in coarse steps: an exact live count would show every reader that one more device has joined. "
+    "Who sends reports as well can count the others. Nothing is released before the cohort is full, and no "
+    "partial estimates exist."
 )
 
 _INTRUDER = Adversary(

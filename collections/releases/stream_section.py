@@ -107,12 +107,14 @@ def wonders(statistic: StreamStatistic[Any]) -> str:
     return WONDERS[statistic.guarantee(0).relation]
 
 
-def looks_shown(statistic: StreamStatistic[Any], made: int) -> list[LooksShown]:
-    """One row for every number of announced looks that the recipe allows; `made` have been."""
-    return [
+@lru_cache(maxsize=256)
+def looks_shown(statistic: StreamStatistic[Any], made: int) -> tuple[LooksShown, ...]:
+    """One row for every number of announced looks that the recipe allows; `made` have been (cached: of a
+    `density` with many hashed places they take a while)."""
+    return tuple(
         _looks_shown(statistic, announced, announced == made)
         for announced in range(statistic.parameters.announced_intrusions + 1)
-    ]
+    )
 
 
 def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool) -> LooksShown:

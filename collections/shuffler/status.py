@@ -32,7 +32,7 @@ def _public(batch: Batch) -> dict[str, Any]:
         "simulation": recipe.simulation,
         "closes_at": format_time(recipe.closes_at),
         "cohort_size": batch.cohort_size,
-        # One device more must not be seen to have come.
+        # Nobody is to see here that one device more has come, unless they send messages too (coarse.py).
         "users": coarse(batch.users, batch.cohort_size),
         "full": batch.was_full,
         "state": batch.state,

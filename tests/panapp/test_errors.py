@@ -1,6 +1,12 @@
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
+from django.core.files.uploadhandler import (
+    FileUploadHandler,
+    MemoryFileUploadHandler,
+    TemporaryFileUploadHandler,
+)
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 
@@ -58,6 +64,30 @@ def test_form_that_cannot_be_read_is_a_bad_request_wherever_it_goes(
     assert answer["X-Content-Type-Options"] == "nosniff"
     if address == "/nope/":
         assert (answer.status_code, answer["Content-Type"]) == (400, "text/html; charset=utf-8")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("size", [0, 10, 3_000_000])
+@pytest.mark.parametrize("address", ["/sign-in/", "/admin/login/", "/nope/", "/plan/"])
+def test_form_with_a_file_is_refused_before_the_file_is_read(
+    address: str, size: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def keep(self: FileUploadHandler, *_: object) -> None:
+        raise AssertionError("the file is kept")
+
+    monkeypatch.setattr(MemoryFileUploadHandler, "new_file", keep)
+    monkeypatch.setattr(TemporaryFileUploadHandler, "new_file", keep)
+    client = Client(enforce_csrf_checks=True)
+    client.cookies["csrftoken"] = "abcdefghijklmnopqrstuvwxyzABCDEF"
+    answer = client.post(address, {"username": "ada", "file": ContentFile(b"x" * size, name="x")})
+    assert (answer.status_code, answer["Content-Type"]) == (400, "text/html; charset=utf-8")
+    assert "This request cannot be read" in answer.content.decode()
+    assert caplog.records == []
+
+
+def test_api_takes_no_form_with_a_file(client: Client) -> None:
+    answer = client.post("/api/v1/plan", {"file": ContentFile(b"x", name="x")})
+    assert_problem(answer, 415, "unsupported-media-type")
 
 
 def test_wrong_host_is_a_problem_document_that_does_not_echo_it(client: Client) -> None:

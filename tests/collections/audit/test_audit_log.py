@@ -1,9 +1,11 @@
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
+from django.utils import timezone
 
 from audit.guards import ENTRIES
 from audit.models import Action, Entry
@@ -110,6 +112,45 @@ def test_flood_of_failed_sign_ins_locks_and_stops_filling_the_log(settings: Any)
     entries = Entry.objects.filter(subject="mary")
     assert entries.filter(action=Action.SIGN_IN_LOCKED).count() == 1
     assert entries.filter(action=Action.SIGN_IN_FAILED).count() <= settings.AXES_FAILURE_LIMIT
+
+
+def failures(subject: str) -> int:
+    return Entry.objects.filter(action=Action.SIGN_IN_FAILED, subject=subject).count()
+
+
+def test_flood_of_names_without_an_account_is_recorded_like_one_account(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = settings.AXES_FAILURE_LIMIT
+
+    def flood() -> None:
+        for number in range(most + 5):
+            Client().post("/sign-in/", {"username": f"nobody {number}", "password": "wrong"})
+
+    flood()
+    assert failures(UNKNOWN_ACCOUNT) == most
+    later = timezone.now() + timedelta(hours=settings.AXES_COOLOFF_TIME)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    flood()
+    assert failures(UNKNOWN_ACCOUNT) == 2 * most
+
+
+def test_flood_at_one_account_from_many_addresses_is_recorded_like_one_from_one(settings: Any) -> None:
+    User.objects.create_user("mary", password="correct horse")
+    User.objects.create_user("anne", password="correct horse")
+    for number in range(3 * settings.AXES_FAILURE_LIMIT):
+        client = Client(REMOTE_ADDR=f"192.0.2.{number // 2}")
+        client.post("/sign-in/", {"username": "mary", "password": "wrong"})
+    Client().post("/sign-in/", {"username": "anne", "password": "wrong"})
+    assert (failures("mary"), failures("anne")) == (settings.AXES_FAILURE_LIMIT, 1)
+
+
+def test_somebody_who_signs_in_between_failures_does_not_fill_the_log(settings: Any) -> None:
+    User.objects.create_user("mary", password="correct horse")
+    for number in range(3 * settings.AXES_FAILURE_LIMIT):
+        password = "wrong" if number % 3 else "correct horse"
+        Client().post("/sign-in/", {"username": "mary", "password": password})
+    assert failures("mary") == settings.AXES_FAILURE_LIMIT
 
 
 def test_groups_are_made_by_the_migrations_with_the_right_permissions() -> None:

@@ -3,6 +3,7 @@ import hashlib
 import io
 import json
 import time
+from datetime import timedelta
 
 import pytest
 import rfc8785
@@ -12,6 +13,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from audit.models import Action, Entry
 from audit.operations import entry_append
@@ -33,11 +35,17 @@ def append(subject: str, action: Action = Action.ACCESS_DENIED) -> Entry:
     return entry_append(action=action, subject=subject, actor=None, details={"change": "joined"})
 
 
-PAGES = ["/audit/", "/audit/chain/", "/audit/export.csv", "/audit/export.json", "/audit/1/"]
+PAGES = {
+    "/audit/": "audit",
+    "/audit/chain/": "audit-chain",
+    "/audit/export.csv": "audit-export",
+    "/audit/export.json": "audit-export",
+    "/audit/1/": "audit-entry",
+}
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_log_is_for_those_who_may_read_it(client: Client, page: str) -> None:
+@pytest.mark.parametrize(("page", "name"), PAGES.items())
+def test_log_is_for_those_who_may_read_it(client: Client, page: str, name: str) -> None:
     published_recipe()
     response = client.get(page)
     assert response.status_code == 302
@@ -47,7 +55,35 @@ def test_log_is_for_those_who_may_read_it(client: Client, page: str) -> None:
     assert refused.status_code == 403
     assert "Only analysts, auditors and staff" in refused.content.decode()
     denied = Entry.objects.filter(action=Action.ACCESS_DENIED, actor="passerby").get()
-    assert denied.details == {"method": "GET", "path": page}
+    assert denied.details == {"method": "GET", "path": page, "page": name}
+
+
+def denied(actor: str) -> int:
+    return Entry.objects.filter(action=Action.ACCESS_DENIED, actor=actor).count()
+
+
+def test_who_is_refused_at_a_page_again_and_again_is_on_record_once_an_hour(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(account("passerby"))
+    for number in range(1, 21):
+        # Other paths, methods and headers do not make it another page.
+        assert client.get(f"/audit/{number}/").status_code == 403
+        assert client.post(f"/audit/{number}/").status_code == 403
+    assert denied("passerby") == 1
+    client.get("/audit/")
+    client.get("/recipes/new/")
+    assert denied("passerby") == 3
+    other = Client()
+    other.force_login(account("other"))
+    other.get("/audit/1/")
+    assert denied("other") == 1
+    now = timezone.now()
+    for minutes, entries in ((59, 3), (61, 4), (90, 4)):
+        with monkeypatch.context() as later:
+            later.setattr(timezone, "now", lambda passed=timedelta(minutes=minutes): now + passed)
+            assert client.get("/audit/2/").status_code == 403
+        assert denied("passerby") == entries
 
 
 def test_analysts_auditors_and_staff_may_read_the_log(client: Client) -> None:

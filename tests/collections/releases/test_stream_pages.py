@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.models import Action, Entry
+from panprivacy.streams.density import Density
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
 from streams.models import AnnouncedIntrusion, SeenState
@@ -59,6 +60,15 @@ def test_open_stream_shows_the_odds_of_a_bit_after_every_announced_look(client: 
     assert "<td>56.25 %</td><td>up to 57.81 %</td>" in cells
     assert '1 <span class="muted">(now)</span>' in page
     assert "1 is left" in page
+
+
+def test_what_holds_after_looks_is_computed_for_the_first_reader_only(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = open_stream(items="hashed", accuracy="multiplicative")
+    first = page_of(client, recipe)
+    monkeypatch.setattr(Density, "expected_error_bound", None)
+    assert page_of(client, recipe) == first
 
 
 PAN_HISTOGRAM = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 50, "table_size": None}

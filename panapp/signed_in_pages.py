@@ -1,0 +1,24 @@
+"""Keep what somebody saw who was signed in out of caches."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import add_never_cache_headers
+
+
+class SignedInPagesMiddleware:
+    """`Cache-Control: no-store, private` for what is answered to somebody who is signed in.
+
+    Such pages and files hold names, reasons and counts that others may not see, and the browser may be
+    shared. What does not look at who asks (the API, static files) keeps the caching that it has.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        # To look at the account where nothing else did would make every answer vary with it.
+        if request.session.accessed and request.user.is_authenticated:
+            add_never_cache_headers(response)
+        return response
