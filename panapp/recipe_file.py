@@ -8,6 +8,7 @@ from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
 from panprivacy.streams.parameters import LISTED
+from recipes.item_lists import distinct_items
 
 MAX_BYTES = 1024 * 1024
 LONGEST_NAME = 200
@@ -47,7 +48,8 @@ def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
         folder: where the recipe file lies.
 
     Raises:
-        FieldError: named `universe`, where it cannot be read; or another member says otherwise.
+        FieldError: named `universe`, where it cannot be read or lists an item twice; or another member says
+            otherwise.
     """
     if "universe" not in members:
         return None
@@ -56,7 +58,7 @@ def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
         raise FieldError(
             "universe", f"must be the name of a CSV file with one column `item`, not {as_typed(name)}"
         )
-    universe = list(read_items(folder / name, field="universe"))
+    universe = distinct_items(read_items(folder / name, field="universe"))
     if not universe:
         raise FieldError("universe", f"{folder / name} lists no items")
     for field, follows in {"items": LISTED, "universe_size": len(universe)}.items():

@@ -14,12 +14,13 @@ from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import Description, as_typed, description_of
-from panprivacy.recipe import DRAFT_FIELDS
+from panprivacy.recipe import DRAFT_FIELDS, unknown_field
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.item_bytes import ItemError, encode_items
 from panprivacy.streams.parameters import NUMBERED, StreamParameters
 from panprivacy.streams.sample import Sample
+from panprivacy.trust import Trust
 
 BATCH_ITEMS = 10_000
 LARGEST_TABLE = 1_000_000
@@ -44,15 +45,15 @@ def stream_simulate(
         universe: the items that it is over, if they are listed.
         intrusions: after so many items each the state is read on purpose, and randomized anew.
         random_source: of everything: sample, state and result.
-        say: takes a line, where the result must not be taken for one.
+        say: takes a line, where the result must not be taken for one, or leaves items out.
 
     Returns:
         Plain values for JSON. `seconds` is the time for hashing, folding and estimating.
 
     Raises:
-        FieldError: names what is wrong.
+        FieldError: names what is wrong; `items` also where there are some, and none is in the universe.
     """
-    counts = Counter(read_items(path, field="items"))
+    counts = Counter(item for _, item in read_items(path, field="items"))
     try:
         encode_items(list(counts))
     except ItemError as error:
@@ -64,10 +65,18 @@ def stream_simulate(
     )
     plan = _plan(members, universe, counts, len(intrusions))
     statistic = plan.statistic
+    outside = sum(plan.outside.values())
+    if outside:
+        first = as_typed(next(iter(plan.outside)))
+        if outside == in_all:
+            raise FieldError(
+                "items", f"{path}: none of its {in_all:,} items is in the universe; the first is {first}"
+            )
+        say(f"Not in the universe, and passed over: {outside:,} of {in_all:,} items; the first is {first}.")
     sample = Sample.draw(statistic.parameters, universe, random_source)
     state = statistic.start(random_source)
     statistic.expected_error_bound()  # loads what estimating needs, which is not to be counted
-    items = map(plan.named, read_items(path, field="items"))
+    items = (plan.named(item) for _, item in read_items(path, field="items"))
     done, seconds = 0, 0.0
     for stop in (*steps, in_all):
         for batch in _batches(items, stop - done):
@@ -92,6 +101,7 @@ def stream_simulate(
     return {
         "statistic": statistic.statistic,
         "items": in_all,
+        "items_outside": outside,
         **({} if statistic.scalar else {"labels": list(plan.labels)}),
         **_numbers(statistic, estimate),
         "truth": _shown(statistic, statistic.truth(plan.counts)),
@@ -113,12 +123,14 @@ class _Plan:
         named: item of the file → item of the universe.
         counts: item of the universe → how often it appears; of a list, its place there.
         labels: of the values: where each is of one item, that item.
+        outside: item of the file that is in no place of the list → how often it appears.
     """
 
     statistic: StreamStatistic[Any]
     named: Callable[[str], str]
     counts: Mapping[str, int]
     labels: Sequence[str]
+    outside: Mapping[str, int]
 
 
 def _plan(
@@ -138,13 +150,16 @@ def _plan(
         if of_numbers.per_item:
             for item, number in numbers.items():
                 names[int(number)] = item
-        return _Plan(of_numbers, numbers.__getitem__, renamed, names)
+        return _Plan(of_numbers, numbers.__getitem__, renamed, names, outside={})
+    outside: Mapping[str, int] = {}
     if universe is not None:
         # What is not in the list is left out, of the stream as of the truth.
+        listed = set(universe)
+        outside = {item: count for item, count in counts.items() if item not in listed}
         counts = {str(place): counts[item] for place, item in enumerate(universe) if item in counts}
     of_items = statistic(statistic.parameters_class.from_mapping(given).calibrated())
     labels = of_items.labels if universe is None or not of_items.per_item else universe
-    return _Plan(of_items, str, counts, labels)
+    return _Plan(of_items, str, counts, labels, outside)
 
 
 def _given(
@@ -152,7 +167,10 @@ def _given(
 ) -> dict[str, Any]:
     """The statistic's parameters, with what a simulation makes of those that are left out."""
     known = statistic.parameters_class.names()
-    given = {field: value for field, value in members.items() if field in known or field not in DRAFT_FIELDS}
+    for field in members:
+        if field not in known and field not in DRAFT_FIELDS:
+            raise unknown_field(field, statistic, Trust.CURATOR)
+    given = {field: value for field, value in members.items() if field in known}
     if "universe_size" in given:
         field = next(field for field in fields(statistic.parameters_class) if field.name == "universe_size")
         size = description_of(field).check(field.name, int, given["universe_size"])

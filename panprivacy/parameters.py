@@ -72,12 +72,14 @@ def _plain(bound: float) -> str:
 
 
 def as_typed(value: object) -> str:
-    """As it stands in a recipe file, shortened."""
+    """As it stands in a recipe file, shortened; what cannot be shown on one line of a terminal is escaped."""
     if isinstance(value, int) and abs(value) >= 10**60:
         return (
             "a number of more than 60 digits"  # writing out thousands of them is slow, and refused from 4,300
         )
     text = json.dumps(value, ensure_ascii=False, default=repr)
+    if not text.isprintable():
+        text = json.dumps(value, default=repr)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

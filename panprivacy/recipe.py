@@ -116,12 +116,9 @@ class RecipeDraft:
         derived = [name for name in statistic.parameters_class.derived_names() if name in parameter_members]
         if derived:
             raise FieldError(derived[0], "is computed when the recipe is published; leave it out")
-        known = (*own_fields, *statistic.parameters_class.names())
         for name in parameter_members:
-            if name not in known:
-                raise FieldError(
-                    name, f"is not a field of a {statistic.statistic} recipe; it has {', '.join(known)}"
-                )
+            if name not in statistic.parameters_class.names():
+                raise unknown_field(name, statistic, trust)
         draft = cls(
             name=_text("name", members["name"], NAME_LENGTH),
             question=_text("question", members["question"], QUESTION_LENGTH),
@@ -431,6 +428,16 @@ def draft_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ..
     if not SERVERS[trust].encrypts:
         silent.add("encryption")
     return tuple(name for name in DRAFT_FIELDS if name not in silent)
+
+
+def unknown_field(name: str, statistic: type[Statistic[Any]], trust: Trust) -> FieldError:
+    """The refusal of a member that a recipe file of this kind has not, with all those that it may have."""
+    parameters = statistic.parameters_class
+    given = [field for field in parameters.names() if field not in parameters.derived_names()]
+    # Commands take it out of the file before the rest is read.
+    beside = ["universe"] if trust == Trust.CURATOR else []
+    fields = ", ".join((*draft_fields(statistic, trust), *given, *beside))
+    return FieldError(name, f"is not a field of a {statistic.statistic} recipe; it has {fields}")
 
 
 def _trust(value: object, statistic: type[Statistic[Any]]) -> Trust:

@@ -17,6 +17,7 @@ from panprivacy.trust import Trust
 from recipes.access import PublishersOnly
 from recipes.budget import effect_of
 from recipes.forms import RecipeForm, recipe_form_class, trust_unavailable
+from recipes.item_lists import typed_universe
 from recipes.kinds import KINDS, Kind, kind_of
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
@@ -121,7 +122,7 @@ class PublishView(PublishersOnly):
         try:
             published = recipe_publish(
                 recipe=recipe,
-                universe=_lines(universe) or None,
+                universe=typed_universe(universe) or None,
                 actor=request.user,  # type: ignore[arg-type]  # signed in
                 partners=configured_partners(),
             )
@@ -233,11 +234,6 @@ def _filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeF
     shown = form_class(initial=initial)
     values = {name: initial.get(name, field.initial) for name, field in shown.fields.items()}
     return form_class({name: value for name, value in values.items() if value is not None})
-
-
-def _lines(text: str) -> list[str]:
-    """The lines that are not blank, without the blanks around them."""
-    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _refusal(recipe: Recipe, error: Exception) -> str:

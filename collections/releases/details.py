@@ -31,6 +31,11 @@ _TOLD: Mapping[str, tuple[str, str]] = {
         "Z′ if uniform",
         "Where Z′ lies on average if the values are equally frequent: measure from there, not from 0.",
     ),
+    "expected_shift_at_alpha": (
+        "Rise of Z′ at α",
+        "Values at a distance of α raise Z′ by so much on average, or more. From about three standard errors "
+        "of Z′ on they are mostly noticed by the calibrated threshold; that of the paper takes more.",
+    ),
     "touched_places": (
         "Touched places",
         "How many places values were hashed to, estimated. The result follows from it, as some share one.",

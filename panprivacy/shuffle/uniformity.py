@@ -102,8 +102,9 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     """A statistic Z′ of noisy counts, which is large if they are far from equal, and two verdicts.
 
     Uniform values do not leave Z′ at 0 but, on average, at about k̂²λ/(4m) − 1, as the users' noise is in it
-    too: `details` has this as `expected_if_uniform`, for the noise that came. It has the verdict of the
-    printed threshold τ as well, and beside it that of a threshold calibrated for uniform values.
+    too: `details` has this as `expected_if_uniform`, for the noise that came. Of the preliminary test it has
+    as `expected_shift_at_alpha` by how much values at a distance of α raise Z′ at least. It has the verdict
+    of the printed threshold τ as well, and beside it that of a threshold calibrated for uniform values.
 
     The final test is run once, whatever k̂; its proof repeats it a constant number of times.
     """
@@ -184,6 +185,7 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         threshold = uniformity_test.printed_threshold(trials, reports, alpha)
         calibrated = uniformity_test.calibrated_threshold(trials, reports)
         expected = uniformity_test.UniformMoments.of(trials, reports).mean
+        preliminary = parameters.test == PRELIMINARY
         return Estimate(
             values=(value,),
             standard_errors=(uniformity_test.uniform_standard_error(trials, reports),),
@@ -194,6 +196,7 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
             projection=(value,),
             details={
                 "expected_if_uniform": expected,
+                **({"expected_shift_at_alpha": self._shift_at_alpha(reports)} if preliminary else {}),
                 "verdict": _verdict(value, threshold),
                 "threshold": threshold,
                 "calibrated_verdict": _verdict(value, calibrated),
@@ -209,16 +212,22 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
 
     @property
     def expected_note(self) -> str:
-        """How far Z′ rises for values at a distance of α: kΣ(p_j − 1/k)²·(n − 1) ≥ 4α²(n − 1) on average, by
-        Cauchy and Schwarz, where none are put into groups."""
-        alpha, samples = self.parameters.alpha, self.cohort_size - 1
-        share = 4 * alpha**2 * samples / self.expected_standard_error()
+        """How far Z′ rises for values at a distance of α."""
         if self.parameters.test == FINAL:
             return "How far other values raise it depends on the groups that they fall into."
+        share = self._shift_at_alpha(self.cohort_size) / self.expected_standard_error()
         return (
-            f"Values at a distance of α = {alpha:g} raise it by at least {share:,.1f} standard errors on "
-            "average; from about three of them on they are mostly noticed."
+            f"Values at a distance of α = {self.parameters.alpha:g} raise it by at least {share:,.1f} "
+            "standard errors on average; from about three of them on they are mostly noticed."
         )
+
+    def _shift_at_alpha(self, samples: int) -> float:
+        """By how much values at a distance of α raise Z′ of the preliminary test on average, at least.
+
+        It is kΣ(p_j − 1/k)²·(n − 1) ≥ 4α²(n − 1), by Cauchy and Schwarz; equal, where half of the values are
+        as far above 1/k as the others are below.
+        """
+        return 4 * self.parameters.alpha**2 * (samples - 1)
 
     @property
     def labels(self) -> tuple[str, ...]:

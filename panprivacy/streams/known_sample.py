@@ -1,6 +1,7 @@
 """Cells of items that are known one by one: of a list, or the whole numbers below a bound."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
 from panprivacy.streams import draws
 from panprivacy.streams.cell_lookup import CellLookup
 from panprivacy.streams.decimal_items import decimal_numbers
@@ -46,7 +48,8 @@ class ListedSample(Sample):
                 "universe", f"must list {parameters.universe_size:,} items, not {len(universe):,}"
             )
         if len(set(universe)) != len(universe):
-            raise FieldError("universe", "must not list an item twice")
+            repeated, _ = Counter(universe).most_common(1)[0]
+            raise FieldError("universe", f"must not list an item twice: {as_typed(repeated)}")
         try:
             encode_items(universe)
         except ItemError as error:

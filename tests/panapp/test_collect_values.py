@@ -77,7 +77,8 @@ def test_collect_of_values_goes_from_devices_through_the_shuffler_to_a_release(t
     assert {"verdict", "threshold", "calibrated_verdict", "calibrated_threshold"} <= set(even["details"])
     assert even["interval"] is None  # the test statistic of a verdict estimates nothing
 
-    assert set(each) == MEMBERS | {"error_bound", "confidence"}
+    assert set(each) == MEMBERS | {"error_bound", "confidence", "details"}
+    assert each["details"] == {"stray_messages": 0}
     assert each["reports"] == {"accepted": 120, "rejected": {}}
     assert each["truth"] == [80, 0, 40]
     for value, truth, bound in zip(each["estimate"], each["truth"], each["error_bound"], strict=True):
@@ -107,7 +108,12 @@ EVENTS = {"statistic": "count_nonzero", "steps": 3, "cohort_size": 2}
         ({}, (0, 1, 4), "value: line 4, column 2: must be a whole number from 0 to 3, not "),
         ({}, (), "device: the file must name at least one device"),
         ({"cohort_size": 1}, (0,), "cohort_size: must be "),
-        ({"steps": 3}, (0,), "steps: is not a field of a distinct_elements recipe"),
+        (
+            {"steps": 3},
+            (0,),
+            "steps: is not a field of a distinct_elements recipe; it has name, question, statistic, "
+            "population, trust, encryption, opens_at, closes_at, epsilon, delta, cohort_size, k, hashed",
+        ),
     ],
 )
 def test_collect_of_bad_values_exits_with_2_and_names_line_and_column(

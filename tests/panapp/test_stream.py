@@ -20,6 +20,7 @@ from tests.factories import stream_members
 MEMBERS = {
     "statistic",
     "items",
+    "items_outside",
     "estimate",
     "standard_error",
     "standard_error_note",
@@ -184,9 +185,59 @@ def test_intrusions_come_where_they_are_asked_for(tmp_path: Path, monkeypatch: p
 
 def test_a_universe_beside_the_recipe_is_what_the_stream_is_over(tmp_path: Path) -> None:
     items_file(tmp_path, ["a", "b", "c", "d"], "universe.csv")
+    err = StringIO()
     recipe = recipe_file(tmp_path, universe="universe.csv", universe_size=None, table_size=None)
-    result = run(recipe, items_file(tmp_path, ["a", "b", "a", "not among them"]))
-    assert (result["items"], result["truth"]) == (4, 0.5)
+    result = run(recipe, items_file(tmp_path, ["a", "b", "a"]), stderr=err)
+    assert (result["items"], result["items_outside"], result["truth"]) == (3, 0, 0.5)
+    assert "Not in the universe" not in err.getvalue()
+
+
+def test_items_outside_a_listed_universe_are_counted_and_named_beside_the_result(tmp_path: Path) -> None:
+    items_file(tmp_path, ["a", "b", "c", "d"], "universe.csv")
+    recipe = recipe_file(tmp_path, universe="universe.csv", universe_size=None, table_size=None)
+    err = StringIO()
+    result = run(recipe, items_file(tmp_path, ["a", "NA", "b", "x", "NA"]), "--json", stderr=err)
+    assert (result["items"], result["items_outside"], result["truth"]) == (5, 3, 0.5)
+    assert 'Not in the universe, and passed over: 3 of 5 items; the first is "NA".' in err.getvalue()
+
+
+def test_a_file_without_an_item_of_the_universe_is_refused_unless_it_has_none(tmp_path: Path) -> None:
+    items_file(tmp_path, ["a", "b"], "universe.csv")
+    recipe = recipe_file(tmp_path, universe="universe.csv", universe_size=None, table_size=None)
+    items = items_file(tmp_path, ["x\u2028y", "b "])
+    assert refusal(recipe, items) == (
+        f'items: {items}: none of its 2 items is in the universe; the first is "x\\u2028y"'
+    )
+    assert run(recipe, items_file(tmp_path, []))["items_outside"] == 0
+
+
+def test_a_universe_that_lists_an_item_twice_is_refused_with_the_item_and_its_lines(tmp_path: Path) -> None:
+    items_file(tmp_path, ["a", "N1", "", "b", "N1"], "universe.csv")
+    recipe = recipe_file(tmp_path, universe="universe.csv", universe_size=None, table_size=None)
+    said = 'universe: must not list an item twice: "N1" is on line 3 and on line 6'
+    assert refusal(recipe, items_file(tmp_path, ["a"])) == said
+    with pytest.raises(CommandError) as error:
+        call_command("recipe", "publish", str(recipe))
+    assert str(error.value) == said
+
+
+def test_a_member_that_no_stream_recipe_has_is_refused_with_all_that_it_may_have(tmp_path: Path) -> None:
+    said = refusal(recipe_file(tmp_path, epsilonn=0.5), items_file(tmp_path, ["a"]))
+    field, _, fields = said.partition(": is not a field of a density recipe; it has ")
+    assert field == "epsilonn"
+    assert fields == (
+        "name, question, statistic, population, trust, opens_at, closes_at, epsilon, universe_size, items, "
+        "table_size, announced_intrusions, accuracy, universe"
+    )
+
+
+def test_collect_of_a_stream_over_a_list_says_that_no_devices_report_to_a_curator(tmp_path: Path) -> None:
+    items = items_file(tmp_path, ["a"], "universe.csv")
+    recipe = recipe_file(
+        tmp_path, name="x", question="y", universe=items.name, universe_size=None, table_size=1
+    )
+    with pytest.raises(CommandError, match="statistic: cannot be density: no devices report to a curator"):
+        call_command("collect", str(recipe), events=items)
 
 
 def test_the_table_has_the_size_of_the_universe_unless_the_recipe_says_so(tmp_path: Path) -> None:

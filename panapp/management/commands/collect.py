@@ -14,7 +14,7 @@ from devices_sim.fleet import PROCESSES, FleetError
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
 from panapp.device_runs import OPTIONS, device_file, device_run_of
-from panapp.recipe_file import read_recipe_file
+from panapp.recipe_file import read_recipe_file, take_universe
 from panapp.services import ServiceError, running_services
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
@@ -67,6 +67,7 @@ class Command(BaseCommand):
     def run(self, options: dict[str, Any]) -> dict[str, Any]:
         started = time.monotonic()
         members = read_recipe_file(options["file"])
+        take_universe(members, options["file"].parent)  # a stream is refused for what it is, not for its list
         draft = RecipeDraft.from_mapping(members)
         run = device_run_of(draft)
         path = device_file(run, options, draft.statistic)

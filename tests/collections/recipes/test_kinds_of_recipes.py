@@ -15,6 +15,7 @@ from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.trust import Trust
 from recipes.forms import recipe_form_class
+from recipes.item_lists import typed_universe
 from recipes.kinds import KINDS, kind_of
 from recipes.models import Recipe
 from recipes.observers import OBSERVERS
@@ -246,6 +247,35 @@ def test_list_of_items_is_given_when_it_is_published_and_kept_nowhere(signed_in:
     address = reverse("api-items", args=[recipe.identifier])
     batch = {"batch": "0" * 32, "items": ["charles", "dora"]}
     assert signed_in.post(address, batch, content_type="application/json").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("pasted", "refused"),
+    [
+        ('item\r\nada\r\n\r\nbob\r\n"c, d"\r\n', ""),
+        ("ada\nbob\nitem", ""),
+        ("item\nitem\nada\nbob", ""),
+        ("item\nada\nbob", "must list 3 items, not 2"),
+        ("item\nada\nbob\ncharles,d", "the list line 4 must have one column, not 2"),
+        ("item\nada\n\nada\nbob", 'must not list an item twice: "ada" is on line 2 and on line 4'),
+        ("ada\n\nbob\n ada", 'must not list an item twice: "ada" is on line 1 and on line 4'),
+    ],
+)
+def test_list_of_items_is_lines_or_a_csv_whose_header_is_no_item(
+    signed_in: Client, pasted: str, refused: str
+) -> None:
+    members = stream_data(items="listed", universe_size=3, table_size=3, action="save")
+    signed_in.post(new_url("density"), members)
+    answer = signed_in.post(reverse("recipe-publish", args=[Recipe.objects.get().pk]), {"universe": pasted})
+    assert Recipe.objects.get().status == ("draft" if refused else "published")
+    if refused:
+        assert answer.context["problem"] == f"universe: {refused}."
+
+
+def test_pasted_csv_has_the_items_that_the_command_reads_in_it() -> None:
+    assert typed_universe('item\r\n"a, b"\r\n c \r\n') == ["a, b", " c "]
+    assert typed_universe('"a, b"\r\n c \r\n') == ['"a, b"', "c"]
+    assert typed_universe("item\nitem\nada") == ["item", "ada"]
 
 
 def test_published_page_of_devices_needs_no_list(signed_in: Client) -> None:

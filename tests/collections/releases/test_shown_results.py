@@ -102,10 +102,20 @@ def test_chart_of_a_test_shows_both_thresholds_within_its_range() -> None:
 
 
 def test_every_detail_is_shown_and_an_unknown_one_under_its_name() -> None:
-    details = details_of(release(details={**TEST.details, "far_off": [1, 0.12341], "saturated": True}))
+    details = details_of(
+        release(
+            details={
+                **TEST.details,
+                "far_off": [1, 0.12341],
+                "expected_shift_at_alpha": 71.0,
+                "saturated": True,
+            }
+        )
+    )
     shown = {detail.label: detail.value for detail in details}
     assert shown["Verdict"] == "no difference found"
     assert shown["Threshold of the paper (τ)"] == "500"
+    assert shown["Rise of Z′ at α"] == "71"
     assert shown["Far off"] == "1, 0.1234"
     assert shown["Saturated"] == "yes"
 

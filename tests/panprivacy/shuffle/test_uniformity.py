@@ -110,6 +110,30 @@ def test_expected_if_uniform_is_where_uniform_values_lie_on_average(test):
     assert f"{expected:,.1f} on average" in estimates[0].standard_error_note
 
 
+@pytest.mark.statistical
+def test_expected_shift_at_alpha_is_that_of_values_half_above_and_half_below():
+    statistic, source = Uniformity(LARGE), random.Random("shift")
+    k, users, alpha = LARGE.k, LARGE.cohort_size, LARGE.alpha
+    shares = np.repeat([(1 + 2 * alpha) / k, (1 - 2 * alpha) / k], k // 2)
+    generator, away, shifts = np.random.default_rng(7), [], set()
+    for _ in range(50):
+        values = generator.choice(k, size=users, p=shares)
+        estimate = statistic.estimate(statistic.randomize_all(values, source).tolist(), users)
+        shifts.add(estimate.details["expected_shift_at_alpha"])
+        away.append(estimate.values[0] - estimate.details["expected_if_uniform"])
+    (shift,) = shifts
+    assert shift == pytest.approx(4 * alpha**2 * (users - 1))
+    # As if of a normal distribution with the spread that is measured: 6 of its errors, 2e-9.
+    assert abs(np.mean(away) - shift) <= 6 * np.std(away, ddof=1) / math.sqrt(50)
+    share = shift / statistic.expected_standard_error()
+    assert f"at least {share:,.1f} standard errors" in statistic.expected_note
+
+
+def test_no_shift_at_alpha_is_stated_where_values_are_put_into_groups():
+    statistic = Uniformity(replace(SMALL, alpha=1.0, epsilon=1.3, test="final").calibrated())
+    assert "expected_shift_at_alpha" not in uniform_estimate(statistic, random.Random(1)).details
+
+
 def every_uniform_outcome(trials, samples):
     """Z′ of every outcome, and its probability, by going through the values and coins of all users."""
     k = len(trials)
