@@ -1,8 +1,16 @@
 """What a statistic makes of what was collected."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+FORMAT = "panapp-estimate-1"
+"""Version of the serialized form."""
+
+
+class EstimateFormatError(ValueError):
+    """Bytes that are no estimate of this version."""
 
 
 @dataclass(frozen=True)
@@ -28,3 +36,31 @@ class Estimate:
     error_bounds: tuple[float, ...] = ()
     confidence: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Every attribute as JSON; `from_bytes` is the inverse. Floats come back to the last bit."""
+        members = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
+        return json.dumps({"format": FORMAT, **members}).encode()
+
+    @classmethod
+    def from_bytes(cls, encoded: bytes) -> Self:
+        """Read what `to_bytes` wrote.
+
+        Raises:
+            EstimateFormatError: something else.
+        """
+        try:
+            content = json.loads(encoded)
+            if content["format"] != FORMAT:
+                raise EstimateFormatError(f"the format must be {FORMAT}, not {content['format']!r}")
+            return cls(
+                values=tuple(content["values"]),
+                standard_errors=tuple(content["standard_errors"]),
+                standard_error_note=content["standard_error_note"],
+                projection=tuple(content["projection"]),
+                error_bounds=tuple(content["error_bounds"]),
+                confidence=content["confidence"],
+                details=content["details"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise EstimateFormatError(f"not an estimate: {error}") from error

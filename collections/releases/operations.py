@@ -69,6 +69,7 @@ def result_release(*, recipe: Recipe) -> Release | None:
     # Looked at without a lock first: at most ticks there is nothing to do.
     if recipe.status != Recipe.Status.CLOSED or not source.is_settled(recipe):
         return None
+    source.draw(recipe)
     with transaction.atomic():
         recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
         if Release.objects.filter(recipe=recipe).exists():

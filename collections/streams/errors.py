@@ -6,7 +6,11 @@ class StreamClosedError(ValueError):
 
 
 class StreamLostError(RuntimeError):
-    """The key of the state is not where it should be. Without it nobody can read the state."""
+    """The key of the state or estimate is not where it should be. Without it nobody can read either."""
+
+
+class NotEstimatedError(RuntimeError):
+    """No estimate of the stream was drawn."""
 
 
 class KeysNotErasedError(RuntimeError):

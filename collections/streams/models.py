@@ -1,4 +1,4 @@
-"""What a curator keeps of streams: sealed states, which batches are in them, and who looked.
+"""What a curator keeps of streams: sealed states or estimates, which batches are in them, and who looked.
 
 Nothing here tells which items came, how many or when. How many *batches* came, the nonces do tell.
 """
@@ -16,7 +16,8 @@ class Stream(models.Model):
     """The stream of one recipe, until its result is released or withheld.
 
     The state is sealed under a key of its own for every version; the key is not in the database
-    (key_slots.py). `id` is random, so that no two streams ever share a file of keys.
+    (key_slots.py). The last version is the estimate, which takes the state's place once it is drawn.
+    `id` is random, so that no two streams ever share a file of keys.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -24,7 +25,8 @@ class Stream(models.Model):
     document = models.TextField(help_text="The recipe's, as published.")
     is_open = models.BooleanField(default=True)
     version = models.PositiveBigIntegerField(default=1, help_text="Grows with every change of the state.")
-    state = models.BinaryField(help_text="Sealed; keys of earlier versions are erased.")
+    state = models.BinaryField(help_text="Sealed; keys of earlier versions are erased. Empty once estimated.")
+    estimate = models.BinaryField(null=True, help_text="Sealed; none before it is drawn.")
 
     def __str__(self) -> str:
         return f"stream of {self.identifier}"

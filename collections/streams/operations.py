@@ -25,7 +25,14 @@ from panprivacy.streams.state import StreamState
 from streams.errors import IntrusionRefusedError, KeysNotErasedError, StreamClosedError
 from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, SeenState, Stream, StreamSample
 from streams.samples import sample_of, sample_seal
-from streams.sealed_state import key_slots, state_seal, state_unseal, sync_committed
+from streams.sealed_state import (
+    estimate_seal,
+    estimate_unseal,
+    key_slots,
+    state_seal,
+    state_unseal,
+    sync_committed,
+)
 
 logger = structlog.get_logger(__name__)
 
@@ -96,7 +103,7 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
         ItemBatch.objects.create(stream=stream, nonce=nonce)
         state = state_unseal(stream)
         stream.published.mechanism.process_batch(state, cells, secrets.SystemRandom())
-        _advance(stream, state)
+        _advance(stream, partial(state_seal, state=state))
 
 
 def intrusion_announce(
@@ -146,7 +153,7 @@ def _announce(
         identifier=identifier, number=state.announced_intrusions + 1, at=now
     )
     statistic.announce_intrusion(state, secrets.SystemRandom())
-    _advance(stream, state)
+    _advance(stream, partial(state_seal, state=state))
     entry_append(
         action=Action.INTRUSION_ANNOUNCED,
         subject=identifier,
@@ -156,25 +163,60 @@ def _announce(
     return intrusion, seen
 
 
-@transaction.atomic
-def stream_estimate(*, identifier: str) -> Estimate:
-    """The result of a closed stream.
+def estimate_draw(*, identifier: str) -> None:
+    """Draw the result of a closed stream, and put it in the place of the state. Once: later calls change
+    nothing, nor do those after the stream's end.
 
-    For the transaction that releases it and forgets the stream: each call is another look at the state.
+    Before the transaction that releases it, not in it: there the result is written unsealed, and a database
+    keeps rows of transactions that were rolled back. So it must be final by then, or two results, each with
+    noise of its own, would stand on the disk. That none could be computed is final as well.
 
     Raises:
+        StreamClosedError: the stream takes items still.
         StreamLostError: the state cannot be read.
     """
-    stream = _locked(identifier)
-    if stream.is_open:
-        raise StreamClosedError("a stream is estimated once it takes no more items")
-    estimate: Estimate = stream.published.mechanism.estimate(state_unseal(stream), secrets.SystemRandom())
+    # Durable: inside of another transaction a rollback would bring back a state without its key.
+    with transaction.atomic(durable=True):
+        stream = _find_locked(identifier)
+        if stream is None:
+            return
+        if stream.is_open:
+            raise StreamClosedError("a stream is estimated once it takes no more items")
+        if stream.estimate is None:
+            _advance(stream, partial(estimate_seal, estimate=_estimate_made(stream)))
+        else:
+            # Where a crash came before: no release before what was drawn is on the disk, and the state gone.
+            transaction.on_commit(partial(_key_erase, stream.id, stream.version - 1))
+
+
+def _estimate_made(stream: Stream) -> Estimate | None:
+    state = state_unseal(stream)
+    try:
+        estimate: Estimate = stream.published.mechanism.estimate(state, secrets.SystemRandom())
+    except ArithmeticError:
+        # Parameters at the edge of what floating point can hold.
+        logger.exception("estimate_failed", recipe=stream.identifier)
+        return None
     return estimate
 
 
 @transaction.atomic
+def stream_estimate(*, identifier: str) -> Estimate | None:
+    """The result of a closed stream as `estimate_draw` drew it: the same at every call.
+
+    Returns:
+        None where none could be computed.
+
+    Raises:
+        NotEstimatedError: it was not drawn.
+        StreamLostError: it cannot be read.
+    """
+    return estimate_unseal(_locked(identifier))
+
+
+@transaction.atomic
 def stream_forget(*, identifier: str) -> None:
-    """Delete state, sample, nonces and keys. What was seen at announced intrusions stays."""
+    """Delete state, estimate, sample, nonces and keys. What was seen at announced intrusions stays."""
     stream = _locked(identifier)
     EndedStream.objects.create(id=stream.id)
     transaction.on_commit(partial(_keys_delete, stream.id))
@@ -224,10 +266,14 @@ def _old_keys_erase_of(stream_id: UUID) -> None:
 
 
 def _locked(identifier: str) -> Stream:
-    stream = Stream.objects.select_for_update().filter(identifier=identifier).first()
+    stream = _find_locked(identifier)
     if stream is None:
         raise StreamClosedError("the stream has ended")
     return stream
+
+
+def _find_locked(identifier: str) -> Stream | None:
+    return Stream.objects.select_for_update().filter(identifier=identifier).first()
 
 
 def _stream_id(identifier: str) -> UUID:
@@ -243,15 +289,16 @@ def _require_open(stream: Stream, now: datetime) -> None:
         raise StreamClosedError("the stream takes no items now")
 
 
-def _advance(stream: Stream, state: StreamState) -> None:
-    """Store `state` as the next version; the key of this one is erased once that is committed."""
+def _advance(stream: Stream, seal: Callable[[Stream], None]) -> None:
+    """Store what `seal` puts into the row as the next version; the key of this one is erased once that is
+    committed."""
     before = stream.version
     stream.version += 1
     if before - 1 in key_slots(stream.id).read_all():
         # A crash left it, and its slot is written over now: the version after it must be on the disk before.
         sync_committed()
-    state_seal(stream, state)
-    stream.save(update_fields=["version", "state"])
+    seal(stream)
+    stream.save(update_fields=["version", "state", "estimate"])
     transaction.on_commit(partial(_key_erase, stream.id, before))
 
 

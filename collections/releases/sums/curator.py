@@ -1,9 +1,9 @@
-"""A curator: the estimate is made from the state, once no item can come any more."""
+"""A curator: the estimate is drawn from the state, once no item can come any more, and takes its place."""
 
 from panprivacy.trust import Trust
 from recipes.models import Recipe
 from releases.sums.interface import Estimated, Outcome, ServerStanding, Standing, SumSource
-from streams.operations import stream_estimate, stream_forget
+from streams.operations import estimate_draw, stream_estimate, stream_forget
 from streams.selectors import stream_is_closed
 
 
@@ -22,6 +22,9 @@ class CuratorSums(SumSource):
 
     def is_settled(self, recipe: Recipe) -> bool:
         return stream_is_closed(str(recipe.identifier))
+
+    def draw(self, recipe: Recipe) -> None:
+        estimate_draw(identifier=str(recipe.identifier))
 
     def outcome(self, recipe: Recipe) -> Outcome | None:
         return Estimated(stream_estimate(identifier=str(recipe.identifier)))

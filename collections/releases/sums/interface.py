@@ -34,14 +34,17 @@ class Estimated:
     """An estimate that was made where the data is; no reports stand behind it.
 
     Attributes:
+        made: None where none could be computed.
         reports: None: nobody counts what comes to a curator.
     """
 
-    made: Estimate
+    made: Estimate | None
     reports: None = None
 
     def estimate(self, statistic: Statistic[Any]) -> Estimate:
-        """The estimate as it was made."""
+        """The estimate as it was made. Raises ArithmeticError where none could be computed."""
+        if self.made is None:
+            raise ArithmeticError("no estimate could be computed from the data")
         return self.made
 
 
@@ -144,9 +147,16 @@ class SumSource(ABC):
     def is_settled(self, recipe: Recipe) -> bool:
         """Whether a closed recipe may have an outcome: a cheap look without locks."""
 
+    def draw(self, recipe: Recipe) -> None:  # noqa: B027  # most draw nothing
+        """Draw what is random in the outcome of a settled recipe, and store it, in a transaction of its own.
+
+        Called before every attempt to release, and draws once: a database keeps what an attempt wrote that
+        came to nothing, and the next one must write the same.
+        """
+
     @abstractmethod
     def outcome(self, recipe: Recipe) -> Outcome | None:
-        """The outcome of a closed recipe, whose row is locked; None where there is none yet."""
+        """The outcome of a closed recipe, whose row is locked, as drawn; None where there is none yet."""
 
     @abstractmethod
     def forget(self, recipe: Recipe, outcome: str) -> None:

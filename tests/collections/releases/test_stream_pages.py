@@ -14,7 +14,9 @@ from audit.models import Action, Entry
 from panprivacy.streams.density import Density
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
+from recipes.operations import recipe_close
 from streams.models import AnnouncedIntrusion, SeenState
+from streams.operations import estimate_draw
 from tests.scenes import account, analyst, announced, auditor, closed_stream, open_recipe, open_stream
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +34,26 @@ def administrator(client: Client) -> Client:
 
 
 # The public page
+
+
+def test_page_of_a_closed_stream_is_the_same_before_and_after_the_drawing(client: Client) -> None:
+    recipe = recipe_close(recipe=announced(open_stream(range(37))), actor=None)
+    before = page_of(client, recipe)
+    estimate_draw(identifier=recipe.identifier)
+    assert page_of(client, recipe) == before
+    assert "What is kept of the items" in before
+
+
+def test_between_drawing_and_release_no_intrusion_can_be_announced(client: Client) -> None:
+    recipe = recipe_close(recipe=open_stream(), actor=None)
+    estimate_draw(identifier=recipe.identifier)
+    address = reverse("recipe-announce", args=[recipe.identifier])
+    administrator(client)
+    asked = client.get(address, follow=True)
+    tried = client.post(address, {"reason": "File 7"}, follow=True)
+    for answer in (asked, tried):
+        assert "the recipe is closed" in answer.content.decode()
+    assert not AnnouncedIntrusion.objects.exists()
 
 
 def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(client: Client) -> None:

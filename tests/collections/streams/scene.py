@@ -1,11 +1,13 @@
 """What is in a stream, and what can be read of it: looked at as nobody but a test does."""
 
 import secrets
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
+from django.db import connection
 from django.utils import timezone
 
 from panprivacy.encryption.sealing import SealBrokenError, unseal
@@ -13,7 +15,7 @@ from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
 from streams.models import Stream
 from streams.operations import items_fold
-from streams.sealed_state import _associated_data, key_slots, state_unseal
+from streams.sealed_state import STATE, _associated_data, key_slots, state_unseal
 
 
 def stream_of(recipe: Recipe) -> Stream:
@@ -44,7 +46,7 @@ def opens(stream: Stream) -> bool:
     """Whether any key that is on the disk opens the state as this copy of the row has it."""
     for key in key_slots(stream.id).read_all().values():
         try:
-            unseal(bytes(stream.state), key, _associated_data(stream))
+            unseal(bytes(stream.state), key, _associated_data(stream, STATE))
         except (SealBrokenError, InvalidTag):
             continue
         return True
@@ -54,6 +56,20 @@ def opens(stream: Stream) -> bool:
 def keys_on_disk(stream: Stream) -> set[int]:
     """The versions whose keys are there."""
     return set(key_slots(stream.id).read_all())
+
+
+def in_thread(work: Callable[[], object]) -> threading.Thread:
+    """What another process does meanwhile."""
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
 
 
 def batch_body(items: Sequence[Any], nonce: bytes | None = None) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 import secrets
 import threading
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from panprivacy.encryption.sealing import SealBrokenError
@@ -21,26 +20,17 @@ from streams.key_slots import KeySlots
 from streams.models import ItemBatch, Stream
 from streams.operations import items_fold, old_keys_erase, stream_forget
 from streams.sealed_state import key_slots
-from tests.collections.streams.scene import counted, fold, keys_on_disk, opens, state_of, stream_of
+from tests.collections.streams.crashes import CRASHES, CrashError, crash
+from tests.collections.streams.scene import (
+    counted,
+    fold,
+    in_thread,
+    keys_on_disk,
+    opens,
+    state_of,
+    stream_of,
+)
 from tests.factories import published_stream
-
-
-class CrashError(Exception):
-    """The process is gone."""
-
-
-def crash(*arguments: Any, **named: Any) -> None:
-    raise CrashError
-
-
-def after(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Crash once `function` has done its work."""
-
-    def crashing(*arguments: Any, **named: Any) -> None:
-        function(*arguments, **named)
-        raise CrashError
-
-    return crashing
 
 
 @pytest.mark.django_db(transaction=True)
@@ -138,15 +128,6 @@ def test_states_before_the_last_batch_cannot_be_opened_any_more() -> None:
         copies.append(stream_of(recipe))
     assert [opens(copy) for copy in copies] == [False, False, False, True]
     assert len({bytes(copy.state) for copy in copies}) == 4
-
-
-CRASHES = {
-    "before the next key is written": (KeySlots, "write", crash, False),
-    "after the next key is written": (KeySlots, "write", after(KeySlots.write), False),
-    "after the row is saved": (Stream, "save", after(Stream.save), False),
-    "between commit and erasing": (operations, "sync_committed", crash, True),
-    "after erasing": (KeySlots, "erase", after(KeySlots.erase), True),
-}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -266,18 +247,6 @@ def test_upkeep_that_meets_a_fold_in_progress_leaves_both_its_keys(monkeypatch: 
     for thread in threads:
         thread.join(20)
     assert counted(recipe, start)[1] == 1
-
-
-def in_thread(work: Callable[[], object]) -> threading.Thread:
-    def run() -> None:
-        try:
-            work()
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,7 +13,6 @@ from typing import Any
 import msgpack
 import pytest
 import redis
-from django.conf import settings
 from django.db import connection
 
 from panapp.services import Services, wait_until
@@ -21,8 +20,8 @@ from recipes.operations import recipe_close
 from releases.models import Release
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, stream_of
+from tests.collections.streams.search import in_database, in_files
 from tests.factories import published_stream
-from tests.file_content import files_holding
 from tests.processes import services_on_test_database
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
@@ -67,23 +66,6 @@ def listen(monitor: Any, heard: list[str]) -> None:
         heard.append(command["command"])
         if command["command"] == "ECHO the end":
             return
-
-
-def in_files(needle: bytes) -> set[str]:
-    """Files of the installation that hold it: database, its log, keys, caches, schedules."""
-    return files_holding(needle, settings.DATA_DIR)
-
-
-def in_database(needle: bytes) -> set[str]:
-    """Tables that hold it."""
-    found = set()
-    with connection.cursor() as cursor:
-        for table in connection.introspection.table_names():
-            cursor.execute(f'SELECT * FROM "{table}"')
-            content = [bytes(v) if isinstance(v, memoryview) else v for row in cursor for v in row]
-            if any(needle in (v if isinstance(v, bytes) else str(v).encode()) for v in content):
-                found.add(table)
-    return found
 
 
 def test_items_good_and_bad_are_found_nowhere(capfd: pytest.CaptureFixture[str]) -> None:

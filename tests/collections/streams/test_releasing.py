@@ -9,12 +9,13 @@ from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold
-from streams import operations
-from streams.errors import StreamClosedError
+from streams.errors import NotEstimatedError
+from streams.key_slots import KeySlots
 from streams.models import EndedStream, ItemBatch, Stream, StreamSample
 from streams.operations import intrusion_announce, old_keys_erase, stream_estimate
 from streams.sealed_state import key_slots
 from streams.selectors import intrusions_of, seen_bytes
+from tests.collections.streams.crashes import CrashError, crash
 from tests.collections.streams.scene import fold, stream_of
 from tests.factories import published_stream
 
@@ -75,7 +76,7 @@ def test_an_open_recipe_is_not_estimated() -> None:
     recipe = published_stream()
     collections_advance()
     assert not Release.objects.exists()
-    with pytest.raises(StreamClosedError):
+    with pytest.raises(NotEstimatedError):
         stream_estimate(identifier=recipe.identifier)
 
 
@@ -95,12 +96,9 @@ def test_keys_that_a_crash_left_after_the_release_are_deleted_by_upkeep(
 ) -> None:
     slots = key_slots(stream_of(closed).id)
 
-    def crash() -> None:
-        raise InterruptedError
-
     with monkeypatch.context() as patched:
-        patched.setattr(operations, "sync_committed", crash)
-        with pytest.raises(InterruptedError):
+        patched.setattr(KeySlots, "delete", crash)
+        with pytest.raises(CrashError):
             result_release(recipe=closed)
     assert Release.objects.exists()
     assert slots.path.exists()
