@@ -28,6 +28,7 @@ from recipes.sentences import guarantee_from_mapping, guarantee_texts, protectio
 from recipes.trust_models import TRUST_MODELS
 from releases.charts import release_figure
 from releases.details import details_of
+from releases.excerpt import MOST_DRAWN
 from releases.exports import release_csv, release_document
 from releases.models import Release, SimulatedTruth
 from releases.partners import partner_shown
@@ -45,12 +46,13 @@ from releases.presentation import (
 )
 from releases.progress import progress_text
 from releases.selectors import (
-    MOST_DRAWN,
     bounds_of,
+    excerpt_of,
     joint_bounds_of,
     overview_search,
     shown_interval_of,
     verdict_of,
+    with_release,
 )
 from releases.servers import (
     ServerShown,
@@ -221,7 +223,7 @@ def _no_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
 
 
 def _recipe(identifier: str) -> Recipe:
-    return get_object_or_404(Recipe.objects.select_related("release"), identifier=identifier)
+    return get_object_or_404(with_release(Recipe.objects.all()), identifier=identifier)
 
 
 def _with_release(identifier: str) -> tuple[Recipe, Release]:
@@ -276,20 +278,20 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
     servers = stated_servers(release)
     if release.outcome != Release.Outcome.RELEASED:
         return {"servers": servers, "coarse_counts": True, "below_cohort": is_below_cohort(release)}
-    truth = _truth(recipe)
-    rows, bounds = estimate_rows(recipe, release, truth), bounds_of(release)
+    truth, excerpt = _truth(recipe), excerpt_of(release)
+    rows, bounds = estimate_rows(recipe, release, truth), bounds_of(excerpt)
     return {
         "servers": servers,
         "truth": truth,
+        "excerpt": excerpt,
         "estimates": rows,
         "details": details_of(release),
         "verdict": verdict_of(release),
-        "intervals": shown_interval_of(release) is not None,
-        "joint": joint_bounds_of(release) is not None,
+        "intervals": shown_interval_of(excerpt) is not None,
+        "joint": joint_bounds_of(excerpt) is not None,
         "most_drawn": MOST_DRAWN,
         "says_nothing": says_nothing(recipe, release),
         "bounds_level": "" if bounds is None else percent(bounds.level),
-        "any_below_zero": any(value < 0 for value in release.values),
         "headline": headline(recipe, release),
         "error_sentence": error_sentence(recipe, release),
         "figure": release_figure(recipe, release, truth),
