@@ -1,15 +1,17 @@
 """Public pages: the overview, and one recipe with its progress and result."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import get_user_model
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import quote_etag
 from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -29,8 +31,8 @@ from recipes.trust_models import TRUST_MODELS
 from releases.charts import release_figure
 from releases.details import details_of
 from releases.excerpt import MOST_DRAWN
-from releases.exports import release_csv, release_document
-from releases.models import Release, SimulatedTruth
+from releases.exports import file_version, release_csv, release_document, release_json
+from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.partners import partner_shown
 from releases.presentation import (
     Headline,
@@ -196,26 +198,31 @@ class CloseView(PublishersOnly):
 class ResultCsvView(View):
     """The result as CSV, exact."""
 
-    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponseBase:
         recipe, release = _with_release(identifier)
         if release.outcome != Release.Outcome.RELEASED:
             raise Http404("Nothing was released.")
-        response = HttpResponse(
-            release_csv(recipe, release, _truth(recipe)), content_type="text/csv; charset=utf-8"
+        return _file(
+            request,
+            recipe,
+            lambda: release_csv(recipe, release, _truth(recipe)),
+            name=f"result-{identifier[:12]}.csv",
+            content_type="text/csv; charset=utf-8",
         )
-        response["Content-Disposition"] = f'attachment; filename="result-{identifier[:12]}.csv"'
-        return response
 
 
 class ResultJsonView(View):
     """The result as JSON, exact, with the recipe and the guarantees."""
 
-    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponseBase:
         recipe, release = _with_release(identifier)
-        document = release_document(recipe, release, _truth(recipe))
-        response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
-        response["Content-Disposition"] = f'attachment; filename="result-{identifier[:12]}.json"'
-        return response
+        return _file(
+            request,
+            recipe,
+            lambda: release_json(release_document(recipe, release, _truth(recipe))),
+            name=f"result-{identifier[:12]}.json",
+            content_type="application/json",
+        )
 
 
 def _no_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
@@ -232,6 +239,22 @@ def _with_release(identifier: str) -> tuple[Recipe, Release]:
     if release is None:
         raise Http404("There is no result yet.")
     return recipe, release
+
+
+def _file(
+    request: HttpRequest, recipe: Recipe, pieces: Callable[[], Iterable[str]], *, name: str, content_type: str
+) -> HttpResponseBase:
+    """The file made of these pieces; nothing, and no number is loaded, where the browser has it already."""
+    etag = quote_etag(f"{file_version(recipe)}-{name}")
+    response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+    if response is None:
+        recipe.release.refresh_from_db(fields=NUMBERS)
+        response = StreamingHttpResponse(pieces(), content_type=content_type)
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["ETag"] = etag
+    # To be kept, but asked for again: the answer to that is cheap.
+    response["Cache-Control"] = "no-cache"
+    return response
 
 
 def _truth(recipe: Recipe) -> SimulatedTruth | None:

@@ -16,6 +16,7 @@ from audit.models import Action, Entry
 from recipes.models import Recipe
 from releases.charts import release_figure
 from releases.models import NUMBERS, Release
+from releases.operations import truth_record
 from tests.factories import draft_recipe, published_recipe
 from tests.scenes import (
     account,
@@ -288,6 +289,28 @@ def test_only_the_files_load_all_numbers_of_a_release(client: Client) -> None:
         assert numbers_asked_for(client, address) == set(), address
     for name in ("result-csv", "result-json"):
         assert numbers_asked_for(client, reverse(name, args=[recipe.identifier])) == set(NUMBERS)
+
+
+@pytest.mark.parametrize("name", ["result-csv", "result-json"])
+def test_file_that_the_browser_has_is_not_made_again_nor_its_numbers_loaded(
+    client: Client, name: str
+) -> None:
+    address = reverse(name, args=[finished_recipe([[1]] * 6).identifier])
+    first = client.get(address)
+    assert first["Cache-Control"] == "no-cache"
+    again = client.get(address, HTTP_IF_NONE_MATCH=first["ETag"])
+    assert (again.status_code, again.getvalue()) == (304, b"")
+    assert numbers_asked_for(client, address, HTTP_IF_NONE_MATCH=first["ETag"]) == set()
+    assert client.get(address, HTTP_IF_NONE_MATCH='"another"').getvalue() == first.getvalue()
+
+
+def test_file_that_was_made_before_the_truth_was_known_is_made_again(client: Client) -> None:
+    recipe = finish(open_recipe([1] * 6, simulation=True))
+    address = reverse("result-json", args=[recipe.identifier])
+    before = client.get(address)["ETag"]
+    truth_record(recipe=recipe, values=[6.0], devices=6, sampled=6)
+    after = client.get(address, HTTP_IF_NONE_MATCH=before)
+    assert json.loads(after.getvalue())["truth"] == [6.0]
 
 
 def test_files_of_an_open_recipe_are_not_found(client: Client) -> None:
