@@ -63,6 +63,10 @@ class Statistic(ABC, Generic[P]):
     def labels(self) -> tuple[str, ...]:
         """One label per value of the estimate."""
 
+    def label(self, position: int) -> str:
+        """One of `labels`; where there are many, without making the others."""
+        return self.labels[position]
+
     @property
     def largest(self) -> float:
         """The largest value that an answer can have; infinite where nothing bounds it."""

@@ -7,15 +7,15 @@ colours of the roles, in light and in dark mode.
 from typing import Any
 
 from recipes.models import Recipe
+from releases.excerpt import MOST_DRAWN, Excerpt, largest_positions
 from releases.models import Release, SimulatedTruth
 from releases.presentation import percent
 from releases.selectors import (
-    MOST_DRAWN,
     Interval,
     bounds_of,
+    excerpt_of,
     joint_bounds_of,
     shown_interval_of,
-    shown_positions,
     verdict_of,
 )
 
@@ -36,13 +36,14 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     One number lies on a horizontal axis, several stand side by side. The axis goes below
     zero where an interval does.
     """
-    mechanism = recipe.published.mechanism
-    positions = shown_positions(release, MOST_DRAWN)
-    labels = [mechanism.labels[position] for position in positions]
-    values = [release.values[position] for position in positions]
+    mechanism, excerpt = recipe.published.mechanism, excerpt_of(release)
+    drawn = largest_positions(excerpt.values, MOST_DRAWN)
+    positions = [excerpt.positions[row] for row in drawn]
+    labels = [mechanism.label(position) for position in positions]
+    values = [excerpt.values[row] for row in drawn]
     horizontal = mechanism.scalar
     intervals = [
-        (name, role, width, interval.at(positions)) for name, role, width, interval in _intervals_of(release)
+        (name, role, width, interval.at(drawn)) for name, role, width, interval in _intervals_of(excerpt)
     ]
     traces = [
         _intervals(name, role, width, labels, interval, horizontal)
@@ -83,17 +84,17 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     return {"data": traces, "layout": layout}
 
 
-def _intervals_of(release: Release) -> list[tuple[str, str, int, Interval]]:
+def _intervals_of(excerpt: Excerpt) -> list[tuple[str, str, int, Interval]]:
     """(name, role, width of the line, interval), the wider interval first."""
     wide, narrow, bounds = (
-        shown_interval_of(release),
-        shown_interval_of(release, 0.66),
-        bounds_of(release),
+        shown_interval_of(excerpt),
+        shown_interval_of(excerpt, 0.66),
+        bounds_of(excerpt),
     )
     if wide is not None and narrow is not None:
         return [("95 % interval", "interval-95", 2, wide), ("66 % interval", "interval-66", 7, narrow)]
     if bounds is not None:
-        together = " for all together" if joint_bounds_of(release) else ""
+        together = " for all together" if joint_bounds_of(excerpt) else ""
         name = f"error bound{together} (at least {percent(bounds.level)})"
         return [(name, "interval-95", 2, bounds)]
     return []

@@ -1,17 +1,28 @@
 """A release as files: exact values, nothing rounded."""
 
 import csv
+import hashlib
 import io
 import json
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice, repeat
 from typing import Any
 
 from panprivacy.recipe import format_time
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
+from releases.operations import SOFTWARE
 from releases.selectors import interval_of
 from releases.servers import stated_servers
+
+LINES_AT_ONCE = 1_000
+
+
+def file_version(recipe: Recipe) -> str:
+    """A digest of what the files of a release depend on beside numbers that never change: the truth of a
+    simulation may come later, and other software may write other files."""
+    truth = SimulatedTruth.objects.filter(recipe=recipe).exists()
+    return hashlib.sha256(f"{recipe.identifier} {SOFTWARE} {truth}".encode()).hexdigest()
 
 
 def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
@@ -52,34 +63,49 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
     return document
 
 
-def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> str:
-    """One line per estimate of a released result, empty where something is not known.
+def release_json(document: Mapping[str, Any]) -> Iterator[str]:
+    """The document as JSON, in pieces: a line for each member, as one of them may be megabytes."""
+    opening = "{\n  "
+    for name, value in document.items():
+        yield f"{opening}{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
+        opening = ",\n  "
+    yield "\n}\n"
+
+
+def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> Iterator[str]:
+    """One line per estimate of a released result, empty where something is not known; in pieces.
 
     `low_95` and `high_95` bound its own 95 % interval; at `confidence` all estimates lie within their
     `error_bound` of the truth. Details have columns of their own, the same on every line.
     """
-    published = recipe.published
-    columns: dict[str, Sequence[object]] = {
-        "label": published.mechanism.labels,
+    published, interval = recipe.published, interval_of(release)
+    columns: dict[str, Iterable[object]] = {
         "estimate": release.values,
         "standard_error": release.standard_errors,
+        "low_95": interval.low if interval else [],
+        "high_95": interval.high if interval else [],
+        "projection": release.projection,
+        "unit": repeat(published.mechanism.unit),
+        "reports": repeat(release.reports),
+        "trust": repeat(published.trust.value),
+        "error_bound": release.error_bounds or [],
+        "confidence": repeat(release.confidence),
     }
-    interval = interval_of(release)
-    columns |= {"low_95": interval.low if interval else [], "high_95": interval.high if interval else []}
-    columns["projection"] = release.projection
-    lines = len(release.values)
-    columns["unit"] = [published.mechanism.unit] * lines
-    columns |= {"reports": [release.reports] * lines, "trust": [published.trust.value] * lines}
-    columns |= {"error_bound": release.error_bounds or [], "confidence": [release.confidence] * lines}
-    columns |= {name: [_cell(value)] * lines for name, value in (release.details or {}).items()}
+    columns |= {name: repeat(_cell(value)) for name, value in (release.details or {}).items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values
-    rows = io.StringIO()
-    writer = csv.writer(rows)
-    writer.writerow(columns)
-    # The longest is as long as there are estimates; what is shorter is not known of any.
-    writer.writerows(zip_longest(*columns.values()))
-    return rows.getvalue()
+    yield _lines([["label", *columns]])
+    labels = map(published.mechanism.label, range(len(release.values)))
+    # There are as many lines as labels; a column that is shorter is empty.
+    rows = zip(labels, *(chain(column, repeat(None)) for column in columns.values()), strict=False)
+    while lines := _lines(islice(rows, LINES_AT_ONCE)):
+        yield lines
+
+
+def _lines(rows: Iterable[Iterable[object]]) -> str:
+    lines = io.StringIO()
+    csv.writer(lines).writerows(rows)
+    return lines.getvalue()
 
 
 def _cell(value: object) -> object:

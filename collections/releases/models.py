@@ -4,6 +4,9 @@ from django.db import models
 
 from recipes.models import Recipe
 
+NUMBERS = ("values", "standard_errors", "projection", "error_bounds")
+"""The columns of a release with one number for each estimate."""
+
 
 class Release(models.Model):
     """The one outcome of a closed recipe. The database refuses to change or delete it."""
@@ -46,6 +49,9 @@ class Release(models.Model):
     )
     confidence = models.FloatField(null=True, help_text="Of the error bounds together.")
     details = models.JSONField(null=True, help_text="What else the statistic says; none where nothing.")
+    excerpt = models.JSONField(
+        null=True, help_text="What pages show of all these numbers; none where nothing was released."
+    )
     guarantees = models.JSONField(default=list, help_text="Every guarantee, as stated at release.")
     software = models.CharField(max_length=60)
     released_at = models.DateTimeField()

@@ -18,7 +18,8 @@ from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import guarantees_of
 from recipes.trust_models import TRUST_MODELS
-from releases.models import Release, SimulatedTruth
+from releases.excerpt import excerpt_made
+from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
 from releases.servers import ServerShown, servers_of
 from releases.sums import source_of
@@ -166,6 +167,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, standing: Standing) -> 
         release.error_bounds, release.confidence = list(estimate.error_bounds), estimate.confidence
     if estimate.details:
         release.details = dict(estimate.details)
+    release.excerpt = excerpt_made(**{name: getattr(release, name) for name in NUMBERS})
     return release
 
 

@@ -1,5 +1,6 @@
 """A recipe and its release, in the words and numbers that the pages show."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,14 +17,15 @@ from recipes.presentation import (
     significant,
     within,
 )
+from releases.excerpt import Excerpt
 from releases.models import Release, SimulatedTruth
 from releases.selectors import (
     LEVEL,
     Interval,
     bounds_of,
+    excerpt_of,
     joint_bounds_of,
     shown_interval_of,
-    shown_positions,
     verdict_of,
 )
 from releases.verdicts import NOTICED, verdict_shown
@@ -92,27 +94,26 @@ class Headline:
 def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> list[EstimateRow]:
     """What is shown of the release as rows; the truth only where a simulation knows it."""
     mechanism = recipe.published.mechanism
-    labels = mechanism.labels
-    wide, narrow = shown_interval_of(release), shown_interval_of(release, 0.66)
-    bounds = bounds_of(release)
-    margins = _margins(release)
+    excerpt = excerpt_of(release)
+    wide, narrow = shown_interval_of(excerpt), shown_interval_of(excerpt, 0.66)
+    bounds = bounds_of(excerpt)
+    margins = _margins(excerpt)
     rows: list[EstimateRow] = []
-    for position in shown_positions(release):
-        label = labels[position]
-        value, error = release.values[position], _at(release.standard_errors, position)
-        bound, half_width = _at(release.error_bounds, position), margins[position]
+    for row, position in enumerate(excerpt.positions):
+        value, error = excerpt.values[row], _at(excerpt.standard_errors, row)
+        bound, half_width = _at(excerpt.error_bounds, row), margins[row]
         place = _place(value, error, bound)
         rows.append(
             EstimateRow(
-                label=label,
+                label=mechanism.label(position),
                 estimate=at_place(value, place),
                 standard_error="" if error is None else at_place(error, place),
-                interval_66=_interval(narrow, position, place),
-                interval_95=_interval(wide, position, place),
+                interval_66=_interval(narrow, row, place),
+                interval_95=_interval(wide, row, place),
                 error_bound="" if bound is None else f"± {at_place(bound, place)}",
-                within_bound=_interval(bounds, position, place),
+                within_bound=_interval(bounds, row, place),
                 note=_note(value, half_width, mechanism),
-                projection=at_place(release.projection[position], place),
+                projection=at_place(excerpt.projection[row], place),
                 truth="" if truth is None else at_place(truth.values[position], min(place, 0)),
             )
         )
@@ -124,60 +125,55 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     verdict = verdict_of(release)
     if verdict:
         return Headline(f"Verdict: {verdict_shown(release.details)}", "")
-    mechanism = recipe.published.mechanism
-    triples = list(zip(mechanism.labels, release.values, _margins(release), strict=True))
-    label, value, half_width = max(triples, key=lambda triple: triple[1])
+    mechanism, excerpt = recipe.published.mechanism, excerpt_of(release)
+    triples = list(zip(excerpt.positions, excerpt.values, _margins(excerpt), strict=True))
+    position, value, half_width = max(triples, key=lambda triple: triple[1])
     note = _note(value, half_width, mechanism)
     text = f"{estimate_with_margin(value, half_width)} {mechanism.unit}" + (f": {note}" if note else "")
-    return Headline(text if mechanism.scalar else f"Largest: “{label}” with {text}", level_text(release))
+    if not mechanism.scalar:
+        text = f"Largest: “{mechanism.label(position)}” with {text}"
+    return Headline(text, _level_text(excerpt))
 
 
 def error_sentence(recipe: Recipe, release: Release) -> str:
     """How far a repeat would land from the truth, and what is included in that."""
-    unit = recipe.published.mechanism.unit
-    if verdict_of(release):
-        error = significant(max(release.standard_errors))
+    unit, excerpt = recipe.published.mechanism.unit, excerpt_of(release)
+    error = excerpt.largest_standard_error
+    if verdict_of(release) and error is not None:
         noticed = getattr(recipe.published.mechanism, "expected_note", "")
-        said = f"The standard error of Z′ is {error} {_continued(release.standard_error_note)}"
+        said = f"The standard error of Z′ is {significant(error)} {_continued(release.standard_error_note)}"
         return " ".join(filter(None, (NOTICED, said, noticed)))
     sentences = []
-    if joint_bounds_of(release) is not None:
+    joint = joint_bounds_of(excerpt) is not None
+    if joint:
         sentences.append(LARGEST_OF_MANY)
-    if release.standard_errors and joint_bounds_of(release) is not None:
-        error = significant(max(release.standard_errors))
-        sentences.append(f"The standard error of a single estimate, chosen beforehand, is {error}.")
-    elif release.standard_errors:
-        error = max(release.standard_errors)
+    if error is not None and joint:
+        sentences.append(
+            f"The standard error of a single estimate, chosen beforehand, is {significant(error)}."
+        )
+    elif error is not None:
         sentences.append(
             f"About 95 of 100 repeats would land {within(margin(error), unit)} "
             f"(standard error {significant(error)})."
         )
-    bounds = bounds_of(release)
-    if bounds is not None:
-        which = "all estimates together lie" if len(release.values) > 1 else "the estimate lies"
+    bounds, bound = bounds_of(excerpt), excerpt.largest_error_bound
+    if bounds is not None and bound is not None:
+        which = "all estimates together lie" if excerpt.count > 1 else "the estimate lies"
         sentences.append(
             f"With a probability of at least {percent(bounds.level)}, {which} "
-            f"{within(max(release.error_bounds), unit)} (error bound)."
+            f"{within(bound, unit)} (error bound)."
         )
     note = release.standard_error_note
-    sentences.append(note if release.standard_errors else f"Standard error: {_continued(note)}")
+    sentences.append(note if error is not None else f"Standard error: {_continued(note)}")
     return " ".join(sentences)
-
-
-def level_text(release: Release) -> str:
-    """The level of the margin that the headline has; empty where it has none."""
-    if shown_interval_of(release) is not None:
-        return percent(LEVEL)
-    bounds = bounds_of(release)
-    if bounds is None:
-        return ""
-    return f"at least {percent(bounds.level)}" + (", all together" if joint_bounds_of(release) else "")
 
 
 def says_nothing(recipe: Recipe, release: Release) -> bool:
     """Whether no estimate has a margin smaller than half the range of possible answers."""
-    margins = [half_width for half_width in _margins(release) if half_width is not None]
-    return bool(margins) and not verdict_of(release) and recipe.published.mechanism.says_nothing(min(margins))
+    least = _least_margin(excerpt_of(release))
+    if least is None or verdict_of(release):
+        return False
+    return recipe.published.mechanism.says_nothing(least)
 
 
 def percent(level: float) -> str:
@@ -185,14 +181,31 @@ def percent(level: float) -> str:
     return f"{number(round(100 * level, 6))} %"
 
 
-def _margins(release: Release) -> list[float | None]:
-    """Half the width of the interval around each estimate: 95 %, or of its error bound; always of the error
-    bound where that is of several at once."""
-    if shown_interval_of(release) is not None:
-        return [margin(error) for error in release.standard_errors]
-    if bounds_of(release) is not None:
-        return list(release.error_bounds)
-    return [None] * len(release.values)
+def _level_text(excerpt: Excerpt) -> str:
+    """The level of the margin that the headline has; empty where it has none."""
+    if shown_interval_of(excerpt) is not None:
+        return percent(LEVEL)
+    bounds = bounds_of(excerpt)
+    if bounds is None:
+        return ""
+    return f"at least {percent(bounds.level)}" + (", all together" if joint_bounds_of(excerpt) else "")
+
+
+def _margins(excerpt: Excerpt) -> Sequence[float | None]:
+    """Half the width of the interval around each estimate shown: 95 %, or of its error bound; always of the
+    error bound where that is of several at once."""
+    if shown_interval_of(excerpt) is not None:
+        return [margin(error) for error in excerpt.standard_errors]
+    if bounds_of(excerpt) is not None:
+        return excerpt.error_bounds
+    return [None] * len(excerpt.values)
+
+
+def _least_margin(excerpt: Excerpt) -> float | None:
+    """The smallest of those around all estimates, shown or not; None where there are none."""
+    if shown_interval_of(excerpt) is not None and excerpt.least_standard_error is not None:
+        return margin(excerpt.least_standard_error)
+    return None if bounds_of(excerpt) is None else excerpt.least_error_bound
 
 
 def _note(value: float, half_width: float | None, mechanism: Statistic[Any]) -> str:

@@ -8,13 +8,13 @@ from django.db.models import QuerySet
 
 from recipes.models import Recipe
 from recipes.selectors import recipes_search
-from releases.models import Release
+from releases.excerpt import Excerpt
+from releases.models import NUMBERS, Release
 
 LEVEL = 0.95
 
-MOST_SHOWN = 200
-MOST_DRAWN = 30
-"""Estimates that a page shows in its table and in its chart; of more, the largest. The files have all."""
+Numbers = Release | Excerpt
+"""Estimates with what is known of their errors: all of a release, or those that its page shows."""
 
 
 @dataclass(frozen=True)
@@ -47,57 +47,60 @@ def overview_search(*, text: str = "", status: str = "all", before: int | None =
         text, before: as in `recipes_search`.
         status: as there, or an outcome: `released` or `withheld`.
     """
-    recipes = recipes_search(text=text, status=status, before=before).select_related("release")
+    recipes = with_release(recipes_search(text=text, status=status, before=before))
     return recipes.filter(release__outcome=status) if status in Release.Outcome.values else recipes
 
 
-def interval_of(release: Release, level: float = LEVEL) -> Interval | None:
-    """The interval at `level` (between 0 and 1) around the unbiased estimates of a release, by normal
-    approximation; None where no standard error tells how far they lie from the truth."""
-    if not release.standard_errors or verdict_of(release):
+def with_release(recipes: QuerySet[Recipe]) -> QuerySet[Recipe]:
+    """The same with the release of each, but for its numbers, which may be megabytes: pages show its
+    excerpt, and whoever asks for one of `NUMBERS` of a release that came this way waits for another query."""
+    return recipes.select_related("release").defer(*(f"release__{name}" for name in NUMBERS))
+
+
+def excerpt_of(release: Release) -> Excerpt:
+    """What pages show of a released result."""
+    return Excerpt(**release.excerpt, confidence=release.confidence, details=release.details)
+
+
+def interval_of(numbers: Numbers, level: float = LEVEL) -> Interval | None:
+    """The interval at `level` (between 0 and 1) around the unbiased estimates, by normal approximation;
+    None where no standard error tells how far they lie from the truth."""
+    if not numbers.standard_errors or verdict_of(numbers):
         return None
     factor = NormalDist().inv_cdf((1 + level) / 2)
-    return _around(release, level, [factor * error for error in release.standard_errors])
+    return _around(numbers, level, [factor * error for error in numbers.standard_errors])
 
 
-def bounds_of(release: Release) -> Interval | None:
+def bounds_of(excerpt: Excerpt) -> Interval | None:
     """The estimates with their error bounds, at the confidence of these; None where there are none."""
-    if not release.error_bounds or release.confidence is None:
+    if not excerpt.error_bounds or excerpt.confidence is None:
         return None
-    return _around(release, release.confidence, release.error_bounds)
+    return _around(excerpt, excerpt.confidence, excerpt.error_bounds)
 
 
-def shown_interval_of(release: Release, level: float = LEVEL) -> Interval | None:
+def shown_interval_of(excerpt: Excerpt, level: float = LEVEL) -> Interval | None:
     """The interval at `level` that pages show around each estimate; None where `joint_bounds_of` stands
     in its place."""
-    return interval_of(release, level) if joint_bounds_of(release) is None else None
+    return interval_of(excerpt, level) if joint_bounds_of(excerpt) is None else None
 
 
-def joint_bounds_of(release: Release) -> Interval | None:
+def joint_bounds_of(excerpt: Excerpt) -> Interval | None:
     """The error bounds where they are of several estimates at once; else None.
 
     Whoever looks at the largest of many has chosen it by its error, which an interval for a single
     estimate does not allow for: among many with the truth 0, the largest lies beyond its own.
     """
-    return bounds_of(release) if len(release.values) > 1 else None
+    return bounds_of(excerpt) if len(excerpt.values) > 1 else None
 
 
-def shown_positions(release: Release, most: int = MOST_SHOWN) -> list[int]:
-    """Which estimates a page shows, at most so many, in their order."""
-    everyone = range(len(release.values))
-    if len(release.values) <= most:
-        return list(everyone)
-    return sorted(sorted(everyone, key=lambda position: -release.values[position])[:most])
-
-
-def verdict_of(release: Release) -> str:
+def verdict_of(numbers: Numbers) -> str:
     """The verdict of a test; empty where something is estimated. A test's standard error is that under the
     hypothesis, and puts no interval around what came out."""
-    return str((release.details or {}).get("verdict", ""))
+    return str((numbers.details or {}).get("verdict", ""))
 
 
-def _around(release: Release, level: float, margins: list[float]) -> Interval:
-    pairs = list(zip(release.values, margins, strict=True))
+def _around(numbers: Numbers, level: float, margins: list[float]) -> Interval:
+    pairs = list(zip(numbers.values, margins, strict=True))
     return Interval(
         level, [value - margin for value, margin in pairs], [value + margin for value, margin in pairs]
     )

@@ -1,15 +1,17 @@
 """Public pages: the overview, and one recipe with its progress and result."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import get_user_model
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import quote_etag
 from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -28,8 +30,9 @@ from recipes.sentences import guarantee_from_mapping, guarantee_texts, protectio
 from recipes.trust_models import TRUST_MODELS
 from releases.charts import release_figure
 from releases.details import details_of
-from releases.exports import release_csv, release_document
-from releases.models import Release, SimulatedTruth
+from releases.excerpt import MOST_DRAWN
+from releases.exports import file_version, release_csv, release_document, release_json
+from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.partners import partner_shown
 from releases.presentation import (
     Headline,
@@ -45,12 +48,13 @@ from releases.presentation import (
 )
 from releases.progress import progress_text
 from releases.selectors import (
-    MOST_DRAWN,
     bounds_of,
+    excerpt_of,
     joint_bounds_of,
     overview_search,
     shown_interval_of,
     verdict_of,
+    with_release,
 )
 from releases.servers import (
     ServerShown,
@@ -194,26 +198,31 @@ class CloseView(PublishersOnly):
 class ResultCsvView(View):
     """The result as CSV, exact."""
 
-    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponseBase:
         recipe, release = _with_release(identifier)
         if release.outcome != Release.Outcome.RELEASED:
             raise Http404("Nothing was released.")
-        response = HttpResponse(
-            release_csv(recipe, release, _truth(recipe)), content_type="text/csv; charset=utf-8"
+        return _file(
+            request,
+            recipe,
+            lambda: release_csv(recipe, release, _truth(recipe)),
+            name=f"result-{identifier[:12]}.csv",
+            content_type="text/csv; charset=utf-8",
         )
-        response["Content-Disposition"] = f'attachment; filename="result-{identifier[:12]}.csv"'
-        return response
 
 
 class ResultJsonView(View):
     """The result as JSON, exact, with the recipe and the guarantees."""
 
-    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponseBase:
         recipe, release = _with_release(identifier)
-        document = release_document(recipe, release, _truth(recipe))
-        response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
-        response["Content-Disposition"] = f'attachment; filename="result-{identifier[:12]}.json"'
-        return response
+        return _file(
+            request,
+            recipe,
+            lambda: release_json(release_document(recipe, release, _truth(recipe))),
+            name=f"result-{identifier[:12]}.json",
+            content_type="application/json",
+        )
 
 
 def _no_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
@@ -221,7 +230,7 @@ def _no_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
 
 
 def _recipe(identifier: str) -> Recipe:
-    return get_object_or_404(Recipe.objects.select_related("release"), identifier=identifier)
+    return get_object_or_404(with_release(Recipe.objects.all()), identifier=identifier)
 
 
 def _with_release(identifier: str) -> tuple[Recipe, Release]:
@@ -230,6 +239,22 @@ def _with_release(identifier: str) -> tuple[Recipe, Release]:
     if release is None:
         raise Http404("There is no result yet.")
     return recipe, release
+
+
+def _file(
+    request: HttpRequest, recipe: Recipe, pieces: Callable[[], Iterable[str]], *, name: str, content_type: str
+) -> HttpResponseBase:
+    """The file made of these pieces; nothing, and no number is loaded, where the browser has it already."""
+    etag = quote_etag(f"{file_version(recipe)}-{name}")
+    response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+    if response is None:
+        recipe.release.refresh_from_db(fields=NUMBERS)
+        response = StreamingHttpResponse(pieces(), content_type=content_type)
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["ETag"] = etag
+    # To be kept, but asked for again: the answer to that is cheap.
+    response["Cache-Control"] = "no-cache"
+    return response
 
 
 def _truth(recipe: Recipe) -> SimulatedTruth | None:
@@ -276,20 +301,20 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
     servers = stated_servers(release)
     if release.outcome != Release.Outcome.RELEASED:
         return {"servers": servers, "coarse_counts": True, "below_cohort": is_below_cohort(release)}
-    truth = _truth(recipe)
-    rows, bounds = estimate_rows(recipe, release, truth), bounds_of(release)
+    truth, excerpt = _truth(recipe), excerpt_of(release)
+    rows, bounds = estimate_rows(recipe, release, truth), bounds_of(excerpt)
     return {
         "servers": servers,
         "truth": truth,
+        "excerpt": excerpt,
         "estimates": rows,
         "details": details_of(release),
         "verdict": verdict_of(release),
-        "intervals": shown_interval_of(release) is not None,
-        "joint": joint_bounds_of(release) is not None,
+        "intervals": shown_interval_of(excerpt) is not None,
+        "joint": joint_bounds_of(excerpt) is not None,
         "most_drawn": MOST_DRAWN,
         "says_nothing": says_nothing(recipe, release),
         "bounds_level": "" if bounds is None else percent(bounds.level),
-        "any_below_zero": any(value < 0 for value in release.values),
         "headline": headline(recipe, release),
         "error_sentence": error_sentence(recipe, release),
         "figure": release_figure(recipe, release, truth),

@@ -91,7 +91,10 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(f"value {value}" for value in range(self.parameters.k))
+        return tuple(self.label(value) for value in range(self.parameters.k))
+
+    def label(self, position: int) -> str:
+        return f"value {position}"
 
     def truth(self, users_by_value: Mapping[int, int]) -> tuple[float, ...]:
         return tuple(float(users_by_value.get(value, 0)) for value in range(self.parameters.k))

@@ -99,10 +99,12 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
     @property
     def labels(self) -> tuple[str, ...]:
         """The numbers themselves; of a list, the places in it, from 1: the list is not kept."""
-        numbers = range(self.parameters.universe_size)
+        return tuple(self.label(number) for number in range(self.parameters.universe_size))
+
+    def label(self, position: int) -> str:
         if self.parameters.items == NUMBERED:
-            return tuple(f"item {number}" for number in numbers)
-        return tuple(f"item {number + 1} of the list" for number in numbers)
+            return f"item {position}"
+        return f"item {position + 1} of the list"
 
     def start(self, random_source: random.Random) -> StreamState:
         counters = self.parameters.noise.draw(self.parameters.universe_size, random_source)

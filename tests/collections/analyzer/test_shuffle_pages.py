@@ -71,9 +71,9 @@ def test_released_test_shows_its_verdicts_and_thresholds_everywhere(client: Clie
     assert "Projection" not in page
     assert "Verdict: " in client.get("/").content.decode()
     address = [recipe.identifier]
-    document = json.loads(client.get(reverse("result-json", args=address)).content)
+    document = json.loads(client.get(reverse("result-json", args=address)).getvalue())
     assert (document["details"], document["interval"]) == (details, None)
-    (row,) = csv.DictReader(io.StringIO(client.get(reverse("result-csv", args=address)).content.decode()))
+    (row,) = csv.DictReader(io.StringIO(client.get(reverse("result-csv", args=address)).getvalue().decode()))
     assert row["verdict"] == details["verdict"]
     assert float(row["calibrated_threshold"]) == details["calibrated_threshold"]
 

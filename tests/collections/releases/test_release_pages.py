@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.staticfiles import finders
+from django.db import connection
 from django.template import loader
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from audit.models import Action, Entry
 from recipes.models import Recipe
 from releases.charts import release_figure
-from releases.models import Release
+from releases.models import NUMBERS, Release
+from releases.operations import truth_record
 from tests.factories import draft_recipe, published_recipe
 from tests.scenes import (
     account,
@@ -155,7 +158,7 @@ def test_page_and_files_show_the_public_neither_the_actors_nor_the_salts_of_the_
     entries = list(Entry.objects.filter(subject=recipe.identifier))
     assert actor.get_username() in {entry.actor for entry in entries}
     for name in ("recipe", "result-csv", "result-json"):
-        shown = client.get(reverse(name, args=[recipe.identifier])).content.decode()
+        shown = client.get(reverse(name, args=[recipe.identifier])).getvalue().decode()
         assert actor.get_username() not in shown
         assert not [entry for entry in entries if not entry.salt or entry.salt in shown]
 
@@ -197,7 +200,7 @@ def test_withheld_recipe_says_that_nothing_was_released_and_why(client: Client) 
     assert "Closed below 5 valid reports." in page
     assert "fewer valid reports than the cohort size of 5" in page
     assert client.get(reverse("result-csv", args=[recipe.identifier])).status_code == 404
-    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
     assert document["outcome"] == "withheld"
     assert not {"reports", "values"} & set(document)
 
@@ -251,7 +254,7 @@ def test_chart_tells_what_the_table_tells(changes: dict[str, Any]) -> None:
 def test_csv_holds_the_exact_values(client: Client) -> None:
     recipe = simulated_recipe({0: 20, 1: 20, 2: 20}, statistic="histogram", k=2)
     response = client.get(reverse("result-csv", args=[recipe.identifier]))
-    rows = list(csv.DictReader(io.StringIO(response.content.decode())))
+    rows = list(csv.DictReader(io.StringIO(response.getvalue().decode())))
     assert [float(row["estimate"]) for row in rows] == recipe.release.values
     assert [float(row["standard_error"]) for row in rows] == recipe.release.standard_errors
     assert [float(row["truth_of_simulation"]) for row in rows] == recipe.truth.values
@@ -260,11 +263,54 @@ def test_csv_holds_the_exact_values(client: Client) -> None:
 
 def test_json_holds_the_recipe_and_the_exact_values(client: Client) -> None:
     recipe = finished_recipe([[1]] * 6)
-    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
     assert document["recipe"] == recipe.published.document
     assert document["estimate"] == recipe.release.values
     assert document["guarantees"] == recipe.release.guarantees
     assert "truth" not in document
+
+
+def numbers_asked_for(client: Client, address: str, **headers: str) -> set[str]:
+    """The columns of releases' numbers that the queries behind an answer name."""
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(address, **headers)
+    assert response.status_code in {200, 304}
+    statements = [query["sql"] for query in queries]
+    assert any('"releases_release"' in statement for statement in statements)
+    return {name for name in NUMBERS if any(f'"releases_release"."{name}"' in one for one in statements)}
+
+
+def test_only_the_files_load_all_numbers_of_a_release(client: Client) -> None:
+    recipe = finished_recipe([[1]] * 6)
+    client.force_login(User.objects.create_superuser("root", password="x"))
+    page = reverse("recipe", args=[recipe.identifier])
+    progress = reverse("recipe-progress", args=[recipe.identifier])
+    for address in ("/", "/?status=released", page, progress, "/admin/releases/release/"):
+        assert numbers_asked_for(client, address) == set(), address
+    for name in ("result-csv", "result-json"):
+        assert numbers_asked_for(client, reverse(name, args=[recipe.identifier])) == set(NUMBERS)
+
+
+@pytest.mark.parametrize("name", ["result-csv", "result-json"])
+def test_file_that_the_browser_has_is_not_made_again_nor_its_numbers_loaded(
+    client: Client, name: str
+) -> None:
+    address = reverse(name, args=[finished_recipe([[1]] * 6).identifier])
+    first = client.get(address)
+    assert first["Cache-Control"] == "no-cache"
+    again = client.get(address, HTTP_IF_NONE_MATCH=first["ETag"])
+    assert (again.status_code, again.getvalue()) == (304, b"")
+    assert numbers_asked_for(client, address, HTTP_IF_NONE_MATCH=first["ETag"]) == set()
+    assert client.get(address, HTTP_IF_NONE_MATCH='"another"').getvalue() == first.getvalue()
+
+
+def test_file_that_was_made_before_the_truth_was_known_is_made_again(client: Client) -> None:
+    recipe = finish(open_recipe([1] * 6, simulation=True))
+    address = reverse("result-json", args=[recipe.identifier])
+    before = client.get(address)["ETag"]
+    truth_record(recipe=recipe, values=[6.0], devices=6, sampled=6)
+    after = client.get(address, HTTP_IF_NONE_MATCH=before)
+    assert json.loads(after.getvalue())["truth"] == [6.0]
 
 
 def test_files_of_an_open_recipe_are_not_found(client: Client) -> None:

@@ -4,9 +4,10 @@ import pytest
 
 from releases.charts import release_figure
 from releases.details import details_of
-from releases.models import Release
+from releases.excerpt import MOST_DRAWN, MOST_SHOWN, excerpt_made
+from releases.models import NUMBERS, Release
 from releases.presentation import error_sentence, estimate_rows, headline, says_nothing
-from releases.selectors import MOST_DRAWN, MOST_SHOWN, bounds_of, interval_of, shown_positions
+from releases.selectors import bounds_of, excerpt_of, interval_of
 from tests.scenes import open_stream
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +22,9 @@ def release(**changes: object) -> Release:
         "projection": [0.5],
         **changes,
     }
-    return Release(**members)
+    made = Release(**members)
+    made.excerpt = excerpt_made(**{name: getattr(made, name) for name in NUMBERS})
+    return made
 
 
 TEST = release(
@@ -40,11 +43,11 @@ TEST = release(
 def test_interval_is_none_where_no_standard_error_is_known_and_bounds_keep_their_confidence() -> None:
     bounded = release(error_bounds=[0.2], confidence=0.9)
     assert interval_of(bounded) is None
-    bounds = bounds_of(bounded)
+    bounds = bounds_of(excerpt_of(bounded))
     assert bounds is not None
     assert bounds.level == 0.9
     assert (bounds.low, bounds.high) == (pytest.approx([0.3]), pytest.approx([0.7]))
-    assert bounds_of(release(standard_errors=[0.1])) is None
+    assert bounds_of(excerpt_of(release(standard_errors=[0.1]))) is None
 
 
 def test_headline_has_the_margin_of_the_interval_or_else_of_the_bound_or_none() -> None:
@@ -122,13 +125,33 @@ def test_every_detail_is_shown_and_an_unknown_one_under_its_name() -> None:
 
 def test_of_very_many_estimates_the_largest_are_shown_in_their_order() -> None:
     size = 3 * MOST_SHOWN
-    many = release(values=[math.sin(place) for place in range(size)])
-    positions = shown_positions(many)
-    assert len(positions) == MOST_SHOWN
-    assert positions == sorted(positions)
-    left_out = set(range(size)) - set(positions)
-    assert max(many.values[place] for place in left_out) <= min(many.values[place] for place in positions)
-    assert shown_positions(release(values=[3.0, 1.0])) == [0, 1]
+    many = release(values=[math.sin(place) for place in range(size)], projection=[0.0] * size)
+    excerpt = excerpt_of(many)
+    assert len(excerpt.positions) == MOST_SHOWN
+    assert excerpt.positions == sorted(excerpt.positions)
+    assert excerpt.values == [many.values[position] for position in excerpt.positions]
+    left_out = set(range(size)) - set(excerpt.positions)
+    assert max(many.values[place] for place in left_out) <= min(excerpt.values)
+    assert excerpt_of(release(values=[3.0, 1.0], projection=[3.0, 1.0])).positions == [0, 1]
+
+
+def test_what_is_said_of_all_estimates_counts_those_that_are_not_shown() -> None:
+    size = 2 * MOST_SHOWN
+    recipe = open_stream(**{**ITEMS, "universe_size": size})
+    smallest_last = release(
+        values=[*(float(size - place) for place in range(size - 1)), -1.0],
+        standard_errors=[2.0] * (size - 1) + [7.0],
+        projection=[0.0] * size,
+        error_bounds=[500.0] * (size - 2) + [400.0, 900.0],
+        confidence=0.95,
+    )
+    excerpt = excerpt_of(smallest_last)
+    assert (excerpt.count, excerpt.any_below_zero) == (size, True)
+    assert (excerpt.least_standard_error, excerpt.least_error_bound) == (2.0, 400.0)
+    said = error_sentence(recipe, smallest_last)
+    assert "chosen beforehand, is 7.0" in said
+    assert "± 900 elements" in said
+    assert headline(recipe, smallest_last).text.startswith("Largest: “item 0”")
 
 
 ITEMS = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 40, "table_size": None}

@@ -284,12 +284,12 @@ def test_released_stream_has_its_error_bound_beside_the_interval(client: Client)
         assert said in page
     assert "from None" not in page
     (row,) = csv.DictReader(
-        io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).content.decode())
+        io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).getvalue().decode())
     )
     assert [float(row["error_bound"])] == release.error_bounds
     assert float(row["confidence"]) == 0.95
     assert row["reports"] == ""
-    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
     assert document["error_bound"] == release.error_bounds
     assert document["confidence"] == 0.95
     assert document["interval"]["level"] == 0.95
@@ -304,10 +304,10 @@ def test_released_stream_without_a_standard_error_shows_no_interval_but_its_boun
     assert "Within it" in page
     assert "error bound (at least 95 %)" in page
     assert "(at least 95 %)" in client.get("/").content.decode()
-    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+    document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
     assert document["standard_error"] is document["interval"] is None
     (row,) = csv.DictReader(
-        io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).content.decode())
+        io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).getvalue().decode())
     )
     assert row["standard_error"] == row["low_95"] == row["high_95"] == ""
 

@@ -170,6 +170,7 @@ class MechanismContract:
         assert len(lengths) == 1
         assert mechanism.scalar == (lengths == {1})
         assert len(set(mechanism.labels)) == len(mechanism.labels)
+        assert tuple(map(mechanism.label, range(len(mechanism.labels)))) == mechanism.labels
         assert all(error > 0 for error in estimate.standard_errors)
         assert estimate.standard_error_note
 

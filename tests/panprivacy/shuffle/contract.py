@@ -59,6 +59,7 @@ class ShuffleContract:
         assert statistic.description
         assert statistic.unit
         assert statistic.scalar == (len(statistic.labels) == 1)
+        assert tuple(map(statistic.label, range(len(statistic.labels)))) == statistic.labels
 
     def test_randomize_sends_as_many_messages_for_every_value(self, statistic):
         # The same randomness for each: so neither their number nor what is drawn depends on the value.

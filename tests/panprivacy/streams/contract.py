@@ -96,6 +96,7 @@ class StreamContract:
         assert statistic.description.endswith(".")
         assert statistic.unit
         assert all(statistic.labels)
+        assert tuple(map(statistic.label, range(len(statistic.labels)))) == statistic.labels
         assert statistic.trusts == (Trust.CURATOR,)
         assert not statistic.counts_devices
 
