@@ -8,10 +8,13 @@ from itertools import zip_longest
 from typing import Any
 
 from panprivacy.recipe import format_time
+from recipes.kinds import STREAMS, kind_of
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.selectors import interval_of
 from releases.servers import stated_servers
+from streams.models import AnnouncedIntrusion
+from streams.selectors import intrusions_of
 
 
 def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
@@ -29,6 +32,11 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
         "servers": [server.as_dict() for server in stated_servers(release)],
         "guarantees": release.guarantees,
     }
+    made = _intrusions_made(recipe)
+    if made is not None:
+        document["intrusions_made"] = [
+            {"number": intrusion.number, "at": format_time(intrusion.at)} for intrusion in made
+        ]
     if release.outcome == Release.Outcome.WITHHELD:
         return {**document, "cause": release.cause, "reason": release.reason}
     interval = interval_of(release)
@@ -71,6 +79,9 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     columns["unit"] = [published.mechanism.unit] * lines
     columns |= {"reports": [release.reports] * lines, "trust": [published.trust.value] * lines}
     columns |= {"error_bound": release.error_bounds or [], "confidence": [release.confidence] * lines}
+    made = _intrusions_made(recipe)
+    if made is not None:
+        columns["intrusions_made"] = [len(made)] * lines
     columns |= {name: [_cell(value)] * lines for name, value in (release.details or {}).items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values
@@ -80,6 +91,14 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     # The longest is as long as there are estimates; what is shorter is not known of any.
     writer.writerows(zip_longest(*columns.values()))
     return rows.getvalue()
+
+
+def _intrusions_made(recipe: Recipe) -> list[AnnouncedIntrusion] | None:
+    """Those announced intrusions of a stream that took place, on which its error depends; None of a recipe
+    that has no stream. What `announced_intrusions` says is how many were allowed."""
+    if kind_of(type(recipe.published.mechanism)) is not STREAMS:
+        return None
+    return list(intrusions_of(str(recipe.identifier)))
 
 
 def _cell(value: object) -> object:
