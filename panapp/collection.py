@@ -11,10 +11,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.contrib.auth.models import AbstractBaseUser
 
 from devices_sim.fleet import FleetResult, run_fleet
+from devices_sim.forecast import Forecast
 from devices_sim.transport import HttpTransport
 from devices_sim.workloads import Workload
 from panapp.device_runs import DEVICE_RUNS, DeviceRun
-from panapp.services import Services, wait_until
+from panapp.giving_up import simulation_give_up
+from panapp.services import ServiceError, Services, wait_until
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_close, recipe_publish_file, verification_key
@@ -32,6 +34,9 @@ STALLED_SECONDS = 600.0
 
 FAREWELL_SECONDS = 30.0
 """For how long a partner is waited for to hear that a recipe has ended, and to delete what it holds."""
+
+SHORT_FAREWELL_SECONDS = 10.0
+"""The same where somebody waits for an interrupted command to end."""
 
 POLL_SECONDS = 0.1
 
@@ -114,6 +119,7 @@ def collection_run(
     processes: int,
     actor: AbstractBaseUser | None,
     say: Say,
+    forewarn: Callable[[Forecast], None] = lambda _: None,
 ) -> CollectionResult:
     """Publish a simulation recipe, let its devices report over HTTP, and wait for the release.
 
@@ -126,26 +132,36 @@ def collection_run(
         processes: processes that run devices.
         actor: who publishes.
         say: takes lines that tell the progress.
+        forewarn: takes how much work the devices have, before they begin, where that may be much.
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was published.
-        FleetError, ServiceError, CollectionStalledError: the recipe is closed; its result is released
-            or withheld as soon as workers run.
+        ServiceError, CollectionStalledError: the recipe is closed; its result is released or withheld as
+            soon as workers run.
+        FleetError, and whatever interrupts: the recipe is closed, and its result withheld.
     """
     started = time.monotonic()
     partners = {trust: pairing.partner() for trust, pairing in services.pairings.items()}
     recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partners=partners)
     run = DEVICE_RUNS[recipe.published.trust]
     try:
+        forecast = run.forecast(recipe.published, workload, processes)
+        if forecast is not None:
+            forewarn(forecast)
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
         truth = run.truth(recipe.published.mechanism, fleet)
         truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
         submitted = time.monotonic()
         _close_if_open(recipe, actor)
         release = _wait_for_release(run, recipe, services, say)
-    except BaseException:
-        # Interrupted or failed: no report will follow, so the recipe must not stay open with its key.
+    except (ServiceError, CollectionStalledError):
+        # No report will follow, so the recipe must not stay open with its key. Other workers may end it.
         _close_if_open(recipe, actor)
+        raise
+    except BaseException as error:
+        # Not all devices have reported, and the partner ends with this command: nobody else would end it.
+        simulation_give_up(recipe=recipe, error=error, actor=actor)
+        _wait_for_farewell(run, recipe, say, SHORT_FAREWELL_SECONDS)
         raise
     recipe.refresh_from_db()
     ended = time.monotonic()
@@ -235,9 +251,9 @@ def _close_if_open(recipe: Recipe, actor: AbstractBaseUser | None) -> None:
         recipe_close(recipe=recipe, actor=actor)
 
 
-def _wait_for_farewell(run: DeviceRun, recipe: Recipe, say: Say) -> None:
+def _wait_for_farewell(run: DeviceRun, recipe: Recipe, say: Say, seconds: float = FAREWELL_SECONDS) -> None:
     """Until nothing is left to tell the partner: with the processes ends who would tell it."""
-    if not wait_until(lambda: not run.owes_farewell(recipe), FAREWELL_SECONDS, POLL_SECONDS):
+    if not wait_until(lambda: not run.owes_farewell(recipe), seconds, POLL_SECONDS):
         say(f"the {run.partner} has not heard of the end; it is told when both run again")
 
 

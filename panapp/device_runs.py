@@ -12,11 +12,13 @@ from typing import Any, ClassVar
 
 from analyzer.models import Intake
 from devices_sim.fleet import FleetResult
+from devices_sim.forecast import Forecast, forecast_of_values
 from devices_sim.workloads import Workload, events_csv, values_csv
 from devices_sim.workloads.events_file import HEADER as EVENTS_HEADER
 from devices_sim.workloads.values_file import HEADER as VALUES_HEADER
 from leader.models import Farewell
 from panprivacy.errors import FieldError
+from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
@@ -52,6 +54,12 @@ class DeviceRun(ABC):
     @abstractmethod
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         """The exact answer to what is estimated."""
+
+    def forecast(
+        self, recipe: PublishedRecipe, workload: Workload[Any], processes: int
+    ) -> Forecast | None:  # a device with events sends one report
+        """How much work the devices have; None where each has little."""
+        return None
 
     def owes_farewell(self, recipe: Recipe) -> bool:  # a site by itself has nobody to tell
         """Whether the partner has still to hear of the end of a recipe, and to delete what it holds."""
@@ -97,6 +105,9 @@ class ShufflerRun(DeviceRun):
         """About the users whose messages were mixed: who came later, nobody asks about."""
         values: tuple[float, ...] = statistic.truth_of(fleet.accepted_by_answer)
         return values
+
+    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> Forecast:
+        return forecast_of_values(recipe, workload, processes)
 
     def owes_farewell(self, recipe: Recipe) -> bool:
         return Intake.objects.filter(recipe=recipe, is_deleted_there=False).exists()

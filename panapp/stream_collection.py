@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from devices_sim.items import send_items
 from devices_sim.transport import HttpTransport
 from panapp.collection import CollectionStalledError
-from panapp.services import Services, wait_until
+from panapp.giving_up import simulation_give_up
+from panapp.services import ServiceError, Services, wait_until
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_close, recipe_publish_file
@@ -49,8 +50,9 @@ def stream_run(
 
     Raises:
         FieldError: nothing was published.
-        TransportError, ServiceError, CollectionStalledError: the recipe is closed; its result is released as
-            soon as workers run.
+        ServiceError, CollectionStalledError: the recipe is closed; its result is released as soon as
+            workers run.
+        TransportError, and whatever interrupts: the recipe is closed, and its result withheld.
     """
     started = time.monotonic()
     recipe = recipe_publish_file(members=members, actor=None, simulation=True, universe=universe)
@@ -60,14 +62,25 @@ def stream_run(
         truth = _truth(recipe, universe, items)
         # No devices take part: a curator gets items, and cannot tell whose they are.
         truth_record(recipe=recipe, values=truth, devices=0, sampled=0)
-    finally:
-        # Closed already, where the beat found it overdue.
-        with suppress(RecipeStateError):
-            recipe_close(recipe=recipe, actor=None)
-    if not wait_until(lambda: _is_released(recipe, services), RELEASE_SECONDS):
-        raise CollectionStalledError(f"the stream was not released within {RELEASE_SECONDS:.0f} seconds")
+        _close_if_open(recipe)
+        if not wait_until(lambda: _is_released(recipe, services), RELEASE_SECONDS):
+            raise CollectionStalledError(f"the stream was not released within {RELEASE_SECONDS:.0f} seconds")
+    except (ServiceError, CollectionStalledError):
+        # Workers will release it.
+        _close_if_open(recipe)
+        raise
+    except BaseException as error:
+        # Not all items have come, or nobody waits for what they say.
+        simulation_give_up(recipe=recipe, error=error, actor=None)
+        raise
     release = Release.objects.get(recipe=recipe)
     return StreamResult(recipe, release, truth, time.monotonic() - started)
+
+
+def _close_if_open(recipe: Recipe) -> None:
+    # Closed already, where the beat found it overdue.
+    with suppress(RecipeStateError):
+        recipe_close(recipe=recipe, actor=None)
 
 
 def _truth(recipe: Recipe, universe: Sequence[str], items: Sequence[str]) -> tuple[float, ...]:

@@ -24,7 +24,8 @@ DELTA = _bounded_like(
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """(ε, δ) against whoever reads only combined results, under replacement of a device's whole history.
+    """(ε, δ) against whoever reads only combined results, and of a stream also its state at every look, under
+    replacement of a device's or an item's whole history.
 
     Raises:
         FieldError: naming `epsilon` or `delta`, if it is out of the range that recipes have as well.

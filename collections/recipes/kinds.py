@@ -27,7 +27,9 @@ class Kind:
             statistic has.
         help: field → what is said of it in the form.
         suggested: field → where a new recipe starts, or as near as is allowed, where not as everywhere.
+        reader: what those read against whom a budget protects, as an object.
         replacement: what is replaced by what, where a budget speaks of replacement.
+        senders: whose contributions are collected, in the plural.
         public: what becomes public of a recipe, as a heading.
         about_population: what its population is, in a sentence.
         published, closed: what follows once a recipe is published or closed, in a sentence.
@@ -41,7 +43,9 @@ class Kind:
     groups: Groups
     help: Mapping[str, str]
     suggested: Mapping[str, float | str]
+    reader: str
     replacement: str
+    senders: str
     public: str
     about_population: str
     published: str
@@ -76,7 +80,9 @@ DEVICES = Kind(
         "encryption": "How devices encrypt what they keep and send.",
     },
     suggested={"cohort_size": 1_000},
+    reader="every combined result and nothing else",
     replacement="one device's whole history by any other, while no other device colludes with that reader",
+    senders="devices",
     public="What devices will be told",
     about_population="Which devices are asked.",
     published="Devices can take part from the opening time on.",
@@ -105,8 +111,11 @@ SHUFFLED = Kind(
         "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
         "encryption": "How devices encrypt their messages to this server.",
     },
-    suggested={"cohort_size": 10_000, "alpha": 0.1, "delta": PART_OF_DELTA},
+    # With few values, the number of different ones says nothing; with many, uniformity needs more users.
+    suggested={"cohort_size": 10_000, "k": 200, "alpha": 0.2, "delta": PART_OF_DELTA},
+    reader="every combined result and nothing else",
     replacement="one device's whole history by any other, while no other device colludes with that reader",
+    senders="devices",
     public="What devices will be told",
     about_population="Which devices are asked.",
     published="Devices can take part from the opening time on, until the batch is full.",
@@ -129,7 +138,8 @@ STREAMS = Kind(
     ),
     help={
         "population": "Whose items are counted. Recipes about the same ones share a privacy budget: its ε "
-        "and δ hold against whoever reads every result, one item's history against any other.",
+        "and δ hold against whoever reads every result and what is kept at every look, one item's history "
+        "against any other.",
         "closes_at": "Leave empty for one day after it opens.",
     },
     suggested={
@@ -139,7 +149,10 @@ STREAMS = Kind(
         "universe_size": 100_000,
         "table_size": 100_000,
     },
+    reader="every combined result, and what is kept here at every announced look that a recipe allows and "
+    "once by surprise",
     replacement="one item's whole history by any other",
+    senders="sources",
     public="What will be public",
     about_population="Whose items are counted.",
     published="Items are taken in from the opening time on.",

@@ -79,10 +79,16 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
     for guarantee in guarantees:
         # The sentence of the stronger relation speaks for both.
         alike.setdefault(replace(guarantee, relation=Relation.REPLACE), []).append(guarantee.relation)
+    honest = {
+        (guarantee.model, tuple(relations)): guarantee.delta
+        for guarantee, relations in alike.items()
+        if not guarantee.dishonest_fraction
+    }
     colluding: dict[tuple[Model, tuple[Relation, ...]], list[str]] = {}
     for guarantee, relations in alike.items():
         if guarantee.dishonest_fraction:
-            colluding.setdefault((guarantee.model, tuple(relations)), []).append(_colluding(guarantee))
+            key = (guarantee.model, tuple(relations))
+            colluding.setdefault(key, []).append(_colluding(guarantee, honest.get(key)))
     return [
         GuaranteeText(
             model=guarantee.model.value,
@@ -175,16 +181,18 @@ def _found(guarantee: Guarantee) -> str:
     )
 
 
-def _colluding(guarantee: Guarantee) -> str:
+def _colluding(guarantee: Guarantee, honest_delta: float | None) -> str:
+    """What is left of a guarantee that has δ = `honest_delta` where nobody colludes."""
     if guarantee.epsilon is None:
         return ""
     percent = significant(100 * guarantee.dishonest_fraction)
-    found = (
-        ""
-        if guarantee.found_epsilon is None
-        else f" (worst case found: {epsilon_text(guarantee.found_epsilon)})"
-    )
-    numbers = f"ε = {epsilon_text(guarantee.epsilon)}{found}, δ = {_delta(guarantee)}"
+    found = ""
+    if guarantee.found_epsilon is not None:
+        # At a larger δ the ε that is found may be the smaller one: no stronger promise for it.
+        larger = None not in (guarantee.delta, honest_delta) and guarantee.delta > honest_delta
+        at = " at this larger δ" if larger else ""
+        found = f" (worst case found{at}: {epsilon_text(guarantee.found_epsilon)})"
+    numbers = f"ε = {epsilon_text(guarantee.epsilon)}, δ = {_delta(guarantee)}{found}"
     return f"{numbers} if {percent} % of the devices collude with the observer."
 
 

@@ -81,7 +81,7 @@ def result_release(*, recipe: Recipe) -> Release | None:
 
 @transaction.atomic
 def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> Release:
-    """Withhold the result of a closed recipe for good, e.g. because its helper is gone.
+    """Withhold the result of a closed recipe for good, e.g. because its helper is gone, or of any simulation.
 
     All or nothing: there is no way to leave out some reports.
 
@@ -89,10 +89,11 @@ def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | No
         reason: why, as a clause; it is public.
 
     Raises:
-        RecipeStateError: the recipe is not closed, its result is there, or it waits for nobody else.
+        RecipeStateError: the recipe is not closed, its result is there, or it waits for nobody else and is
+            no simulation.
     """
     recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
-    if not source_of(recipe).waits_for_another:
+    if not (recipe.simulation or source_of(recipe).waits_for_another):
         raise RecipeStateError("the result depends on this server alone; it comes by itself")
     if recipe.status != Recipe.Status.CLOSED:
         raise RecipeStateError("only the result of a closed recipe can be withheld; close it first")

@@ -141,6 +141,7 @@ class RecipeView(View):
             "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(published.parameters.sampling_rate),
             "about_population": kind.about_population,
+            "senders": kind.senders,
             "about_encryption": kind.help.get("encryption", ""),
             "join": f"releases/join/{kind.key}.html",
             "entries": entries_of_recipe(identifier),

@@ -49,6 +49,14 @@ class PanHistogramParameters(ListedParameters):
         maximum=100_000,
         default=None,
     )
+    announced_intrusions: int = described(
+        label="Announced intrusions",
+        help="How often the state may be read on purpose. Noise is added to every counter after each, which "
+        "costs precision: 0 is the most precise choice. What is promised is the same.",
+        minimum=0,
+        maximum=20,
+        default=1,
+    )
 
     def __post_init__(self) -> None:
         if self.table_size is None:

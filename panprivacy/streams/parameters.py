@@ -43,7 +43,8 @@ class StreamParameters(PublicParameters):
     announced_intrusions: int = described(
         label="Announced intrusions",
         help="How often the state may be read on purpose. Everything is randomized again after each, which "
-        "costs privacy and much precision.",
+        "costs much precision. An allowed look is part of the promise, and paid for in privacy, even if it "
+        "is never made: 0 is the most precise and the most private choice.",
         minimum=0,
         maximum=20,
         default=1,

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from devices_sim.forecast import Forecast
 from devices_sim.workloads import values_csv
 from panapp.collection import CollectionResult, collection_run
 from panapp.device_runs import DEVICE_RUNS
@@ -91,6 +92,39 @@ def test_collect_of_values_goes_from_devices_through_the_shuffler_to_a_release(t
     assert "recipes" not in apps
     for table in ("shuffler_submission", "shuffler_submissionnonce", "shuffler_part"):
         assert helper_rows(shuffler, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(tmp_path: Path) -> None:
+    def interrupted(line: str) -> None:
+        raise KeyboardInterrupt
+
+    shuffler, path = tmp_path / "shuffler", values_file(tmp_path, *[0, 1, 2] * 20)
+    draft = RecipeDraft.from_mapping(members(SHUFFLE_HISTOGRAM))
+    forewarned: list[Forecast] = []
+    with services_on_test_database(shuffler=shuffler) as services:
+        with (
+            values_csv(path, draft.mechanism().value_of) as workload,
+            pytest.raises(KeyboardInterrupt),
+        ):
+            collection_run(
+                members=members(SHUFFLE_HISTOGRAM),
+                workload=workload,
+                services=services,
+                seed=7,
+                eager=False,
+                processes=1,
+                actor=None,
+                say=interrupted,
+                forewarn=forewarned.append,
+            )
+        recipe = Recipe.objects.get()
+        assert DEVICE_RUNS[Trust.SHUFFLER].owes_farewell(recipe) is False
+    assert [(forecast.users, forecast.messages) for forecast in forewarned] == [(60, 6)]
+    assert (recipe.status, recipe.release.outcome) == ("closed", "withheld")
+    assert recipe.release.reason == "the command that simulated it was interrupted"
+    assert helper_rows(shuffler, "SELECT count(*) FROM shuffler_submission") == [(0,)]
 
 
 def recipe_file(directory: Path, **changes: Any) -> Path:

@@ -44,7 +44,8 @@ class SingleServerSums(SumSource):
         return Sum(tuple(SubAggregate.objects.get(recipe=recipe).total), progress.summed)
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
-        for model in (StoredReports, ReportNonce, SubAggregate, RecipeKey):
+        # In the order in which a worker that finishes a chunk locks them.
+        for model in (Chunk, SubAggregate, StoredReports, ReportNonce, RecipeKey):
             model.objects.filter(recipe=recipe).delete()
 
     def standing(self, recipe: Recipe) -> Standing:

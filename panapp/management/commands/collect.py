@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from devices_sim.fleet import PROCESSES, FleetError
+from devices_sim.forecast import Forecast
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
 from panapp.device_runs import OPTIONS, device_file, device_run_of
@@ -44,7 +45,9 @@ class Command(BaseCommand):
             "--eager", action="store_true", help="let devices take every step, as real ones do"
         )
         parser.add_argument(
-            "--json", action="store_true", help="print the object on one line, and no progress"
+            "--json",
+            action="store_true",
+            help="print the object on one line, and no progress (but say beforehand what will take long)",
         )
         parser.add_argument("--workers", type=int, default=1, help="worker processes (default 1)")
         parser.add_argument(
@@ -59,7 +62,9 @@ class Command(BaseCommand):
         except FieldError as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         except KeyboardInterrupt:
-            raise CommandError("interrupted; what was published is closed", returncode=INTERRUPTED) from None
+            raise CommandError(
+                "interrupted; what was published is closed, and its result withheld", returncode=INTERRUPTED
+            ) from None
         except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(result, indent=None if options["json"] else 2, ensure_ascii=False))
@@ -88,9 +93,17 @@ class Command(BaseCommand):
                     processes=options["processes"],
                     actor=None,
                     say=(lambda _: None) if options["json"] else self.say,
+                    forewarn=self.forewarn_if_long if options["json"] else self.forewarn,
                 ).as_dict()
         result["seconds"]["total"] = round(time.monotonic() - started, 3)
         return result
+
+    def forewarn(self, forecast: Forecast) -> None:
+        self.stderr.write(str(forecast))
+
+    def forewarn_if_long(self, forecast: Forecast) -> None:
+        if forecast.is_long:
+            self.forewarn(forecast)
 
     def say(self, line: str) -> None:
         if sys.stderr.isatty():

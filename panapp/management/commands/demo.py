@@ -102,7 +102,10 @@ class Command(BaseCommand):
     def begin(self, example: str) -> dict[str, Any] | None:
         """The recipe file's members; None where an earlier run has collected it."""
         members: dict[str, Any] = json.loads((BASE_DIR / "examples" / example).read_text())
-        done = Release.objects.filter(recipe__name=members["name"], recipe__simulation=True)
+        # One that was interrupted is withheld, and collected again.
+        done = Release.objects.filter(
+            recipe__name=members["name"], recipe__simulation=True, outcome=Release.Outcome.RELEASED
+        )
         is_there = done.exists()
         self.stdout.write(f"{'Already there' if is_there else 'Collecting'}: {members['question']}")
         return None if is_there else members

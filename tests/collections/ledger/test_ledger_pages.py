@@ -386,3 +386,8 @@ def test_api_answers_a_bad_cursor_with_a_problem_document(client: Client) -> Non
         response = client.get(path)
         assert (response.status_code, response["Content-Type"]) == (400, "application/problem+json")
         assert response.json()["field"] == "cursor"
+
+
+def test_population_pages_say_that_a_budget_is_charged_with_looks_at_streams(client: Client) -> None:
+    for address in ("/populations/", "/populations/everyone/"):
+        assert "at every announced look that its recipe allows and once by surprise" in text(client, address)

@@ -105,6 +105,62 @@ def test_new_recipe_page_starts_from_values_that_could_be_published(
     assert page.count('type="radio"') == 0
 
 
+@pytest.mark.usefixtures("_with_shuffler")
+@pytest.mark.parametrize("statistic", sorted(STATISTICS))
+def test_untouched_form_proposes_a_recipe_whose_result_says_something(
+    signed_in: Client, statistic: str
+) -> None:
+    response = signed_in.get(new_url(statistic))
+    page = html.unescape(response.content.decode())
+    assert response.context["preview"] is not None
+    for refused in ("would say nothing", "Nothing would be released", "could not be published", "No preview"):
+        assert refused not in page
+    if statistic in MECHANISMS:  # whose preview warns of releases only
+        preview, class_ = response.context["preview"], STATISTICS[statistic]
+        values = {name: field.initial for name, field in recipe_form_class(class_).base_fields.items()}
+        named = {
+            name: values[name] for name in class_.parameters_class.names() if values.get(name) is not None
+        }
+        mechanism = class_(class_.parameters_class.from_mapping({**named, "delta": float(named["delta"])}))
+        largest = preview.population_size if mechanism.counts_devices else mechanism.largest
+        assert float(preview.margin.replace(",", "")) < largest / 2
+    if statistic in SHUFFLE_STATISTICS and response.context["preview"].gives_verdict:
+        # In standard errors; three are mostly noticed.
+        found = re.search(r"raise it by at least ([0-9.]+) standard errors", page)
+        assert found is not None
+        assert float(found[1]) >= 3
+
+
+def test_allowed_look_is_said_to_be_paid_for_where_it_is(signed_in: Client) -> None:
+    for name, class_ in STREAM_STATISTICS.items():
+        members = {
+            "epsilon": 0.5,
+            "delta": 1e-7,
+            "universe_size": 1000,
+            "items": "numbered",
+            "table_size": 1000,
+        }
+        members |= {"t": 2, "k": 4, "n_max": 4}
+        known = {field: members[field] for field in class_.parameters_class.names() if field in members}
+        never, once = (
+            class_(
+                class_.parameters_class.from_mapping({**known, "announced_intrusions": looks}).calibrated()
+            )
+            for looks in (0, 1)
+        )
+        dearer = never.guarantee(0).epsilon != once.guarantee(1).epsilon
+        page = html.unescape(signed_in.get(new_url(name)).content.decode())
+        assert ("paid for in privacy, even if it is never made" in page) is dearer
+
+
+def test_effect_on_the_budget_includes_looks_where_items_come_to_a_curator(signed_in: Client) -> None:
+    pages = {name: signed_in.get(new_url(name)).content.decode() for name in ("density", "count_nonzero")}
+    looks = "what is kept here at every announced look that a recipe allows and once by surprise (aggregator)"
+    assert looks in pages["density"]
+    assert "nothing else (aggregator)" not in pages["density"]
+    assert "every combined result and nothing else (aggregator)" in pages["count_nonzero"]
+
+
 def test_form_says_where_a_list_of_items_is_entered(signed_in: Client) -> None:
     for statistic in STREAM_STATISTICS:
         page = html.unescape(signed_in.get(new_url(statistic)).content.decode())

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -157,6 +158,14 @@ def test_guarantee_of_a_shuffler_says_what_each_part_of_colluding_devices_change
     assert "×2.72" in text.sentence
     assert "ε = 1.25, δ = 0.000002 if 25 % of the devices collude" in text.colluding
     assert "ε = 1.75, δ = 0.00141 if 50 % of the devices collude" in text.colluding
+
+
+@pytest.mark.parametrize(("delta", "at"), [(1e-6, ""), (0.00281, " at this larger δ")])
+def test_worst_case_with_colluders_names_a_larger_delta_that_it_belongs_to(delta: float, at: str) -> None:
+    honest = guarantee(Model.SHUFFLE, 2.0, trust=Trust.SHUFFLER, delta=1e-6, found_epsilon=0.397)
+    colluding = replace(honest, dishonest_fraction=0.5, delta=delta, found_epsilon=0.251)
+    (text,) = guarantee_texts([honest, colluding])
+    assert f"(worst case found{at}: 0.251) if 50 %" in text.colluding
 
 
 @pytest.mark.parametrize(

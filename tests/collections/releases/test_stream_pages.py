@@ -11,13 +11,23 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.models import Action, Entry
+from panprivacy.recipe import format_time
 from panprivacy.streams.density import Density
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from recipes.operations import recipe_close
+from recipes.operations import recipe_close, recipe_publish_file
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw
-from tests.scenes import account, analyst, announced, auditor, closed_stream, open_recipe, open_stream
+from tests.scenes import (
+    account,
+    analyst,
+    announced,
+    auditor,
+    closed_stream,
+    open_recipe,
+    open_stream,
+    stream_members,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -310,6 +320,33 @@ def test_released_stream_without_a_standard_error_shows_no_interval_but_its_boun
         io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).getvalue().decode())
     )
     assert row["standard_error"] == row["low_95"] == row["high_95"] == ""
+
+
+def test_files_of_a_released_stream_say_which_intrusions_were_made_beside_how_many_were_allowed(
+    client: Client,
+) -> None:
+    for stream, made in ((open_stream(range(700)), 0), (announced(open_stream(range(700))), 1)):
+        recipe = closed_stream(stream)
+        intrusions = AnnouncedIntrusion.objects.filter(identifier=recipe.identifier)
+        document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+        assert document["intrusions_made"] == [
+            {"number": i.number, "at": format_time(i.at)} for i in intrusions
+        ]
+        assert len(document["intrusions_made"]) == made
+        assert document["recipe"]["announced_intrusions"] == 2
+        (row,) = csv.DictReader(
+            io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).content.decode())
+        )
+        assert row["intrusions_made"] == str(made)
+
+
+def test_simulated_stream_is_not_said_to_come_from_devices(client: Client) -> None:
+    recipe = recipe_publish_file(members=stream_members(), actor=None, simulation=True)
+    recipe = closed_stream(recipe)
+    page = page_of(client, recipe)
+    assert "what was collected comes from simulated sources" in page
+    assert "Whether what is collected comes from simulated sources." in page
+    assert "device" not in page.split("<main")[1].split("</main>")[0]
 
 
 def test_closing_a_stream_says_what_becomes_of_it(client: Client) -> None:

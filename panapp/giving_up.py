@@ -1,0 +1,27 @@
+"""The end of a simulation whose command was interrupted or failed: nobody else would end it."""
+
+from contextlib import suppress
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from recipes.errors import RecipeStateError
+from recipes.models import Recipe
+from recipes.operations import recipe_close
+from releases.operations import result_withhold
+
+INTERRUPTED = "the command that simulated it was interrupted"
+FAILED = "the command that simulated it failed"
+
+
+def simulation_give_up(*, recipe: Recipe, error: BaseException, actor: AbstractBaseUser | None) -> None:
+    """Close a simulation, and withhold its result unless it is there already.
+
+    Args:
+        error: what ended the command; only whether it was an interruption becomes public.
+    """
+    reason = FAILED if isinstance(error, Exception) else INTERRUPTED
+    # Closed already where somebody else's end was its own: a helper's, or that of a full batch.
+    with suppress(RecipeStateError):
+        recipe_close(recipe=recipe, actor=actor)
+    with suppress(RecipeStateError):
+        result_withhold(recipe=recipe, reason=reason, actor=actor)
