@@ -10,7 +10,7 @@ from dap.messagepack import MessagePackError, read_messagepack
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
 from panprivacy.recipe import Recipe
 from shuffler.limits import NONCE_BYTES, statistic_of
-from shuffler.models import Batch, Submission, SubmissionNonce, random_key
+from shuffler.models import Batch, Submission, SubmissionNonce
 from shuffler.registering import encryption_key_of, recipe_of
 
 RANDOM = SystemRandom()
@@ -42,8 +42,8 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
         if _is_known(batch, nonce):
             return
         _require_room(batch, recipe, now)
-        SubmissionNonce.objects.create(pk=random_key(), batch=batch, nonce=nonce)
-        Submission.objects.create(pk=random_key(), batch=batch, payload=payload)
+        SubmissionNonce.objects.create(batch=batch, nonce=nonce)
+        Submission.objects.create(batch=batch, payload=payload)
         batch.users += 1
         if batch.was_full:
             batch.state = Batch.State.FULL
