@@ -21,6 +21,7 @@ from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
 from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from shuffler.models import Batch
 
 T = TypeVar("T")
@@ -92,9 +93,7 @@ class Collection:
 
     @property
     def statistic(self) -> ShuffleStatistic[Any]:
-        statistic = self.recipe.mechanism
-        assert isinstance(statistic, ShuffleStatistic)
-        return statistic
+        return shuffle_statistic(self.recipe)
 
     @property
     def batch(self) -> Batch:
