@@ -52,7 +52,11 @@ PART_OF_DELTA = "0.0000001"
 """A δ with which several recipes fit the usual budget's δ of 10⁻⁶: what is proved of these statistics may
 fail altogether, with probabilities that add up."""
 
-_BUDGET = "its ε and δ hold against whoever reads every combined result, under replacement."
+_DEVICES_ASKED = (
+    "Which devices are asked. Recipes that ask the same ones share a privacy budget: its ε and δ hold "
+    "against whoever reads every combined result, under replacement."
+)
+_ONE_HISTORY = "one device's whole history by any other, while no other device colludes with that reader"
 
 DEVICES = Kind(
     key="devices",
@@ -70,13 +74,12 @@ DEVICES = Kind(
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),
     help={
-        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
-        f"{_BUDGET}",
+        "population": _DEVICES_ASKED,
         "closes_at": "Leave empty for one day after the last step.",
         "encryption": "How devices encrypt what they keep and send.",
     },
     suggested={"cohort_size": 1_000},
-    replacement="one device's whole history by any other, while no other device colludes with that reader",
+    replacement=_ONE_HISTORY,
     public="What devices will be told",
     about_population="Which devices are asked.",
     published="Devices can take part from the opening time on.",
@@ -100,13 +103,12 @@ SHUFFLED = Kind(
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),
     help={
-        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
-        f"{_BUDGET}",
+        "population": _DEVICES_ASKED,
         "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
         "encryption": "How devices encrypt their messages to this server.",
     },
     suggested={"cohort_size": 10_000, "alpha": 0.1, "delta": PART_OF_DELTA},
-    replacement="one device's whole history by any other, while no other device colludes with that reader",
+    replacement=_ONE_HISTORY,
     public="What devices will be told",
     about_population="Which devices are asked.",
     published="Devices can take part from the opening time on, until the batch is full.",
