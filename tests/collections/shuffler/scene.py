@@ -126,7 +126,7 @@ class Collection:
         return Client().post(f"/shuffler/recipes/{self.identifier}/messages", body, content_type, **environ)
 
     def fill(self, values: Sequence[int] | None = None) -> list[int]:
-        """Devices that fill the batch; returns all messages that they sent."""
+        """Honest devices that are taken in, by default as many as fill the batch; what they sent in all."""
         sent = []
         for value in values or [0] * self.statistic.cohort_size:
             messages = self.messages(value)
