@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +14,10 @@ from devices_sim.forecast import Forecast
 from devices_sim.transport import HttpTransport
 from devices_sim.workloads import Workload
 from panapp.device_runs import DEVICE_RUNS, DeviceRun
-from panapp.giving_up import simulation_give_up
 from panapp.services import ServiceError, Services, wait_until
-from recipes.errors import RecipeStateError
+from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_publish_file, verification_key
+from recipes.operations import recipe_publish_file, verification_key
 from releases.models import Release
 from releases.operations import truth_record
 from releases.selectors import interval_of
@@ -152,11 +150,11 @@ def collection_run(
         truth = run.truth(recipe.published.mechanism, fleet)
         truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
         submitted = time.monotonic()
-        _close_if_open(recipe, actor)
+        simulation_close(recipe=recipe, actor=actor)
         release = _wait_for_release(run, recipe, services, say)
     except (ServiceError, CollectionStalledError):
         # No report will follow, so the recipe must not stay open with its key. Other workers may end it.
-        _close_if_open(recipe, actor)
+        simulation_close(recipe=recipe, actor=actor)
         raise
     except BaseException as error:
         # Not all devices have reported, and the partner ends with this command: nobody else would end it.
@@ -243,12 +241,6 @@ def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: S
                 f"{progress[1]:,} {run.waiting} are waiting{errors}"
             )
         time.sleep(POLL_SECONDS)
-
-
-def _close_if_open(recipe: Recipe, actor: AbstractBaseUser | None) -> None:
-    # Closed already where somebody else's end was its own: a helper's, or that of a full batch.
-    with suppress(RecipeStateError):
-        recipe_close(recipe=recipe, actor=actor)
 
 
 def _wait_for_farewell(run: DeviceRun, recipe: Recipe, say: Say, seconds: float = FAREWELL_SECONDS) -> None:

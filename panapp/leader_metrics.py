@@ -50,6 +50,6 @@ class LeaderCollector(Collector):
         )
 
 
-def _requests_to_the_helper() -> "list[QuerySet[Exchange]]":
+def _requests_to_the_helper() -> list[QuerySet[Exchange]]:
     asking = CollectionJob.objects.filter(state=CollectionJob.State.ASKING)
     return [AggregationJob.objects.all(), asking, Farewell.objects.all()]

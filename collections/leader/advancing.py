@@ -112,7 +112,7 @@ def _collect_all(task: Task, now: datetime) -> None:
 
 
 @transaction.atomic
-def _lease(rows: "QuerySet[Exchange]", now: datetime) -> tuple:
+def _lease(rows: QuerySet[Exchange], now: datetime) -> tuple:
     """Keys of requests that are due, none of which is handed out again before a crash would have shown."""
     due = (
         rows.select_for_update(skip_locked=True, of=("self",))

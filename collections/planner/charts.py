@@ -18,6 +18,12 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 Values = Sequence[float | None]
 
+_LAYOUT: dict[str, Any] = {
+    "margin": {"l": 60, "r": 16, "t": 10, "b": 50},
+    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    "hovermode": "closest",
+}
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -240,13 +246,6 @@ def _stacked(x: dict[str, Any], upper: dict[str, Any], lower: dict[str, Any]) ->
 
 def _dump(traces: list[dict[str, Any]], layout: dict[str, Any]) -> str:
     return json.dumps({"data": traces, "layout": layout}, allow_nan=False)
-
-
-_LAYOUT: dict[str, Any] = {
-    "margin": {"l": 60, "r": 16, "t": 10, "b": 50},
-    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    "hovermode": "closest",
-}
 
 
 def _rows(values: Values, *columns: Values, epsilons: bool = False) -> tuple[tuple[str, ...], ...]:

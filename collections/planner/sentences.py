@@ -19,6 +19,13 @@ NAMED = {
 AT_MOST_SHOWN = 3
 """Alternatives named in one sentence."""
 
+_STATES = {
+    "computing": "Computing … the rest follows.",
+    "busy": "Many plans are being computed just now. Ask again in a minute for the rest.",
+    "no_worker": "The rest takes longer, and no worker has answered. What stands here is complete in itself.",
+    "too_long": "The rest took too long to be computed.",
+}
+
 
 def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any], delta: float) -> str:
     """The expected error and what a reader of the result can learn at the recipe's δ, in one sentence."""
@@ -81,14 +88,6 @@ def solution_sentence(
 def rest_sentence(state: str) -> str:
     """What is said where a plan is not complete; empty where it is."""
     return _STATES.get(state, "")
-
-
-_STATES = {
-    "computing": "Computing … the rest follows.",
-    "busy": "Many plans are being computed just now. Ask again in a minute for the rest.",
-    "no_worker": "The rest takes longer, and no worker has answered. What stands here is complete in itself.",
-    "too_long": "The rest took too long to be computed.",
-}
 
 
 def _bare(name: str) -> str:

@@ -21,6 +21,13 @@ NOTHING = "–"
 
 _SMALLEST_IN_FULL = 1e-3
 
+_AXES = {
+    (True, True): "Both axes are logarithmic.",
+    (True, False): "The horizontal axis is logarithmic.",
+    (False, True): "The vertical axis is logarithmic.",
+    (False, False): "",
+}
+
 
 @dataclass(frozen=True)
 class Column:
@@ -122,14 +129,6 @@ def chart_section(chart: Mapping[str, Any]) -> ChartSection:
         ),
         figure=figure(chart),
     )
-
-
-_AXES = {
-    (True, True): "Both axes are logarithmic.",
-    (True, False): "The horizontal axis is logarithmic.",
-    (False, True): "The vertical axis is logarithmic.",
-    (False, False): "",
-}
 
 
 def value_text(value: float | str | None, standing: str) -> str:

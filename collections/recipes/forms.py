@@ -282,7 +282,7 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     return form
 
 
-def _field_of(field: "dataclasses.Field[Any]") -> forms.Field:
+def _field_of(field: dataclasses.Field[Any]) -> forms.Field:
     description = description_of(field)
     has_default = field.default is not dataclasses.MISSING
     required = not has_default

@@ -56,7 +56,13 @@ PART_OF_DELTA = "0.0000001"
 """A δ with which several recipes fit the usual budget's δ of 10⁻⁶: what is proved of these statistics may
 fail altogether, with probabilities that add up."""
 
-_BUDGET = "its ε and δ hold against whoever reads every combined result, under replacement."
+_DEVICES_ASKED = (
+    "Which devices are asked. Recipes that ask the same ones share a privacy budget: its ε and δ hold "
+    "against whoever reads every combined result, under replacement."
+)
+_RESULTS_ONLY = "every combined result and nothing else"
+
+_ONE_HISTORY = "one device's whole history by any other, while no other device colludes with that reader"
 
 DEVICES = Kind(
     key="devices",
@@ -74,14 +80,13 @@ DEVICES = Kind(
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),
     help={
-        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
-        f"{_BUDGET}",
+        "population": _DEVICES_ASKED,
         "closes_at": "Leave empty for one day after the last step.",
         "encryption": "How devices encrypt what they keep and send.",
     },
     suggested={"cohort_size": 1_000},
-    reader="every combined result and nothing else",
-    replacement="one device's whole history by any other, while no other device colludes with that reader",
+    reader=_RESULTS_ONLY,
+    replacement=_ONE_HISTORY,
     senders="devices",
     public="What devices will be told",
     about_population="Which devices are asked.",
@@ -106,15 +111,14 @@ SHUFFLED = Kind(
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),
     help={
-        "population": f"Which devices are asked. Recipes that ask the same ones share a privacy budget: "
-        f"{_BUDGET}",
+        "population": _DEVICES_ASKED,
         "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
         "encryption": "How devices encrypt their messages to this server.",
     },
     # With few values, the number of different ones says nothing; with many, uniformity needs more users.
     suggested={"cohort_size": 10_000, "k": 200, "alpha": 0.2, "delta": PART_OF_DELTA},
-    reader="every combined result and nothing else",
-    replacement="one device's whole history by any other, while no other device colludes with that reader",
+    reader=_RESULTS_ONLY,
+    replacement=_ONE_HISTORY,
     senders="devices",
     public="What devices will be told",
     about_population="Which devices are asked.",

@@ -20,6 +20,12 @@ from recipes.presentation import number, significant
 from streams.access import may_announce
 from streams.selectors import intrusions_left, intrusions_of, state_layout
 
+_ABOUT_ITEMS = {
+    "listed": "Put items of the list with which the recipe was published in place of these; others are "
+    "passed over.",
+    "hashed": "An item is any text of up to 200 characters.",
+}
+
 
 @dataclass(frozen=True)
 class ArrayShown:
@@ -168,10 +174,3 @@ def items_told(published: PublishedRecipe) -> dict[str, str]:
 def _quoted(*items: str) -> str:
     """As they stand in a text of JSON that a shell reads between double quotes."""
     return ", ".join(f'\\"{item}\\"' for item in items)
-
-
-_ABOUT_ITEMS = {
-    "listed": "Put items of the list with which the recipe was published in place of these; others are "
-    "passed over.",
-    "hashed": "An item is any text of up to 200 characters.",
-}

@@ -4,7 +4,7 @@ from django.conf import settings
 
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe
-from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 
 NONCE_BYTES = 16
 REGISTRATION_BYTES = 1024 * 1024
@@ -21,23 +21,15 @@ MESSAGE_OVERHEAD = 5
 """Bytes that MessagePack adds to a byte string, at most."""
 
 
-def statistic_of(recipe: Recipe) -> "ShuffleStatistic":  # type: ignore[type-arg]  # of whatever parameters
-    """The recipe's statistic; TypeError where it is not one of a shuffler."""
-    statistic = recipe.mechanism
-    if not isinstance(statistic, ShuffleStatistic):
-        raise TypeError(f"{recipe.statistic} does not go through a shuffler")
-    return statistic
-
-
 def largest_body(recipe: Recipe) -> int:
     """Bytes that one user's messages take in a request, at most."""
     per_message = recipe.public_key.ciphertext_bytes + MESSAGE_OVERHEAD
-    return ENVELOPE_BYTES + statistic_of(recipe).most_messages * per_message
+    return ENVELOPE_BYTES + shuffle_statistic(recipe).most_messages * per_message
 
 
 def require_fits(recipe: Recipe) -> None:
     """FieldError where this shuffler could not take such a batch in."""
-    statistic = statistic_of(recipe)
+    statistic = shuffle_statistic(recipe)
     if statistic.cohort_size < settings.SMALLEST_COHORT:
         raise FieldError("cohort_size", f"must be at least {settings.SMALLEST_COHORT} for this shuffler")
     if largest_body(recipe) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:

@@ -51,7 +51,17 @@ class Batch(models.Model):
         return self.users >= self.cohort_size
 
 
-class SubmissionNonce(models.Model):
+class DeviceRow(models.Model):
+    """A row about a device, with a random key."""
+
+    # By a key of this type SQLite orders the rows themselves; beside any other it keeps a number that counts.
+    id = models.BigAutoField(primary_key=True, default=random_key)
+
+    class Meta:
+        abstract = True
+
+
+class SubmissionNonce(DeviceRow):
     """A nonce that was accepted: the reason why a user's messages count once. Names no row of messages."""
 
     batch = models.ForeignKey(Batch, models.PROTECT, related_name="+", db_index=False)
@@ -64,7 +74,7 @@ class SubmissionNonce(models.Model):
         return f"nonce of batch {self.batch_id}"
 
 
-class Submission(models.Model):
+class Submission(DeviceRow):
     """The ciphertexts of one user, rerandomized, one after the other. Deleted when the batch is shuffled."""
 
     batch = models.ForeignKey(Batch, models.PROTECT, related_name="+")

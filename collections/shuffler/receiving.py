@@ -9,8 +9,9 @@ from dap.http import DapProblem
 from dap.messagepack import MessagePackError, read_messagepack
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
 from panprivacy.recipe import Recipe
-from shuffler.limits import NONCE_BYTES, statistic_of
-from shuffler.models import Batch, Submission, SubmissionNonce, random_key
+from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from shuffler.limits import NONCE_BYTES
+from shuffler.models import Batch, Submission, SubmissionNonce
 from shuffler.registering import encryption_key_of, recipe_of
 
 RANDOM = SystemRandom()
@@ -42,8 +43,8 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
         if _is_known(batch, nonce):
             return
         _require_room(batch, recipe, now)
-        SubmissionNonce.objects.create(pk=random_key(), batch=batch, nonce=nonce)
-        Submission.objects.create(pk=random_key(), batch=batch, payload=payload)
+        SubmissionNonce.objects.create(batch=batch, nonce=nonce)
+        Submission.objects.create(batch=batch, payload=payload)
         batch.users += 1
         if batch.was_full:
             batch.state = Batch.State.FULL
@@ -51,7 +52,7 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
 
 
 def _read(body: bytes, recipe: Recipe) -> tuple[bytes, list[bytes]]:
-    statistic = statistic_of(recipe)
+    statistic = shuffle_statistic(recipe)
     fewest, most = statistic.fewest_messages, statistic.most_messages
     expected = f"exactly {most:,}" if fewest == most else f"{fewest:,} to {most:,}"
     try:

@@ -4,12 +4,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from celery import Celery
+from structlog.testing import capture_logs
 
 from panapp import services
+from panapp.queues import QueueNames
 from panapp.services import Program, ServiceError, Services, wait_until
 
 pytestmark = pytest.mark.processes
@@ -107,3 +112,36 @@ def test_stop_of_services_of_which_one_did_not_start_ends_the_others() -> None:
     pid = half.pid("sleeper")
     half.stop()
     assert not psutil.pid_exists(pid)
+
+
+def send_to_each(broker_url: str, name: str) -> None:
+    """One task into each queue, as web servers and the beat do."""
+    queues = QueueNames.of(name)
+    with Celery(broker=broker_url) as sender:
+        sender.conf.update(task_queues=queues.queues(), task_default_queue=queues.default)
+        for queue in queues:
+            sender.send_task("a.task", queue=queue)
+
+
+@pytest.mark.parametrize(
+    "end", [None, SystemExit(143), KeyboardInterrupt(), ServiceError("it did not start")], ids=repr
+)
+def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
+    end: BaseException | None, tmp_path: Path
+) -> None:
+    with services._broker(tmp_path) as server:
+        broker_url = f"redis+socket://{server.unix_socket_path}"
+        with suppress(type(end)) if end else nullcontext(), services._queue(broker_url) as name:
+            send_to_each(broker_url, name)
+            assert {queue.encode() for queue in QueueNames.of(name)} <= set(server.client().keys())
+            if end is not None:
+                raise end
+        assert server.client().keys() == []
+
+
+def test_broker_that_is_gone_in_the_end_does_not_hide_why_the_services_ended(tmp_path: Path) -> None:
+    nobody_listens = f"redis+socket://{tmp_path}/broker.sock"
+    with capture_logs() as logged, pytest.raises(ServiceError, match="it did not start"):
+        with services._queue(nobody_listens):
+            raise ServiceError("it did not start")
+    assert [entry["event"] for entry in logged] == ["queues_not_deleted"]

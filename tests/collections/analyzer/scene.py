@@ -23,6 +23,7 @@ from analyzer.models import Intake
 from analyzer.peers import shuffler_of
 from dap.provisioning import Partner
 from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust import Trust
 from recipes.models import Recipe
 from recipes.operations import recipe_publish_file
@@ -89,9 +90,7 @@ def shuffle_recipe(*, simulation: bool = True, transport: Any = reached, **chang
 
 
 def statistic_of(recipe: Recipe) -> ShuffleStatistic[Any]:
-    statistic = recipe.published.mechanism
-    assert isinstance(statistic, ShuffleStatistic)
-    return statistic
+    return shuffle_statistic(recipe.published)
 
 
 def send(recipe: Recipe, messages: Sequence[int]) -> int:

@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.test import Client
 
 from analyzer.models import Intake
+from analyzer.storing import FETCHED_FAREWELL
 from panprivacy.recipe import Recipe as PublishedRecipe
-from recipes.models import Recipe, RecipeKey, ShufflerSignature
+from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_close, verification_key
 from releases.models import Release
 from releases.operations import result_withhold
@@ -160,8 +161,14 @@ def test_reports_of_such_a_recipe_are_sent_to_the_shuffler_and_not_to_the_site(c
 
 def test_state_of_a_batch_says_how_far_it_is() -> None:
     recipe = shuffle_recipe()
-    fill(recipe, [0, 0, 0])
-    settle()
+    fill(recipe, [0, 0])
+    settle(ticks=1)
     intake = Intake.objects.get()
-    assert (intake.state, intake.is_deleted_there) == (Intake.State.FETCHED, True)
-    assert ShufflerSignature.objects.filter(recipe=recipe).exists()
+    assert (intake.state, intake.farewell, intake.parts) == (Intake.State.ASKING, "", 0)
+    fill(recipe, [0])
+    settle()
+    intake.refresh_from_db()
+    assert (intake.state, intake.farewell) == (Intake.State.FETCHED, FETCHED_FAREWELL)
+    assert intake.is_deleted_there
+    assert (intake.fetched, intake.stored) == (intake.parts, intake.messages)
+    assert intake.messages == 3 * len(zeros(recipe))

@@ -125,14 +125,18 @@ def test_two_workers_with_the_same_batch_store_every_part_once(full: tuple[Recip
     assert_counted_once(recipe, total)
 
 
-def test_part_that_comes_late_is_not_stored_again(full: tuple[Recipe, list[int]]) -> None:
+@pytest.mark.parametrize("fetched", [2, PARTS])
+def test_part_that_comes_late_or_early_is_not_stored(full: tuple[Recipe, list[int]], fetched: int) -> None:
     recipe, total = full
-    settle(ticks=1)
+    with pytest.raises(KilledError):
+        settle(transport=DyingNetwork(1 + fetched, answered=False), ticks=1)
+    intake = Intake.objects.select_related("recipe").get()
+    assert intake.fetched == fetched
     stored = StoredReports.objects.count()
-    late = Intake.objects.select_related("recipe").get()
-    part_store(intake=late, number=0, payload=bytes(66))
+    for number in set(range(PARTS)) - {fetched}:
+        part_store(intake=intake, number=number, payload=bytes(66))
     assert StoredReports.objects.count() == stored
-    settle()
+    settle(after=LATER)
     assert_counted_once(recipe, total)
 
 
@@ -140,6 +144,8 @@ def test_nothing_is_decrypted_before_the_last_part_is_here(full: tuple[Recipe, l
     recipe, total = full
     with pytest.raises(KilledError):
         settle(transport=DyingNetwork(PARTS, answered=False), ticks=1)
+    # Closed, so that nothing but the missing part keeps the others from being decrypted.
+    recipe = recipe_close(recipe=recipe, actor=None)
     settle(transport=scene.unreachable, ticks=3)
     assert sum(StoredReports.objects.values_list("count", flat=True)) == sum(total) * (PARTS - 1) // PARTS
     assert release_of(recipe) is None

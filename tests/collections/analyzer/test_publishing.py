@@ -39,12 +39,13 @@ def test_publish_with_a_shuffler_that_does_not_answer_leaves_nothing() -> None:
     assert_nothing_is_published()
 
 
-def test_publish_whose_answer_is_lost_leaves_a_batch_that_nobody_can_send_to() -> None:
+def test_publish_whose_answer_is_lost_leaves_a_batch_that_nobody_hears_of_and_may_be_tried_again() -> None:
     with pytest.raises(PartnerUnavailableError):
         shuffle_recipe(transport=scene.losing_answers("PUT"))
     assert_nothing_is_published()
-    assert Batch.objects.get().state == Batch.State.COLLECTING
-    shuffle_recipe()
+    unheard = Batch.objects.get()
+    assert unheard.state == Batch.State.COLLECTING
+    assert shuffle_recipe().identifier != unheard.identifier
 
 
 def test_publish_to_a_shuffler_that_does_not_know_us_says_which_key_to_give_it() -> None:

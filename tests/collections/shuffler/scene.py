@@ -21,6 +21,7 @@ from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
 from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from shuffler.models import Batch
 
 T = TypeVar("T")
@@ -92,9 +93,7 @@ class Collection:
 
     @property
     def statistic(self) -> ShuffleStatistic[Any]:
-        statistic = self.recipe.mechanism
-        assert isinstance(statistic, ShuffleStatistic)
-        return statistic
+        return shuffle_statistic(self.recipe)
 
     @property
     def batch(self) -> Batch:
@@ -127,7 +126,7 @@ class Collection:
         return Client().post(f"/shuffler/recipes/{self.identifier}/messages", body, content_type, **environ)
 
     def fill(self, values: Sequence[int] | None = None) -> list[int]:
-        """Devices that fill the batch; returns all messages that they sent."""
+        """Honest devices that are taken in, by default as many as fill the batch; what they sent in all."""
         sent = []
         for value in values or [0] * self.statistic.cohort_size:
             messages = self.messages(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 
@@ -64,8 +64,9 @@ class TestFiles:
 
     def test_neither_is_left_of_a_batch_that_was_never_full(self) -> None:
         collection = Collection(cohort_size=4, k=20).registered()
-        collection.send()
+        collection.fill([0])
         before = stored_bytes()
+        assert any(before[0] in content for content in database_files().values())
         batch_delete(peer(), identifier=collection.identifier, reason="closed")
         assert_nowhere(before)
 
@@ -83,22 +84,25 @@ class TestRows:
             names = {field.name for field in model._meta.concrete_fields}
             assert names <= {"id", "batch", "payload", "nonce"}
         collection = Collection(cohort_size=20, k=2).registered()
-        for _ in range(8):
-            collection.send()
+        nonces = [bytes([number] * 16) for number in range(12)]
+        for nonce in nonces:
+            assert collection.send(nonce=nonce).status_code == 201
         for model in (Submission, SubmissionNonce):
             keys = list(model.objects.values_list("pk", flat=True))
-            # Of 62 random bits: all below 2^40 with probability 2^-176.
+            # Of 62 random bits: all below 2^40 with probability 2^-264.
             assert max(keys) > 2**40
-        with connection.cursor() as cursor:
             if connection.vendor == "sqlite":
                 # What SQLite itself orders rows by is that random key, and no number that counts.
-                cursor.execute("SELECT rowid, id FROM shuffler_submission")
-                assert all(rowid == key for rowid, key in cursor.fetchall())
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SELECT rowid FROM {model._meta.db_table}")
+                    assert {rowid for (rowid,) in cursor.fetchall()} == set(keys)
+        # By chance they lie in the order in which they came with probability 1/12!, or 3e-9.
+        by_key = SubmissionNonce.objects.order_by("pk").values_list("nonce", flat=True)
+        assert [bytes(nonce) for nonce in by_key] != nonces
 
     def test_batch_that_has_ended_leaves_a_row_that_tells_nothing_of_devices(self) -> None:
         collection = Collection(cohort_size=30, k=2).registered()
-        for _ in range(5):
-            collection.send()
+        collection.fill([0] * 5)
         batch_delete(peer(), identifier=collection.identifier, reason="closed")
         batch = collection.batch
         assert (batch.state, batch.users, batch.messages) == (Batch.State.ENDED, 0, None)
@@ -236,19 +240,32 @@ class TestPages:
         for said in ("the analyzer has fetched it", "Batch deleted", "Full batch shuffled and handed on"):
             assert said in page
 
-    def test_nothing_of_a_device_is_logged_whatever_it_sends(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_nothing_of_a_device_is_logged_whatever_it_sends(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         collection = Collection().registered()
         nonce = secrets.token_bytes(16)
         good = collection.encrypted(collection.messages())
         bad = [b"\x02" + b"\xfe" * 65] * len(good)
+
+        def unavailable(**submission: Any) -> None:
+            raise OperationalError(str(submission))
+
         with caplog.at_level(logging.DEBUG):
-            for messages in (good, bad):
-                collection.send(messages, nonce=nonce, **DEVICE)
-            collection.post(b"\xc1" + AGENT.encode(), **DEVICE)
+            answers = [
+                collection.send(good, nonce=nonce, **DEVICE),
+                # Another nonce: of one that is known nothing more is read.
+                collection.send(bad, **DEVICE),
+                collection.post(b"\xc1" + AGENT.encode(), **DEVICE),
+            ]
+            monkeypatch.setattr("shuffler.views.submission_accept", unavailable)
+            answers.append(collection.send(good, nonce=nonce, **DEVICE))
+        assert [answer.status_code for answer in answers] == [201, 422, 422, 503]
         logged = "\n".join(
             str(vars(record))
             for record in caplog.records
             if not record.name.startswith("django.db")  # shown to developers only, below every log's level
         )
-        for piece in (ADDRESS, AGENT, nonce.hex(), good[0].hex(), repr(good[0]), "fefefe"):
+        assert "database_unavailable" in logged
+        for piece in (ADDRESS, AGENT, nonce.hex(), good[0].hex(), repr(good[0]), "fefefe", r"\xfe\xfe"):
             assert piece not in logged

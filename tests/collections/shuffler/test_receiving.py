@@ -99,29 +99,40 @@ class TestHostileBodies:
         assert not SubmissionNonce.objects.exists()
         assert collection.batch.users == 0
 
+    @pytest.mark.parametrize("body", [b"\xc0", b"\xc1", b"\x93" * 3_000, b"{}", b"\x90", b"\x80"])
+    def test_body_that_is_no_submission_is_refused(self, body: bytes) -> None:
+        self.refused(Collection(k=100).registered(), body, 422, "malformed-messages")
+
     @pytest.mark.parametrize(
-        "body",
+        ("change", "says"),
         [
-            b"\xc0",
-            b"\xc1",
-            b"\x93" * 3_000,
-            b"{}",
-            [],
-            {},
-            {"nonce": bytes(16)},
-            {"nonce": bytes(16), "messages": [], "device": "me"},
-            {"nonce": bytes(15), "messages": []},
-            {"nonce": bytes(17), "messages": []},
-            {"nonce": "0" * 16, "messages": []},
-            {"nonce": bytes(16), "messages": b""},
-            {"nonce": bytes(16), "messages": [1]},
-            {"nonce": bytes(16), "messages": [[]]},
-            {"nonce": bytes(16), "messages": {}},
-            {1: bytes(16), "messages": []},
+            ({"device": "me"}, "must be MessagePack"),
+            ({"messages": None}, "members nonce and messages"),
+            ({"nonce": None}, "members nonce and messages"),
+            ({"nonce": None, "name": bytes(16)}, "members nonce and messages"),
+            ({"nonce": None, 1: bytes(16)}, "must be MessagePack"),
+            ({"nonce": bytes(15)}, "nonce must be 16 bytes"),
+            ({"nonce": bytes(17)}, "nonce must be 16 bytes"),
+            ({"nonce": "0" * 16}, "nonce must be 16 bytes"),
+            ({"messages": b""}, "a list of byte strings"),
+            ({"messages": {}}, "a list of byte strings"),
+            ({"messages": [1]}, "a list of byte strings"),
+            ({"messages": ["text"]}, "a list of byte strings"),
+            ({"messages": [[]]}, "must be MessagePack"),
         ],
     )
-    def test_body_that_is_no_submission_is_refused(self, body: Any) -> None:
-        self.refused(Collection(k=100).registered(), body, 422, "malformed-messages")
+    def test_body_that_is_wrong_in_one_thing_is_refused_and_told_in_which(
+        self, change: dict[Any, Any], says: str
+    ) -> None:
+        collection = Collection().registered()
+        honest = {"nonce": bytes(16), "messages": collection.encrypted(collection.messages())}
+        body = {name: value for name, value in {**honest, **change}.items() if value is not None}
+        if isinstance(change.get("messages"), list):
+            # Beside honest ones: their number is as it must be.
+            body["messages"] = [*honest["messages"][1:], *change["messages"]]
+        self.refused(collection, body, 422, "malformed-messages")
+        assert says in collection.post(msgpack.packb(body)).json()["detail"]
+        assert collection.post(msgpack.packb(honest)).status_code == 201
 
     @pytest.mark.parametrize(
         ("changes", "expected"),

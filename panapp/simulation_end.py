@@ -1,4 +1,4 @@
-"""The end of a simulation whose command was interrupted or failed: nobody else would end it."""
+"""The end of a simulation, also of one whose command was interrupted or failed: nobody else would end it."""
 
 from contextlib import suppress
 
@@ -13,6 +13,12 @@ INTERRUPTED = "the command that simulated it was interrupted"
 FAILED = "the command that simulated it failed"
 
 
+def simulation_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> None:
+    """Close a simulation, unless something else did: a helper's end, a full batch, the beat at its time."""
+    with suppress(RecipeStateError):
+        recipe_close(recipe=recipe, actor=actor)
+
+
 def simulation_give_up(*, recipe: Recipe, error: BaseException, actor: AbstractBaseUser | None) -> None:
     """Close a simulation, and withhold its result unless it is there already.
 
@@ -20,8 +26,6 @@ def simulation_give_up(*, recipe: Recipe, error: BaseException, actor: AbstractB
         error: what ended the command; only whether it was an interruption becomes public.
     """
     reason = FAILED if isinstance(error, Exception) else INTERRUPTED
-    # Closed already where somebody else's end was its own: a helper's, or that of a full batch.
-    with suppress(RecipeStateError):
-        recipe_close(recipe=recipe, actor=actor)
+    simulation_close(recipe=recipe, actor=actor)
     with suppress(RecipeStateError):
         result_withhold(recipe=recipe, reason=reason, actor=actor)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from aggregation.models import Chunk, SubAggregate
-from panapp.giving_up import FAILED, INTERRUPTED, simulation_give_up
+from panapp.simulation_end import FAILED, INTERRUPTED, simulation_give_up
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_publish_file
 from releases.models import Release

@@ -1,0 +1,14 @@
+"""The shuffle protocol that a recipe asks for."""
+
+from typing import Any
+
+from panprivacy.recipe import Recipe
+from panprivacy.shuffle.interface import ShuffleStatistic
+
+
+def shuffle_statistic(recipe: Recipe) -> ShuffleStatistic[Any]:
+    """The recipe's statistic with its parameters; TypeError where it does not go through a shuffler."""
+    statistic = recipe.mechanism
+    if not isinstance(statistic, ShuffleStatistic):
+        raise TypeError(f"{recipe.statistic} does not go through a shuffler")
+    return statistic
