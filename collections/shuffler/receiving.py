@@ -73,7 +73,7 @@ def _read(body: bytes, recipe: Recipe) -> tuple[bytes, list[bytes]]:
 
 def _rerandomized(messages: list[bytes], key: PublicKey) -> bytes:
     try:
-        # All before the first is rerandomized, which costs far more: a bad one at the end is as cheap as a bad first.
+        # All first: rerandomizing costs far more, and would be for nothing if the last one is bad.
         ciphertexts = [key.parse(message) for message in messages]
     except InvalidCiphertextError as error:
         raise DapProblem.plain("invalid-ciphertext", "A message is no ciphertext", 422, f"{error}.") from None
