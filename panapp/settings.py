@@ -212,13 +212,15 @@ CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 ADVANCE_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-advance"
 # Plans come last: anyone may ask for them, and no collection must wait for that.
 PLAN_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-plans"
-# What asks a helper or a shuffler comes after what asks nobody: one that does not answer must not hold up
-# other recipes.
+# What asks a helper or a shuffler has a queue for each, and a worker of its own in production and in
+# panapp/services.py: one that answers late must hold up neither other recipes nor requests to the other one.
+# A worker that serves all queues comes to these after what asks nobody.
 HELPER_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-helper"
+SHUFFLER_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-shuffler"
 CELERY_TASK_QUEUES = [
     # An exchange each: whoever deletes a queue leaves nothing of it on the broker.
     Queue(name, Exchange(name, "direct"), routing_key=name)
-    for name in (ADVANCE_QUEUE, CELERY_TASK_DEFAULT_QUEUE, HELPER_QUEUE, PLAN_QUEUE)
+    for name in (ADVANCE_QUEUE, CELERY_TASK_DEFAULT_QUEUE, SHUFFLER_QUEUE, HELPER_QUEUE, PLAN_QUEUE)
 ]
 CELERY_TASK_ROUTES = {
     "releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
@@ -226,7 +228,7 @@ CELERY_TASK_ROUTES = {
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
     "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
     "analyzer.tasks.advance_intakes": {"queue": ADVANCE_QUEUE},
-    "analyzer.tasks.drive_intake": {"queue": HELPER_QUEUE},
+    "analyzer.tasks.drive_intake": {"queue": SHUFFLER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
     "dap.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
