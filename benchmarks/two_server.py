@@ -231,7 +231,8 @@ def main() -> int:
             )
             reports = made_reports(task, arguments.reports)
             before = bare_seconds(task, reports)
-            names = ["web", "helper", "beat", *(f"worker {n + 1}" for n in range(arguments.workers))]
+            kinds, numbers = ("worker", "worker to helper"), range(1, arguments.workers + 1)
+            names = ["web", "helper", "beat", *(f"{kind} {n}" for kind in kinds for n in numbers)]
             used = processor_seconds(services, names)
             started = time.perf_counter()
             upload(task, reports)

@@ -88,7 +88,7 @@ class Services:
         self._watcher.start()
 
     def pid(self, name: str) -> int:
-        """Process identifier of `web`, `beat`, `helper`, `shuffler`, `worker 1`, `worker 2`, …"""
+        """Process identifier of `web`, `beat`, `helper`, `shuffler`, `worker 1`, `worker to helper 1`, …"""
         return self._processes[name].pid
 
     def check(self) -> None:
@@ -164,7 +164,7 @@ def running_services(
 
     Args:
         port: of the web server on 127.0.0.1; a free one by default.
-        workers: worker processes.
+        workers: worker processes, and as many again for the requests to each partner.
         environment: variables to set beside this process's own.
         helper: data directory of a helper to run beside, which makes us the leader; by default none runs.
         shuffler: likewise of a shuffler, whose analyzer we are.
@@ -202,8 +202,7 @@ def running_services(
             _migrate(pairing)
             programs[pairing.role] = Program(web_command(pairing.port), pairing.partner_variables())
         commands = {"web": web_command(port), "beat": beat_command(directory)}
-        for number in range(1, workers + 1):
-            commands[f"worker {number}"] = worker_command(f"worker-{number}-{os.getpid()}")
+        commands.update(_worker_commands(workers, variables))
         programs.update({name: Program(command, variables) for name, command in commands.items()})
         services = Services(f"http://{HOST}:{port}", broker, {pairing.trust: pairing for pairing in pairings})
         stack.callback(services.stop)
@@ -227,13 +226,30 @@ def web_command(port: int) -> list[str]:
     ]
 
 
-def worker_command(name: str) -> list[str]:
-    """One Celery worker with one child process."""
+def _worker_commands(workers: int, variables: Mapping[str, str]) -> dict[str, list[str]]:
+    """Workers for what asks nobody, and others for each partner: they wait as long as it pleases."""
+    names = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp")
+    queue_of = {"helper": names.helper, "shuffler": names.shuffler}
+    partners = {
+        name: queue for name, queue in queue_of.items() if variables.get(f"PANAPP_{name.upper()}_URL")
+    }
+    kinds = {"worker": ("--exclude-queues", ",".join(partners.values())) if partners else ()}
+    kinds |= {f"worker to {partner}": ("--queues", queue) for partner, queue in partners.items()}
+    return {
+        f"{kind} {number}": worker_command(f"{kind.replace(' ', '-')}-{number}-{os.getpid()}", *queues)
+        for kind, queues in kinds.items()
+        for number in range(1, workers + 1)
+    }
+
+
+def worker_command(name: str, *queues: str) -> list[str]:
+    """One Celery worker with one child process, for all queues or as `queues` says in Celery's options."""
     return [
         # In a container of its own, root is nobody; elsewhere the warning comes at every start.
         *(sys.executable, "-W", "ignore:You're running the worker with superuser privileges"),
         *("-m", "celery", "-A", "panapp", "worker", "--concurrency", "1", "--hostname", f"{name}@localhost"),
         *("--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
+        *queues,
     ]
 
 

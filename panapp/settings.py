@@ -67,8 +67,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         # Writers queue at BEGIN instead of failing in mid-transaction.
         "transaction_mode": "IMMEDIATE",
         "timeout": 30,
-        # 4 MB of cache per connection, so that memory does not follow the number of reports.
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000;",
+        # 4 MB of cache per connection, so that memory does not follow the number of reports. What is deleted
+        # is overwritten, by every connection: rows move between pages when others are stored, too.
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000; "
+        "PRAGMA secure_delete=ON;",
     }
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = 60
@@ -210,6 +212,7 @@ CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 _queue_names = QueueNames.of(CELERY_TASK_DEFAULT_QUEUE)
 ADVANCE_QUEUE = _queue_names.advance
 HELPER_QUEUE = _queue_names.helper
+SHUFFLER_QUEUE = _queue_names.shuffler
 PLAN_QUEUE = _queue_names.plans
 CELERY_TASK_QUEUES = _queue_names.queues()
 CELERY_TASK_ROUTES = {
@@ -218,9 +221,10 @@ CELERY_TASK_ROUTES = {
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
     "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
     "analyzer.tasks.advance_intakes": {"queue": ADVANCE_QUEUE},
-    "analyzer.tasks.drive_intake": {"queue": HELPER_QUEUE},
+    "analyzer.tasks.drive_intake": {"queue": SHUFFLER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
+    "dap.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
 }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -243,6 +247,7 @@ _PERIODIC_SECONDS = {
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
     "leader.tasks.call_off_registrations": 600,
     "streams.tasks.erase_old_keys": 60,
+    "dap.tasks.truncate_log": 60,
     "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
 }
 CELERY_BEAT_SCHEDULE = {

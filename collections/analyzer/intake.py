@@ -5,6 +5,8 @@ the shuffler is told to delete after the last one is committed. Its parts are th
 whatever is lost, doubled or killed, every message is stored once. Nothing is decrypted before all are here.
 """
 
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import structlog
@@ -40,6 +42,10 @@ LONGEST_WAIT = timedelta(minutes=5)
 PARTS_AT_ONCE = 16
 """Parts that one task fetches; the next one goes on."""
 
+REQUESTS_SECONDS = 10.0
+"""After which a task begins no further request; the next one goes on. A shuffler that drips bytes holds a
+worker for so long and one request, and its failure is noted before the time limit of the task."""
+
 State = Intake.State
 ENDS = (State.NOT_FULL, State.REFUSED)
 
@@ -65,14 +71,25 @@ def intakes_take(*, now: datetime) -> list[int]:
     return taken
 
 
-def intake_drive(*, intake: Intake, shuffler: PeerClient, now: datetime) -> None:
-    """Bring one batch as far as it goes. May run at any time, twice at once, or die anywhere."""
+def intake_drive(
+    *, intake: Intake, shuffler: PeerClient, now: datetime, clock: Callable[[], float] = time.monotonic
+) -> None:
+    """Bring one batch as far as it goes. May run at any time, twice at once, or die anywhere.
+
+    Args:
+        clock: seconds, from whenever.
+    """
+    began = clock()
+
+    def has_time() -> bool:
+        return clock() - began < REQUESTS_SECONDS
+
     try:
         if intake.state == State.ASKING and not intake.farewell:
             _ask(intake, shuffler, now)
         if intake.state == State.FETCHING and not intake.farewell:
-            _fetch(intake, shuffler)
-        if intake.farewell and not intake.is_deleted_there:
+            _fetch(intake, shuffler, has_time)
+        if intake.farewell and not intake.is_deleted_there and has_time():
             _say_farewell(intake, shuffler)
     except BatchWrongError as error:
         _refuse(intake, f"the shuffler's batch is wrong: {error}", now)
@@ -147,9 +164,11 @@ def _check(recipe: Recipe, batch: ShuffledBatch) -> None:
         raise BatchWrongError("its messages do not fit its number of parts")
 
 
-def _fetch(intake: Intake, shuffler: PeerClient) -> None:
+def _fetch(intake: Intake, shuffler: PeerClient, has_time: Callable[[], bool]) -> None:
     recipe = intake.recipe
     for number in range(intake.fetched, min(intake.fetched + PARTS_AT_ONCE, intake.parts)):
+        if not has_time():
+            break
         payload = part_fetch(shuffler, identifier=str(recipe.identifier), number=number)
         part_check(recipe=recipe, payload=payload)
         part_store(intake=intake, number=number, payload=payload)

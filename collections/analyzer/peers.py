@@ -2,7 +2,8 @@
 
 from django.conf import settings
 
-from dap.client import PeerClient, Transport, https_transport
+from dap.client import PeerClient
+from dap.transport import Transport, https_transport
 from panprivacy.servers import ShufflerAndAnalyzer
 from recipes.models import Recipe
 

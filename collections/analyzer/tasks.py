@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from analyzer.intake import intake_drive, intakes_take
+from analyzer.intake import LEASE, intake_drive, intakes_take
 from analyzer.models import Intake
 from analyzer.peers import shuffler_of
 
@@ -15,7 +15,8 @@ def advance_intakes() -> None:
         drive_intake.delay(intake)
 
 
-@shared_task
+# Those that nobody took up within the lease are sent anew.
+@shared_task(expires=LEASE.total_seconds())
 def drive_intake(intake: int) -> None:
     """Bring the batch of one recipe one step on."""
     row = Intake.objects.select_related("recipe").filter(pk=intake).first()

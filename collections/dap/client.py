@@ -1,8 +1,6 @@
 """Requests to the other aggregator: signed, and believed only where the answer is signed too."""
 
-import http.client
 import json
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,12 +10,9 @@ from urllib.parse import urljoin, urlsplit
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from django.utils import timezone
 
+from dap.transport import Transport, https_transport
 from panprivacy.dap.media import problem_token
 from panprivacy.dap.signatures import SignatureRefusedError, sign_request, verify_response
-
-TIMEOUT_SECONDS = 60
-LARGEST_ANSWER = 64 * 1024 * 1024
-"""Bytes; an answer is never larger than its request by much."""
 
 LONGEST_WORDS = 200
 """Characters of what the other aggregator says that are told on."""
@@ -31,9 +26,6 @@ network's doing, and clocks, keys and limits can be set right."""
 
 UNRECOGNIZED_TASK = "unrecognizedTask"
 """DAP's token for the refusal of an aggregator that has ended a task, or does not know it."""
-
-Transport = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, str], bytes]]
-"""Sends method, url, headers and body; returns status, headers and body. OSError where nothing came back."""
 
 
 class PeerUnavailableError(Exception):
@@ -72,34 +64,6 @@ class PeerAnswer:
     body: bytes
     location: str
     retry_after: timedelta | None
-
-
-def https_transport(
-    method: str, url: str, headers: Mapping[str, str], body: bytes
-) -> tuple[int, dict[str, str], bytes]:
-    """One request over a connection of its own. Redirects are not followed: they are not signed for."""
-    parts = urlsplit(url)
-    if parts.hostname is None:
-        raise OSError("no host in the address")
-    connection = (
-        http.client.HTTPSConnection(
-            parts.hostname, parts.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context()
-        )
-        if parts.scheme == "https"
-        else http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_SECONDS)
-    )
-    try:
-        target = parts.path + (f"?{parts.query}" if parts.query else "")
-        connection.request(method, target, body=body or None, headers=dict(headers))
-        response = connection.getresponse()
-        content = response.read(LARGEST_ANSWER + 1)
-        if len(content) > LARGEST_ANSWER:
-            raise OSError("the answer is too large")
-        return response.status, dict(response.getheaders()), content
-    except http.client.HTTPException as error:
-        raise OSError(f"not an answer: {type(error).__name__}") from error
-    finally:
-        connection.close()
 
 
 class PeerClient:

@@ -16,10 +16,9 @@ from dap.client import (
     PeerClient,
     PeerRefusedError,
     PeerUnavailableError,
-    Transport,
-    https_transport,
 )
 from dap.http import JSON_TYPE, encode_id
+from dap.transport import Transport, https_transport
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption import load_public_key

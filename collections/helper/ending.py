@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from audit.models import Action
 from audit.operations import entry_append
+from dap.erasing import log_truncate_on_commit
 from dap.hpke_keys import hpke_keys_expire
 from dap.models import AggregatedReport, Side, Task
 from dap.operations import configuration_of, task_end, task_remains_delete
@@ -47,6 +48,7 @@ def helper_task_end(*, task: Task, reason: str, now: datetime) -> None:
                 details={"reason": reason[:REASON_LENGTH], "collected": is_any_collected(task)},
             )
     _remains_delete(task)
+    log_truncate_on_commit()
 
 
 def upkeep(*, now: datetime) -> None:
@@ -64,6 +66,7 @@ def upkeep(*, now: datetime) -> None:
         left |= Q(Exists(kind.objects.filter(task=OuterRef("pk"))))
     for task in Task.objects.filter(left, side=Side.HELPER, state=Task.State.ENDED).order_by("pk"):
         _remains_delete(task)
+    log_truncate_on_commit()
 
 
 def expires_at(task: Task) -> datetime | None:

@@ -2,10 +2,11 @@
 
 from django.conf import settings
 
-from dap.client import PeerClient, Transport, https_transport
+from dap.client import PeerClient
 from dap.models import Task
 from dap.operations import configuration_of
 from dap.provisioning import Partner
+from dap.transport import Transport, https_transport
 from leader.models import Registration
 
 

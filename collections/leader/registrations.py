@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 import structlog
 from django.db import transaction
 
-from dap.client import PeerRefusedError, PeerUnavailableError, Transport, https_transport
+from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.provisioning import Partner, task_end_at_helper
+from dap.transport import Transport, https_transport
 from leader.errors import RegistrationOverError
 from leader.models import Registration
 from leader.peers import registered_partner

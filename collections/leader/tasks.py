@@ -3,6 +3,7 @@
 import uuid
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from dap.models import Task
@@ -13,6 +14,10 @@ from leader.farewells import farewell_drive
 from leader.models import AggregationJob, CollectionJob
 from leader.peers import partner_of, peer_of
 from leader.registrations import registrations_call_off
+
+LEASE_SECONDS = settings.CHUNK_STALE_SECONDS
+"""For which requests that are due are handed out. Tasks that nobody took up within it are sent anew, so that
+the old ones would only pile up before a helper that does not answer."""
 
 
 @shared_task
@@ -27,7 +32,7 @@ def advance_tasks() -> None:
         drive_farewell.delay(task)
 
 
-@shared_task
+@shared_task(expires=LEASE_SECONDS)
 def drive_aggregation_job(job: str) -> None:
     """Verify the reports of one job with the helper."""
     row = AggregationJob.objects.select_related("task").defer("request", "states").filter(pk=job).first()
@@ -35,7 +40,7 @@ def drive_aggregation_job(job: str) -> None:
         aggregation_job_drive(job=uuid.UUID(job), peer=peer_of(row.task), now=timezone.now())
 
 
-@shared_task
+@shared_task(expires=LEASE_SECONDS)
 def drive_collection_job(job: str) -> None:
     """Ask the helper for its share of one batch."""
     row = CollectionJob.objects.select_related("task").filter(pk=job).first()
@@ -43,7 +48,7 @@ def drive_collection_job(job: str) -> None:
         collection_job_drive(job=uuid.UUID(job), peer=peer_of(row.task), now=timezone.now())
 
 
-@shared_task
+@shared_task(expires=LEASE_SECONDS)
 def drive_farewell(task: int) -> None:
     """Tell the helper that a task has ended."""
     row = Task.objects.get(pk=task)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from aggregation.operations import chunks_resend
 from audit.models import Action
 from audit.operations import entry_append
+from dap.erasing import log_truncate_on_commit
 from ledger.operations import spending_return
 from panprivacy.coarse import coarse_step
 from recipes.models import Recipe
@@ -109,6 +110,7 @@ def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBase
     release.save(force_insert=True)
     released = release.outcome == Release.Outcome.RELEASED
     source.forget(recipe, "the result was released" if released else release.reason)
+    log_truncate_on_commit()
     # Below the cohort size, nothing that depends on what devices sent leaves the house.
     returned = None
     if isinstance(outcome, TooFew):

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from audit.models import Action
 from audit.operations import entry_append
+from dap.erasing import log_truncate_on_commit
 from panprivacy.recipe import format_time
-from shuffler.erasing import log_truncate_on_commit, overwriting_deleted
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
 from shuffler.registering import recipe_of
 
@@ -37,7 +37,6 @@ def batch_end(*, batch: Batch, reason: str, now: datetime) -> None:
             batch.users = 0
         batch.messages = None
         batch.save()
-        overwriting_deleted()
         for kind in (Submission, SubmissionNonce, Part):
             kind.objects.filter(batch=batch).delete()
         entry_append(
@@ -55,8 +54,7 @@ def upkeep(*, now: datetime) -> None:
         if ends_at(batch) <= now:
             reason = f"The shuffler deleted it {format_time(now)}: its time was over."
             batch_end(batch=batch, reason=reason, now=now)
-    with transaction.atomic():
-        log_truncate_on_commit()
+    log_truncate_on_commit()
 
 
 def ends_at(batch: Batch) -> datetime:

@@ -10,7 +10,6 @@ from audit.operations import entry_append
 from dap.http import DapProblem
 from panprivacy.coarse import coarse
 from panprivacy.shuffle.shuffler import permute
-from shuffler.erasing import overwriting_deleted
 from shuffler.limits import PART_BYTES
 from shuffler.models import Batch, Part, Submission
 from shuffler.registering import recipe_of
@@ -58,7 +57,6 @@ def _shuffle(batch: Batch) -> Batch:
         ),
         batch_size=1,
     )
-    overwriting_deleted()
     submissions.delete()
     batch.state, batch.messages = Batch.State.SHUFFLED, len(payload) // size
     batch.save(update_fields=["state", "messages"])

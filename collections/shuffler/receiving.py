@@ -74,9 +74,11 @@ def _read(body: bytes, recipe: Recipe) -> tuple[bytes, list[bytes]]:
 
 def _rerandomized(messages: list[bytes], key: PublicKey) -> bytes:
     try:
-        return b"".join(bytes(key.rerandomize(key.parse(message), RANDOM)) for message in messages)
+        # All first: rerandomizing costs far more, and would be for nothing if the last one is bad.
+        ciphertexts = [key.parse(message) for message in messages]
     except InvalidCiphertextError as error:
         raise DapProblem.plain("invalid-ciphertext", "A message is no ciphertext", 422, f"{error}.") from None
+    return b"".join(bytes(key.rerandomize(ciphertext, RANDOM)) for ciphertext in ciphertexts)
 
 
 def _is_known(batch: Batch, nonce: bytes) -> bool:

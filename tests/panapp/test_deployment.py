@@ -17,8 +17,10 @@ import yaml
 from django.conf import settings
 from django.core.management import get_commands
 from django.utils.module_loading import import_string
+from kombu import Queue
 from packaging.requirements import Requirement
 
+from analyzer.intake import LEASE
 from panapp.celery import celery_application
 from panapp.roles import ROLES
 
@@ -60,7 +62,21 @@ def test_compose_has_every_process_of_an_installation() -> None:
         its = {name for name, service in SERVICES.items() if service.get("profiles") == [other]}
         assert its == {f"{other}-database", f"{other}-migrate", f"{other}-upkeep", other}
         beside |= its
-    assert set(SERVICES) - beside == {"database", "broker", "migrate", "web", "worker", "beat"}
+    assert set(SERVICES) - beside == {
+        *("database", "broker", "migrate", "web", "beat"),
+        *("worker", "worker-to-helper", "worker-to-shuffler"),
+    }
+
+
+def test_compose_serves_every_queue_and_each_partner_by_workers_that_do_nothing_else() -> None:
+    def option(name: str, option: str) -> list[str]:
+        command = SERVICES[name]["command"]
+        return command[command.index(option) + 1].split(",") if option in command else []
+
+    assert option("worker-to-helper", "--queues") == [settings.HELPER_QUEUE]
+    assert option("worker-to-shuffler", "--queues") == [settings.SHUFFLER_QUEUE]
+    assert option("worker", "--exclude-queues") == [settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE]
+    assert option("worker", "--queues") == []
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
@@ -267,17 +283,33 @@ def test_every_task_that_is_sent_by_the_clock_or_has_a_queue_exists(celery_tasks
         assert fnmatch.filter(celery_tasks, pattern), pattern
 
 
-def test_whatever_asks_another_server_waits_behind_what_asks_nobody(celery_tasks: set[str]) -> None:
+@pytest.mark.parametrize("partner_queue", [settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE])
+def test_whatever_asks_another_server_waits_behind_what_asks_nobody(partner_queue: str) -> None:
     queues = [queue.name for queue in settings.CELERY_TASK_QUEUES]
     order = [
         queues.index(name)
-        for name in (settings.ADVANCE_QUEUE, settings.CELERY_TASK_DEFAULT_QUEUE, settings.HELPER_QUEUE)
+        for name in (settings.ADVANCE_QUEUE, settings.CELERY_TASK_DEFAULT_QUEUE, partner_queue)
     ]
     assert order == sorted(order)
+
+
+def test_whatever_asks_another_server_has_that_servers_queue_and_nothing_else_has(
+    celery_tasks: set[str],
+) -> None:
     router = celery_application.amqp.router
-    for task in (
+    routed: dict[str, set[str]] = {}
+    for task in celery_tasks:
+        routed.setdefault(router.route({}, task).get("queue", Queue("")).name, set()).add(task)
+    assert routed[settings.HELPER_QUEUE] == {
         *fnmatch.filter(celery_tasks, "leader.tasks.drive_*"),
         "leader.tasks.call_off_registrations",
-        "analyzer.tasks.drive_intake",
-    ):
-        assert router.route({}, task)["queue"].name == settings.HELPER_QUEUE
+    }
+    assert routed[settings.SHUFFLER_QUEUE] == {"analyzer.tasks.drive_intake"}
+
+
+def test_requests_that_wait_longer_than_their_lease_are_dropped_as_they_are_handed_out_again() -> None:
+    celery_application.loader.import_default_modules()
+    tasks = celery_application.tasks
+    assert tasks["analyzer.tasks.drive_intake"].expires == LEASE.total_seconds()
+    for name in ("drive_aggregation_job", "drive_collection_job", "drive_farewell"):
+        assert tasks[f"leader.tasks.{name}"].expires == settings.CHUNK_STALE_SECONDS

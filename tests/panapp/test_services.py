@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from panapp import services
 from panapp.queues import QueueNames
-from panapp.services import Program, ServiceError, Services, wait_until
+from panapp.services import Program, ServiceError, Services, _worker_commands, wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -145,3 +145,31 @@ def test_broker_that_is_gone_in_the_end_does_not_hide_why_the_services_ended(tmp
         with services._queue(nobody_listens):
             raise ServiceError("it did not start")
     assert [entry["event"] for entry in logged] == ["queues_not_deleted"]
+
+
+def queues_of(variables: dict[str, str], **number: int) -> dict[str, list[str]]:
+    """Of each worker's command, what it says of queues."""
+    commands = _worker_commands(number.get("workers", 1), variables)
+    options = ("--queues", "--exclude-queues")
+    return {
+        name: [part for at, part in enumerate(command) if part in options or command[at - 1] in options]
+        for name, command in commands.items()
+    }
+
+
+def test_installation_without_partners_has_workers_for_everything() -> None:
+    assert queues_of({}, workers=2) == {"worker 1": [], "worker 2": []}
+
+
+def test_requests_to_each_partner_are_left_to_workers_of_their_own() -> None:
+    both = {"PANAPP_HELPER_URL": "http://h/helper", "PANAPP_SHUFFLER_URL": "http://s/shuffler"}
+    assert queues_of(both) == {
+        "worker 1": ["--exclude-queues", "panapp-helper,panapp-shuffler"],
+        "worker to helper 1": ["--queues", "panapp-helper"],
+        "worker to shuffler 1": ["--queues", "panapp-shuffler"],
+    }
+    shuffler = {"PANAPP_SHUFFLER_URL": "http://s/shuffler", "PANAPP_QUEUE": "ours"}
+    assert queues_of(shuffler) == {
+        "worker 1": ["--exclude-queues", "ours-shuffler"],
+        "worker to shuffler 1": ["--queues", "ours-shuffler"],
+    }

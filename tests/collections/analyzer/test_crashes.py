@@ -5,13 +5,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
-from analyzer.intake import intake_drive, intakes_take
+from analyzer.intake import REQUESTS_SECONDS, intake_drive, intakes_take
 from analyzer.models import Intake
 from analyzer.peers import shuffler_of
 from analyzer.storing import part_store
 from dap import http
+from dap.transport import REQUEST_SECONDS
 from recipes.models import Recipe
 from recipes.operations import recipe_close
 from releases.models import Release
@@ -282,3 +284,42 @@ def _answering(ending: str, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> A
             return scene.reached(method, url, headers, body)
 
     return carry
+
+
+class SlowNetwork:
+    """Takes `seconds` for each request, on a clock of its own."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.now = 0.0
+        self.requests = 0
+
+    def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> scene.Answer:
+        self.now += self.seconds
+        self.requests += 1
+        return scene.reached(method, url, headers, body)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most"),
+    [(REQUEST_SECONDS - 1, 1), (REQUESTS_SECONDS, 1), (REQUESTS_SECONDS * 0.4, 3), (0.1, REQUESTS)],
+)
+def test_task_begins_no_request_after_its_time_and_the_next_one_goes_on(
+    full: tuple[Recipe, list[int]], seconds: float, most: int
+) -> None:
+    recipe, total = full
+    network = SlowNetwork(seconds)
+    tasks = []
+    collections_advance()
+    row = Intake.objects.select_related("recipe").get()
+    while not row.is_deleted_there:
+        before, began = network.requests, network.now
+        shuffler = shuffler_of(recipe, network)
+        intake_drive(intake=row, shuffler=shuffler, now=timezone.now(), clock=lambda: network.now)
+        tasks.append(network.requests - before)
+        assert network.now - began <= REQUESTS_SECONDS + seconds < settings.CELERY_TASK_TIME_LIMIT
+        row.refresh_from_db()
+        assert row.failing_since is None
+    assert (max(tasks), sum(tasks)) == (most, REQUESTS)
+    settle()
+    assert_counted_once(recipe, total)

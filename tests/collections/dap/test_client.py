@@ -1,16 +1,14 @@
 """What the client makes of whatever comes back: try again, or a refusal for good."""
 
 import json
-import threading
 from collections.abc import Mapping
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError, https_transport
+from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from panprivacy.dap.media import problem_type
 from panprivacy.dap.signatures import sign_response, verify_request
 
@@ -152,36 +150,3 @@ class TestLocations:
         with pytest.raises(PeerUnavailableError, match="not its own"):
             peer.client().get(location)
         assert peer.asked == []
-
-
-class TestTransport:
-    def test_request_and_answer_go_over_a_connection_as_they_are(self) -> None:
-        class Echo(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                self.send_response(302)
-                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
-                self.send_header("X-Path", self.path)
-                self.send_header("X-Given", self.headers["X-Sent"])
-                self.end_headers()
-                self.wfile.write(body[::-1])
-
-            def log_message(self, *arguments: Any) -> None:
-                pass
-
-        server = HTTPServer(("127.0.0.1", 0), Echo)
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        try:
-            url = f"http://127.0.0.1:{server.server_port}/helper/jobs?step=0"
-            status, headers, body = https_transport("POST", url, {"X-Sent": "yes"}, b"abc")
-        finally:
-            thread.join(timeout=30)
-            server.server_close()
-        assert (status, body) == (302, b"cba")
-        assert (headers["X-Path"], headers["X-Given"]) == ("/helper/jobs?step=0", "yes")
-
-    @pytest.mark.parametrize("url", ["http://127.0.0.1:1/helper", "https://127.0.0.1:1/helper", "https:///x"])
-    def test_nobody_there_is_an_os_error(self, url: str) -> None:
-        with pytest.raises(OSError, match=r"."):
-            https_transport("GET", url, {}, b"")

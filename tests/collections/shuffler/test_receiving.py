@@ -170,6 +170,26 @@ class TestHostileBodies:
         messages = [*collection.encrypted(collection.messages())[1:], bad]
         self.refused(collection, {"nonce": bytes(16), "messages": messages}, 422, "invalid-ciphertext")
 
+    def test_bad_message_at_the_end_is_refused_before_any_is_rerandomized(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        collection = Collection(k=50).registered()
+        honest = collection.encrypted(collection.messages())
+        costly: list[Any] = []
+        key_type = type(collection.recipe.public_key)
+        rerandomize = key_type.rerandomize
+
+        def counted(*arguments: Any) -> Any:
+            costly.append(arguments)
+            return rerandomize(*arguments)
+
+        monkeypatch.setattr(key_type, "rerandomize", counted)
+        messages = [*honest[1:], b"\x02" + b"\xff" * 65]
+        self.refused(collection, {"nonce": bytes(16), "messages": messages}, 422, "invalid-ciphertext")
+        assert costly == []
+        assert collection.send(honest).status_code == 201
+        assert len(costly) == len(honest) > 1
+
     def test_larger_body_than_any_honest_one_is_refused_before_it_is_read(self) -> None:
         collection = Collection().registered()
         self.refused(collection, bytes(largest_body(collection.recipe) + 1), 413, "body-too-large")
