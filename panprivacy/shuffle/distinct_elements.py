@@ -14,11 +14,12 @@ from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
 from panprivacy.shuffle.coins import coin
 from panprivacy.shuffle.interface import CONFIDENCE, ShuffleStatistic
+from panprivacy.shuffle.odd_places import odd_probability, touched_places
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.shuffle.public_randomness import LARGEST_SEED, hashed_place, public_seed
 from panprivacy.shuffle.split_and_mix import log2_distance, shares_for, split
 from panprivacy.simulation import simulation_generator
-from panprivacy.streams.hashed_places import HashedPlaces
+from panprivacy.streams.hashed_places import LARGEST_STANDARD_ERROR, HashedPlaces
 
 NO, YES = "no", "yes"
 
@@ -33,7 +34,7 @@ class DistinctElementsParameters(ShuffleParameters):
     hashed: str = described(
         label="Hashed",
         help="Whether a value is any text, which a public hash maps to one of k places, or a whole number "
-        "below k. The result is corrected for values that share a place, as far as some places stay empty: "
+        "below k. The result is corrected for values that share a place, as far as enough places stay empty: "
         "k should be no less than the number of users.",
         choices=(NO, YES),
         default=NO,
@@ -76,10 +77,13 @@ class DistinctElementsParameters(ShuffleParameters):
 class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     """Of every place, the XOR of all users' bits: fair where somebody is, nearly 0 where nobody is.
 
+    The error bound reaches to the last number of values with which the number of odd places agrees.
+
     Where values are hashed, several may share a place: the estimate is then of how many values touch as many
     places on average, and `details` has the places. Where nearly every place is touched, the number of values
-    cannot be told any more: there is no standard error, the error bound reaches to the number of users, and
-    `details` say `saturated`.
+    cannot be told any more: the error bound then reaches to the number of users, and `details` say
+    `saturated`. A standard error is stated if and only if it would be small enough (`LARGEST_STANDARD_ERROR`)
+    even if no two of the users had the same value, whatever came.
 
     The projection is the estimate's closest value from 1 to the number of users, or to k if that is smaller
     and values are not hashed.
@@ -153,48 +157,60 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         log_keep = self._log_keep(reports)
         places = (2 * odd + k * math.expm1(log_keep)) / math.exp(log_keep)
         if self.parameters.hashed == YES:
-            return self._hashed_estimate(places, reports)
-        projection = min(max(places, 1.0), float(min(k, reports)))
+            return self._hashed_estimate(odd, places, reports)
+        most = max(1, min(k, reports))
+        projection = min(max(places, 1.0), float(most))
+        fewest, largest = touched_places(odd, k, -math.expm1(log_keep) / 2, most, 1 - CONFIDENCE)
         return Estimate(
             values=(places,),
             standard_errors=(math.sqrt(self._places_variance(projection, log_keep)),),
             standard_error_note="Includes the randomization by the users.",
             projection=(projection,),
-            error_bounds=(self._places_bound(log_keep),),
+            error_bounds=(max(abs(largest - places), abs(places - fewest)),),
             confidence=CONFIDENCE,
         )
 
-    def _hashed_estimate(self, places: float, reports: int) -> Estimate:
+    def _hashed_estimate(self, odd: int, places: float, reports: int) -> Estimate:
         """How many values touch as many places on average, if each takes one at random.
 
-        The hash counts as a random function, which it is as far as SHA-256 is. Hoeffding's bound on C then
-        holds as where nothing is hashed, though which places are touched is random too: whether a place is
-        odd is likelier where it is touched, so that the generating function of C is at most that of
-        independent places, as the touched ones are negatively associated.
+        The hash counts as a random function, which it is as far as SHA-256 is. The touched places are random
+        then, but negatively associated. A place is odd likelier where it is touched, so that the moment
+        generating function of the number of odd ones is at most that of independent places, which is at most
+        that of a binomial count with the same mean: so Chernoff's bound holds for it.
         """
-        hashed, log_keep, k = HashedPlaces(self.parameters.k), self._log_keep(reports), self.parameters.k
-        share, bound = min(places / k, hashed.full), self._places_bound(log_keep) / k
-        saturated = share + bound >= hashed.full
-        # So far below, intervals miss with 5 % at most: nearer, the delta method takes a curve for a line.
-        tellable = share + 2 * bound < hashed.full
-        value, lower = hashed.items(share), hashed.items(share - bound)
-        # There are no more values than users, however full the table is.
-        upper = float(reports) if saturated else min(hashed.items(share + bound), float(reports))
-        note = (
-            "None is known: nearly every place may be taken, and then many more values fit in."
-            if not tellable
-            else "Includes the randomization by the users, and the random places of the values; by the delta "
-            "method."
+        k, hashed, log_keep = self.parameters.k, HashedPlaces(self.parameters.k), self._log_keep(reports)
+        share = min(places / k, hashed.full)
+        lowest, highest = (
+            (2 * probability + math.expm1(log_keep)) / math.exp(log_keep)
+            for probability in odd_probability(odd, k, 1 - CONFIDENCE)
         )
+        saturated = highest >= hashed.full
+        value, most = hashed.items(share), float(max(1, reports))
+        fewest = min(max(hashed.items(lowest), 1.0), most)
+        # There are no more values than users, however full the table is.
+        largest = most if saturated else min(max(hashed.items(highest), 1.0), most)
+        tellable = self._tellable(reports)
         return Estimate(
             values=(value,),
             standard_errors=(self._hashed_standard_error(share, log_keep),) if tellable else (),
-            standard_error_note=note,
-            projection=(min(max(value, 1.0), float(reports)),),
-            error_bounds=(max(upper - value, value - lower),),
+            standard_error_note=(
+                "Includes the randomization by the users, and the random places of the values; by the delta "
+                "method."
+                if tellable
+                else "None is stated: if nearly all users' values differ, too few places stay empty to tell "
+                "how many there are."
+            ),
+            projection=(min(max(value, 1.0), most),),
+            error_bounds=(max(abs(largest - value), abs(value - fewest)),),
             confidence=CONFIDENCE,
             details={"touched_places": places, "saturated": saturated},
         )
+
+    def _tellable(self, reports: int) -> bool:
+        """Whether there is a standard error where values are hashed, which is not to depend on the result."""
+        k = self.parameters.k
+        largest = self._hashed_standard_error(HashedPlaces(k).touched(reports), self._log_keep(reports))
+        return largest <= LARGEST_STANDARD_ERROR * k
 
     @property
     def largest(self) -> float:
@@ -220,14 +236,10 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         odd_variance = touched / 4 + (self.parameters.k - touched) * empty * (1 - empty)
         return 4 * math.exp(-2 * log_keep) * odd_variance
 
-    def _places_bound(self, log_keep: float) -> float:
-        """How far the estimated number of places may lie from that to expect (Hoeffding)."""
-        return math.sqrt(2 * self.parameters.k * math.log(2 / (1 - CONFIDENCE))) / math.exp(log_keep)
-
     def _hashed_standard_error(self, share: float, log_keep: float) -> float:
-        """If this share of all places is touched; at most `HashedPlaces.full`."""
+        """If this share of all places is touched, from one place to `HashedPlaces.full`."""
         k, hashed = self.parameters.k, HashedPlaces(self.parameters.k)
-        within = min(max(share, 0.0), hashed.full)
+        within = min(max(share, 1 / k), hashed.full)
         variance = self._places_variance(within * k, log_keep) / k**2 + hashed.variance(within, k)
         return hashed.slope(within) * math.sqrt(variance)
 
@@ -235,12 +247,10 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     def expected_note(self) -> str:
         if self.parameters.hashed == NO:
             return ""
-        k, hashed = self.parameters.k, HashedPlaces(self.parameters.k)
-        bound = self._places_bound(self._log_keep(self.cohort_size)) / k
-        if hashed.touched(self.cohort_size) + 2 * bound >= hashed.full:
+        if not self._tellable(self.cohort_size):
             return (
-                "If nearly all users' values differ, nearly every place may be taken, and the number of "
-                "values cannot be told any more: a larger k helps."
+                "The result will have an error bound, but no standard error: if nearly all users' values "
+                "differ, too few places stay empty to tell how many there are. A larger k helps."
             )
         return "Includes that values may share a place by their hash."
 

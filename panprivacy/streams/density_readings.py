@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from panprivacy.estimate import Estimate
 from panprivacy.streams.bit_table import BitTable
 from panprivacy.streams.deviation import BoundedErrors, table_sampling
-from panprivacy.streams.hashed_places import HashedPlaces
+from panprivacy.streams.hashed_places import LARGEST_STANDARD_ERROR, HashedPlaces
 from panprivacy.streams.parameters import StreamParameters
 
 
@@ -73,8 +73,9 @@ class KnownItems(DensityReading):
 class HashedItems(DensityReading):
     """Items that are hashed to as many places as the universe has: some share one.
 
-    Where nearly every place is touched, their number cannot be told any more: it is then taken to be at most
-    that of `HashedPlaces.full`, and the estimate's details say `saturated`.
+    Where nearly every place is touched, their number cannot be told any more: the error bound then reaches
+    to the whole universe, and the estimate's details say `saturated`. A standard error is stated if and only
+    if it would be small enough (`LARGEST_STANDARD_ERROR`) even if every item came, whatever came.
     """
 
     def __init__(self, table: BitTable[Any]) -> None:
@@ -85,11 +86,10 @@ class HashedItems(DensityReading):
         (share,) = shares
         places = self._places
         bound = self._bound(announced_intrusions, confidence)
-        density, lower, upper = (
-            places.items(at) / self.universe_size for at in (share, share - bound, share + bound)
-        )
-        # So far below, intervals miss with 5 % at most: nearer, the delta method takes a curve for a line.
-        tellable = share + 2 * bound < places.full
+        density = places.items(share) / self.universe_size
+        # Not by the share that came: it would be low wherever there is a standard error.
+        largest = self._standard_error(places.touched(self.universe_size), announced_intrusions)
+        tellable = largest <= LARGEST_STANDARD_ERROR
         return Estimate(
             values=(density,),
             standard_errors=(self._standard_error(share, announced_intrusions),) if tellable else (),
@@ -97,13 +97,19 @@ class HashedItems(DensityReading):
                 "Includes the randomized bits, the noise of the result, and the random places of the items; "
                 "by the delta method."
                 if tellable
-                else "There is none: nearly every place may be touched, and then many more items fit in."
+                else "None is stated: if nearly all items come, the table is too small to tell how many."
             ),
             projection=(min(max(density, 0.0), 1.0),),
-            error_bounds=(max(upper - density, density - lower),),
+            error_bounds=(self._error_bound(share, bound),),
             confidence=confidence,
             details={"saturated": share + bound >= places.full},
         )
+
+    def _error_bound(self, share: float, bound: float) -> float:
+        """Of the density, if the share may be off by `bound`: no more items come than the universe has."""
+        density = self._places.items(share) / self.universe_size
+        ends = (self._places.items(end) / self.universe_size for end in (share - bound, share + bound))
+        return max(abs(min(max(end, 0.0), 1.0) - density) for end in ends)
 
     def _standard_error(self, share: float, announced_intrusions: int) -> float:
         """Of the density, by the delta method, if `share` of the places are touched."""
@@ -118,9 +124,12 @@ class HashedItems(DensityReading):
     expected_note = "if at most half of all items come"
 
     def expected_error_bound(self, confidence: float, announced_intrusions: int) -> float:
+        """At most 1, the error of the projection."""
         bound = self._bound(announced_intrusions, confidence)
-        highest = min(self._places.touched(self.universe_size / 2) + 2 * bound, self._places.full)
-        return (self._places.items(highest) - self._places.items(highest - bound)) / self.universe_size
+        highest = self._places.touched(self.universe_size / 2) + bound
+        # It grows with the share until the universe ends it, from where only the lower end is left to grow.
+        last = self._places.touched(self.universe_size) - bound
+        return min(1.0, max(self._error_bound(share, bound) for share in (min(highest, last), highest)))
 
 
 def hashing_errors(table_size: int) -> BoundedErrors:

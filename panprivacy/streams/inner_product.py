@@ -39,7 +39,8 @@ class InnerProductCounter:
     """Every participant's bit passes randomized response before it is counted: there is no secret state.
 
     State: `votes` of shape (m, 2) and `answers` of shape (2,), how often 0 and 1 came after
-    randomization. Each participant takes part once; neighbouring streams differ in one participant's input.
+    randomization. Each participant takes part once; neighbouring streams differ in one participant's bit or
+    vector. Who takes part, in which part, and for which entry is public, as in section 7: the counts show it.
     """
 
     def __init__(self, parameters: InnerProductParameters) -> None:
@@ -116,7 +117,7 @@ class InnerProductCounter:
         return min(1.0, float(np.exp(-2 * votes * margin**2).sum()))
 
     def guarantee(self) -> Guarantee:
-        """ε for everybody, against whoever reads the state all the time."""
+        """ε for everybody's bit or vector, against whoever reads the state all the time."""
         return Guarantee(
             model=Model.PAN,
             relation=Relation.RECORD,
@@ -124,6 +125,7 @@ class InnerProductCounter:
             delta=0.0,
             source="Randomized response before anything is kept (PPS section 7); holds under continual "
             "intrusion.",
-            assumption="each participant contributing one bit or one vector",
+            assumption="each participant contributing one bit or one vector, and on it being public which "
+            "of the two, and for which entry",
             trust=Trust.CURATOR,
         )

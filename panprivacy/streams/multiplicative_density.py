@@ -48,7 +48,7 @@ class ManySizes(DensityReading):
             standard_errors=(),
             standard_error_note="None is stated: which set of places is read depends on the result.",
             projection=(min(max(density, 0.0), 1.0),),
-            error_bounds=(max(upper - items, items - lower) / self.universe_size,),
+            error_bounds=(max(abs(upper - items), abs(items - lower)) / self.universe_size,),
             confidence=confidence,
             details={"set_size": self.sets[chosen].places, "set_density": shares[chosen]},
         )
@@ -68,21 +68,24 @@ class ManySizes(DensityReading):
     def _interval(
         self, shares: Sequence[float], announced_intrusions: int, confidence: float
     ) -> tuple[float, float]:
-        """The numbers of items that agree with every set, at most as many as fill the largest one."""
+        """The numbers of items that agree with every set, at most that of the universe."""
         bound = self.share_bound(announced_intrusions, confidence)
-        lower, upper = 0.0, self.sets[-1].items(self.sets[-1].full)
+        most = upper = float(self.universe_size)
+        lower = 0.0
         for places, share in zip(self.sets, shares, strict=True):
-            lower = max(lower, places.items(share - bound))
+            lower = min(max(lower, places.items(share - bound)), most)
             if share + bound < places.full:
-                upper = min(upper, places.items(share + bound))
+                upper = min(upper, max(places.items(share + bound), 0.0))
         return lower, upper
 
     expected_note = "at most: less where few items come"
 
     def expected_error_bound(self, confidence: float, announced_intrusions: int) -> float:
-        """The largest over numbers of items that halve from that of the universe, and none."""
+        """The largest over numbers of items that halve from that of the universe, and none; at most 1, the
+        error of the projection."""
         numbers = [self.universe_size / 2**halvings for halvings in range(len(self.sets) + 1)]
-        return max(self._expected_bound(items, announced_intrusions, confidence) for items in (*numbers, 0.0))
+        bounds = (self._expected_bound(items, announced_intrusions, confidence) for items in (*numbers, 0.0))
+        return min(1.0, max(bounds))
 
     def _expected_bound(self, items: float, announced_intrusions: int, confidence: float) -> float:
         """The error bound if so many items come and every table shows as many as it may."""

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panprivacy.streams.hashed_places import HashedPlaces
+from panprivacy.streams.hashed_places import LARGEST_STANDARD_ERROR, HashedPlaces
 
 
 @given(st.integers(2, 10**9), st.floats(0, 3))
@@ -28,6 +29,20 @@ def test_items_of_all_places_are_as_many_as_leave_half_a_place():
     hashed = HashedPlaces(1_000)
     assert hashed.items(1.0) == hashed.items(7.0) == hashed.items(hashed.full)
     assert hashed.items(1.0) == pytest.approx(1_000 * np.log(2_000), rel=1e-3)
+
+
+def missed_by_intervals(standard_error):
+    """How often an interval of the delta method misses the number of items, if the share is normal."""
+    untouched = 1 - standard_error * np.linspace(-9, 9, 1_000_001)  # as a part of its expectation
+    left = np.maximum(untouched, 1e-9)
+    weights = scipy.stats.norm.pdf(np.linspace(-9, 9, 1_000_001)) * 18 / 1_000_000
+    return weights @ (np.abs(np.log(left)) > 1.96 * standard_error / left)
+
+
+def test_intervals_by_the_delta_method_miss_with_five_percent_at_most_up_to_the_largest_standard_error():
+    errors = np.linspace(0.01, LARGEST_STANDARD_ERROR, 25)
+    assert max(map(missed_by_intervals, errors)) < 0.0501
+    assert missed_by_intervals(2 * LARGEST_STANDARD_ERROR) > 0.06
 
 
 @pytest.mark.statistical

@@ -71,6 +71,14 @@ def test_state_has_only_counts_of_randomized_bits_so_that_reading_it_always_cost
     assert "continual intrusion" in guarantee.source
 
 
+def test_state_shows_for_which_entry_somebody_voted_which_is_assumed_to_be_public():
+    statistic, source = counter(epsilon=0.7), random.Random(3)
+    state = statistic.start()
+    statistic.process_vote(state, 2, 1, source)
+    assert state.arrays["votes"].sum(axis=1).tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
+    assert "public which of the two, and for which entry" in statistic.guarantee().assumption
+
+
 def test_bound_on_a_wrong_vector_is_above_its_exact_probability():
     statistic, source = counter(epsilon=2.0, length=1), random.Random(4)
     state = statistic.start()

@@ -1,0 +1,82 @@
+"""What the number of odd places tells: how many places are touched, or how likely a place is to be odd.
+
+A place is odd with probability ½ where it is touched, and with a smaller one where it is empty. Both
+functions return the answers with which the observed number agrees: any other would give so many odd places,
+or so few, with half of a failure probability at most. So the truth is left out with no more than this
+probability, whatever it is.
+"""
+
+import math
+from bisect import bisect_left
+
+import numpy as np
+
+# Its parts are loaded when they are first used (see accounting/discrete_gaussian_sum.py).
+import scipy
+
+from panprivacy.accounting import binomial
+
+NEGLECTED = 1e-15
+"""A tail of touched places that are odd which is not added up, but taken to count in full."""
+
+
+def touched_places(
+    odd: int, places: int, empty: float, most: int, failure_probability: float
+) -> tuple[int, int]:
+    """The fewest and the most touched places, from 1 to `most`, with which so many odd ones agree.
+
+    By exact tails (Clopper & Pearson 1934) of the sum of two binomial counts, which grows with the number of
+    touched places.
+
+    Args:
+        empty: the probability with which an empty place is odd, from 0 to ½.
+        most: from 1 to `places`.
+    """
+
+    def enough(touched: int) -> bool:
+        """Whether so many odd places, or more, are likely enough."""
+        tail = _tail(odd, touched, places - touched, empty, 1 - empty)
+        return tail > failure_probability / 2
+
+    def too_many(touched: int) -> bool:
+        """Whether so many even places, or more, are not likely enough."""
+        tail = _tail(places - odd, touched, places - touched, 1 - empty, empty)
+        return tail <= failure_probability / 2
+
+    candidates = range(1, most + 1)
+    fewest = 1 + bisect_left(candidates, True, key=enough)
+    largest = bisect_left(candidates, True, key=too_many)
+    return min(fewest, most), max(largest, 1)
+
+
+def odd_probability(odd: int, places: int, failure_probability: float) -> tuple[float, float]:
+    """The lowest and the highest mean probability of being odd with which so many odd places agree.
+
+    By Chernoff's bound for binomial counts. It holds for all whose moment generating function is at most as
+    large, such as sums over independent places of different probabilities (Hoeffding 1963).
+    """
+    allowed = math.log(2 / failure_probability) / places
+    return _lowest(odd / places, allowed), 1 - _lowest(1 - odd / places, allowed)
+
+
+def _tail(count: int, touched: int, others: int, probability: float, complement: float) -> float:
+    """Pr[X + Y ≥ count], or a little more, for X ~ Bin(touched, ½) and Y ~ Bin(others, probability)."""
+    reach = math.sqrt(touched * math.log(2 / NEGLECTED) / 2)  # by Hoeffding's inequality
+    lowest, highest = max(0, math.floor(touched / 2 - reach)), min(touched, math.ceil(touched / 2 + reach))
+    x = np.arange(lowest, highest + 1)
+    y = binomial.upper_tail(count - x, others, probability, complement)
+    return float(binomial.probability(x, touched, 0.5, 0.5) @ y) + NEGLECTED
+
+
+def _lowest(share: float, allowed: float) -> float:
+    """The lowest probability of which a share diverges by no more than allowed."""
+    if share <= 0:
+        return 0.0
+
+    def excess(probability: float) -> float:
+        first = scipy.special.rel_entr(share, probability)
+        second = scipy.special.rel_entr(1 - share, 1 - probability)
+        return float(first + second) - allowed
+
+    # One odd place of a probability of 1e-300 is rarer than any failure probability that is asked for.
+    return float(scipy.optimize.brentq(excess, 1e-300, share, xtol=1e-300, rtol=1e-12))
