@@ -328,14 +328,14 @@ def test_files_of_a_released_stream_say_which_intrusions_were_made_beside_how_ma
     for stream, made in ((open_stream(range(700)), 0), (announced(open_stream(range(700))), 1)):
         recipe = closed_stream(stream)
         intrusions = AnnouncedIntrusion.objects.filter(identifier=recipe.identifier)
-        document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).content)
+        document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
         assert document["intrusions_made"] == [
             {"number": i.number, "at": format_time(i.at)} for i in intrusions
         ]
         assert len(document["intrusions_made"]) == made
         assert document["recipe"]["announced_intrusions"] == 2
         (row,) = csv.DictReader(
-            io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).content.decode())
+            io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).getvalue().decode())
         )
         assert row["intrusions_made"] == str(made)
 
