@@ -127,8 +127,10 @@ def send_to_each(broker_url: str, name: str) -> None:
     "end", [None, SystemExit(143), KeyboardInterrupt(), ServiceError("it did not start")], ids=repr
 )
 def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
-    end: BaseException | None, tmp_path: Path
+    end: BaseException | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Celery prefers it to the broker that it is given.
+    monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
     with services._broker(tmp_path) as server:
         broker_url = f"redis+socket://{server.unix_socket_path}"
         with suppress(type(end)) if end else nullcontext(), services._queue(broker_url) as name:
