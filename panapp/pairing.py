@@ -14,10 +14,10 @@ from typing import ClassVar, TypeVar
 
 from django.conf import settings
 
-from dap.provisioning import Partner
 from panapp import environment
 from panapp.ports import HOST, held_lasting_port
 from panprivacy.trust import Trust
+from peers.helper_calls import Partner
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
 """What an installation keeps for itself, beside all that begins with PANAPP_."""

@@ -20,7 +20,7 @@ from panprivacy.streams.item_bytes import ItemError, encode_items
 from panprivacy.streams.parameters import NUMBERED, StreamParameters
 from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
-from recipes.presentation import margin
+from web.numbers import margin
 
 BATCH_ITEMS = 10_000
 LARGEST_TABLE = 1_000_000

@@ -12,7 +12,6 @@ from django.db.models import Exists, OuterRef, Q
 
 from audit.models import Action
 from audit.operations import entry_append
-from dap.erasing import log_truncate_on_commit
 from dap.hpke_keys import hpke_keys_expire
 from dap.models import AggregatedReport, Side, Task
 from dap.operations import configuration_of, task_end, task_remains_delete
@@ -20,6 +19,7 @@ from dap.selectors import is_any_collected
 from helper.models import AggregationJob, ReleasedShare, ShareKey
 from helper.registering import UNUSED_KEY_LIFETIME
 from panprivacy.recipe import format_time
+from storage.erasing import log_truncate_on_commit
 
 REASON_LENGTH = 200
 LAST_YEAR = datetime(9000, 1, 1, tzinfo=UTC)

@@ -16,8 +16,6 @@ from dap.errors import TaskConflictError, TaskEndedError
 from dap.http import DapProblem, own_verification_key, signing_key
 from dap.models import Side
 from dap.operations import task_named, task_share_key, task_store
-from dap.provisioning import REQUEST_BYTES
-from dap.recipe_document import recipe_read
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
 from helper.models import ShareKey
 from panprivacy.dap.basics import HpkeConfig
@@ -31,6 +29,8 @@ from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
 from panprivacy.servers import TwoServers, require_url
+from peers.helper_calls import REQUEST_BYTES
+from peers.recipe_document import recipe_read
 
 UNUSED_KEY_LIFETIME = timedelta(days=1)
 """For which a key waits for its recipe to be published."""

@@ -19,10 +19,10 @@ from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import configuration_of
 from dap.selectors import collected_among, counts_of, hpke_keys_known, rejections_among
-from dap.server_status import server_status
 from panprivacy.coarse import coarse, coarse_rejections
 from panprivacy.dap.vdafs import vdaf_name
 from panprivacy.recipe import Recipe, format_time
+from peers.server_status import server_status
 
 UNTOLD: Mapping[str, Any] = {"reports": None, "rejections": None}
 """What there is to say of the reports of real devices."""

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import F
 
-from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.http import encode_id
 from leader.models import Exchange
 from panprivacy.dap.codec import Message
 from panprivacy.dap.media import media_type
+from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 
 logger = structlog.get_logger(__name__)
 

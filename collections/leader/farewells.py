@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.models import Task
 from dap.operations import task_remains_delete
-from dap.provisioning import Partner, task_end_at_helper
 from leader.exchange import exchange_failed
 from leader.models import Farewell
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.helper_calls import Partner, task_end_at_helper
 
 
 def farewell_owe(*, task: Task, reason: str, now: datetime) -> None:

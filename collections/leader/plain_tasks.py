@@ -12,7 +12,6 @@ from django.db import transaction
 from dap.http import encode_id
 from dap.models import Task
 from dap.operations import configuration_of
-from dap.provisioning import Partner, plain_task_register
 from leader.models import Collector
 from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from leader.registrations import registration_forget, registration_note
@@ -32,6 +31,7 @@ from panprivacy.dap.vdafs import (
 )
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
+from peers.helper_calls import Partner, plain_task_register
 
 VDAFS: Mapping[str, type[Message]] = {
     "prio3count": Prio3CountConfig,

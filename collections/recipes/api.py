@@ -14,8 +14,8 @@ from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.trust import Trust
 from recipes.models import Recipe
 from recipes.operations import verification_key
-from recipes.problems import invalid_parameter, not_found
 from recipes.selectors import guarantees_of, helper_signature_of, recipes_search, shuffler_signature_of
+from web.problems import invalid_parameter, not_found
 
 PAGE_SIZE = 100
 STATUSES = ("open", "closed", "all")

@@ -9,12 +9,12 @@ from typing import Any
 from ledger.models import Population
 from ledger.operations import BudgetExceededError, budget_require_room, spending_append
 from ledger.selectors import Standing, population_named, standing_of
+from pages.words.kinds import kind_of
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
 from panprivacy.statistic import Statistic
-from recipes.kinds import kind_of
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from typing import Any
 
+from pages.words.kinds import STREAMS, kind_of
 from panprivacy.recipe import format_time
-from recipes.kinds import STREAMS, kind_of
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.operations import SOFTWARE

@@ -12,13 +12,12 @@ from django.utils import timezone
 from aggregation.operations import chunks_resend
 from audit.models import Action
 from audit.operations import entry_append
-from dap.erasing import log_truncate_on_commit
 from ledger.operations import spending_return
+from pages.words.trust_models import TRUST_MODELS
 from panprivacy.coarse import coarse_step
 from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import guarantees_of
-from recipes.trust_models import TRUST_MODELS
 from releases.excerpt import excerpt_made
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
@@ -26,6 +25,7 @@ from releases.servers import ServerShown, servers_of
 from releases.sums import source_of
 from releases.sums.interface import GivenUp, Outcome, Refused, Standing, TooFew
 from releases.sums.single_server import send_chunks
+from storage.erasing import log_truncate_on_commit
 from streams.errors import StreamLostError
 
 Cause = Release.Cause

@@ -9,11 +9,11 @@ from django.utils import timezone
 
 from panprivacy.streams.item_bytes import ItemError
 from recipes.custody import CUSTODIES
-from recipes.problems import Problem
 from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
 from streams.errors import StreamClosedError, StreamLostError
 from streams.operations import items_fold
+from web.problems import Problem
 
 logger = structlog.get_logger(__name__)
 

@@ -3,9 +3,9 @@
 import base64
 from typing import Any
 
-from recipes.openapi import PROBLEM, problem_response
-from recipes.problems import Problem
 from reports.parsing import BATCH_REPORTS, JSON_TYPE, MESSAGEPACK_TYPE, NONCE_BYTES
+from web.openapi import PROBLEM, problem_response
+from web.problems import Problem
 
 REASONS = (
     "malformed_report",

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dap.messagepack import read_messagepack
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.recipe import Recipe
-from recipes.problems import Problem, malformed_body
+from web.messagepack import read_messagepack
+from web.problems import Problem, malformed_body
 
 NONCE_BYTES = 16
 BATCH_REPORTS = 1_000

@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from panprivacy.recipe import format_time
 from recipes.models import Recipe
-from recipes.problems import Problem, malformed_body, method_not_allowed, not_found
+from web.problems import Problem, malformed_body, method_not_allowed, not_found
 
 logger = structlog.get_logger(__name__)
 

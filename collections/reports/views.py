@@ -6,7 +6,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from recipes.custody import CUSTODIES
 from recipes.models import Recipe
-from recipes.problems import Problem
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
 from reports.parsing import (
     BATCH_REPORTS,
@@ -18,6 +17,7 @@ from reports.parsing import (
     read_batch,
 )
 from reports.receiving import ReceivingView
+from web.problems import Problem
 
 
 class _ReportsView(ReceivingView):

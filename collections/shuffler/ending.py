@@ -11,10 +11,10 @@ from django.db import transaction
 
 from audit.models import Action
 from audit.operations import entry_append
-from dap.erasing import log_truncate_on_commit
 from panprivacy.recipe import format_time
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
 from shuffler.registering import recipe_of
+from storage.erasing import log_truncate_on_commit
 
 REASON_LENGTH = 200
 

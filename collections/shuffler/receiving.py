@@ -6,13 +6,13 @@ from secrets import SystemRandom
 from django.db import transaction
 
 from dap.http import DapProblem
-from dap.messagepack import MessagePackError, read_messagepack
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
 from panprivacy.recipe import Recipe
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from shuffler.limits import NONCE_BYTES
 from shuffler.models import Batch, Submission, SubmissionNonce
 from shuffler.registering import encryption_key_of, recipe_of
+from web.messagepack import MessagePackError, read_messagepack
 
 RANDOM = SystemRandom()
 

@@ -10,11 +10,11 @@ from django.db import transaction
 from audit.models import Action
 from audit.operations import entry_append
 from dap.http import DapProblem, own_verification_key, signing_key
-from dap.recipe_document import recipe_read
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe
 from panprivacy.servers import ShufflerAndAnalyzer
+from peers.recipe_document import recipe_read
 from shuffler.limits import require_fits
 from shuffler.models import Batch
 

@@ -19,7 +19,6 @@ from dap.hpke_keys import hpke_key_rotate
 from dap.http import encode_id
 from dap.models import BatchBucket, ReportRejection, Task
 from dap.operations import task_close
-from dap.provisioning import Partner, plain_task_register
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
 from leader.collecting import collection_job_create, collection_job_drive
@@ -48,6 +47,7 @@ from panprivacy.dap import (
 from panprivacy.dap.hpke import generate_keypair, seal_input_share
 from panprivacy.dap.media import media_type
 from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
+from peers.helper_calls import Partner, plain_task_register
 from tests.faults.machines import Machine
 from tests.faults.network import Fault, Killed, Network, killed_at_statement
 

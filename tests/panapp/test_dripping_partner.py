@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from analyzer.models import Intake
-from dap.transport import REQUEST_SECONDS
 from panapp.services import wait_until
+from peers.transport import REQUEST_SECONDS
 from recipes.operations import recipe_close
 from releases.models import Release
 from tests.collections.analyzer import scene

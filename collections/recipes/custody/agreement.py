@@ -6,13 +6,13 @@ from typing import TypeVar
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from dap.client import PeerRefusedError, PeerUnavailableError
-from dap.provisioning import Partner
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.helper_calls import Partner
+from peers.roles import PartnerRole, why_no_answer
 from recipes.custody.interface import Partners
 from recipes.errors import PartnerUnavailableError
-from recipes.partner import PartnerRole, why_no_answer
 
 T = TypeVar("T")
 

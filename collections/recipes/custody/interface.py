@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from dap.provisioning import Partner
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.trust import Trust
+from peers.helper_calls import Partner
 from recipes.models import Recipe
 
 Partners = Mapping[Trust, Partner]

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dap.shuffling import recipe_register
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.trust import Trust
+from peers.roles import SHUFFLER
+from peers.shuffler_calls import recipe_register
 from recipes.custody.agreement import asked, partner_of, require_signed
 from recipes.custody.interface import Custody, Holding, Partners
 from recipes.custody.single_server import SealedKey
 from recipes.models import Recipe, ShufflerSignature
-from recipes.partner import SHUFFLER
 
 
 @dataclass(frozen=True)

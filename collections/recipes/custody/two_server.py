@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from dap.models import Side
 from dap.operations import task_close, task_named
-from dap.provisioning import REQUEST_BYTES, Partner, helper_key, recipe_task_register
 from leader.errors import RegistrationOverError
 from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from leader.registrations import registration_forget, registration_note
@@ -29,11 +28,12 @@ from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.servers import TwoServers
 from panprivacy.trust import Trust
+from peers.helper_calls import REQUEST_BYTES, Partner, helper_key, recipe_task_register
+from peers.roles import HELPER
 from recipes.custody.agreement import asked, partner_of, require_signed
 from recipes.custody.interface import Custody, Holding, Partners
 from recipes.errors import RecipeStateError
 from recipes.models import HelperSignature, Recipe
-from recipes.partner import HELPER
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.errors import TaskEndedError
 from dap.http import encode_id
 from dap.identifiers import readable_arguments, task_id_of
@@ -33,7 +32,8 @@ from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.errors import FieldError
-from recipes.partner import HELPER, configured_partners, why_no_answer
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.roles import HELPER, configured_partners, why_no_answer
 
 INPUT_ERROR = 2
 NO_RESULT = 3

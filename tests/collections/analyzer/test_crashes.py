@@ -13,7 +13,7 @@ from analyzer.models import Intake
 from analyzer.peers import shuffler_of
 from analyzer.storing import part_store
 from dap import http
-from dap.transport import REQUEST_SECONDS
+from peers.transport import REQUEST_SECONDS
 from recipes.models import Recipe
 from recipes.operations import recipe_close
 from releases.models import Release

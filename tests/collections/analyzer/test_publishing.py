@@ -6,13 +6,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from dap.client import PeerUnavailableError
 from panprivacy.errors import FieldError
 from panprivacy.trust import Trust
+from peers.client import PeerUnavailableError
+from peers.roles import configured_partners
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe, RecipeKey, ShufflerSignature
 from recipes.operations import recipe_publish_file
-from recipes.partner import configured_partners
 from shuffler.models import Batch
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import partners, shuffle_recipe

@@ -108,7 +108,7 @@ def test_log_filters_by_action_and_actor(reader: Client) -> None:
 
 
 def test_log_pages_by_key(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("audit.views.PAGE_SIZE", 2)
+    monkeypatch.setattr("pages.log.views.PAGE_SIZE", 2)
     appended = [append(f"subject {number}").index for number in range(5)]
     seen: list[int] = []
     query = "?q=subject"

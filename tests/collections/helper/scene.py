@@ -14,11 +14,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from dap.client import PeerAnswer, PeerClient, PeerRefusedError
 from dap.http import encode_id, own_verification_key
 from dap.models import Side, Task
 from dap.operations import task_named
-from dap.provisioning import Partner, plain_task_register
 from panprivacy.dap.aggregation import (
     AggregationJobInitReq,
     AggregationJobResp,
@@ -43,6 +41,8 @@ from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputS
 from panprivacy.dap.vdafs import context_of, verifier_for
 from panprivacy.prio3 import Prio3Count
 from panprivacy.prio3.interface import Prepared, ReportInput
+from peers.client import PeerAnswer, PeerClient, PeerRefusedError
+from peers.helper_calls import Partner, plain_task_register
 
 LEADER_SIGNING_KEY = bytes(range(32))
 LEADER_KEY = Ed25519PrivateKey.from_private_bytes(LEADER_SIGNING_KEY).public_key().public_bytes_raw()

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from audit.models import Action, Entry
-from dap.client import PeerRefusedError
 from dap.models import BatchBucket, CollectedInterval
 from dap.selectors import is_any_collected
 from helper.models import ReleasedShare
 from helper.releasing import aggregate_share_release
 from panprivacy.dap.basics import BatchMode, Extension, Interval
 from panprivacy.dap.collection import BatchSelector, Query
+from peers.client import PeerRefusedError
 from tests.collections.helper.scene import (
     Leader,
     SentReport,

@@ -10,17 +10,17 @@ from django.utils import timezone
 
 from audit.models import Action, Entry
 from dap import operations
-from dap.client import PeerRefusedError
 from dap.errors import TaskEndedError
 from dap.models import AggregatedReport, BatchBucket, Side, Task
 from dap.operations import reports_claim, task_remains_delete, task_verify_key
-from dap.provisioning import task_end_at_helper, task_status_at_helper
 from dap.selectors import rejections_of, report_count
 from helper.ending import expires_at, helper_task_end, upkeep
 from helper.models import AggregationJob, ReleasedShare
 from panprivacy.dap.basics import BatchMode, Interval
 from panprivacy.dap.collection import BatchSelector
 from panprivacy.dap.task import task_interval_extension
+from peers.client import PeerRefusedError
+from peers.helper_calls import task_end_at_helper, task_status_at_helper
 from tests.collections.helper.scene import (
     PRECISION,
     Leader,

@@ -11,23 +11,23 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.utils import timezone
 
 from audit.models import Action, Entry
-from dap.client import PeerRefusedError
 from dap.http import encode_id, own_verification_key
 from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_verify_key, verifier_of
-from dap.provisioning import (
-    helper_key,
-    plain_task_register,
-    recipe_task_register,
-    task_end_at_helper,
-    task_status_at_helper,
-)
 from helper.ending import upkeep
 from helper.models import ShareKey
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
 from panprivacy.servers import TwoServers
+from peers.client import PeerRefusedError
+from peers.helper_calls import (
+    helper_key,
+    plain_task_register,
+    recipe_task_register,
+    task_end_at_helper,
+    task_status_at_helper,
+)
 from tests.collections.helper.scene import (
     HELPER_URL,
     LEADER_URL,

@@ -10,7 +10,6 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.http import encode_id, own_verification_key
 from dap.models import BatchBucket
 from dap.selectors import report_count
@@ -18,6 +17,7 @@ from helper import views
 from panprivacy.dap.aggregation import AggregationJobInitReq
 from panprivacy.dap.media import media_type
 from panprivacy.dap.signatures import sign_request
+from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from tests.collections.helper.scene import (
     HELPER_URL,
     LEADER_SIGNING_KEY,

@@ -111,7 +111,7 @@ class TestPage:
         assert "Task ended" in page or "task ended" in page
 
     def test_page_and_json_show_tasks_in_pages_newest_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dap.status_pages.PAGE_SIZE", 2)
+        monkeypatch.setattr("pages.status.server.PAGE_SIZE", 2)
         identifiers = [registered().task_id.hex() for _ in range(5)]
         seen, query = [], ""
         while True:

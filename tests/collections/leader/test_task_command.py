@@ -15,11 +15,11 @@ from django.db import connections
 
 from dap.http import encode_id
 from dap.models import Side, Task
-from dap.provisioning import Partner
 from leader.models import Collector
 from leader.uploads import reports_upload
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.trust import Trust
+from peers.helper_calls import Partner
 from tests.collections.leader.pair import (
     HELPER_URL,
     HOUR,

@@ -127,7 +127,7 @@ def test_curve_ends_where_spending_becomes_infinite_and_says_so(client: Client) 
 def test_population_page_is_paged_and_every_line_stands_once(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ledger.views.LINES", 2)
+    monkeypatch.setattr("pages.populations.views.LINES", 2)
     recipes = [published_recipe(**COHORT).identifier for _ in range(5)]
     seen: list[Any] = []
     query = ""
@@ -144,7 +144,7 @@ def test_population_page_is_paged_and_every_line_stands_once(
 
 
 def test_list_is_paged(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ledger.views.POPULATIONS", 2)
+    monkeypatch.setattr("pages.populations.views.POPULATIONS", 2)
     for number in range(4):
         budgeted(name=f"p{number}")
     seen: list[str] = []

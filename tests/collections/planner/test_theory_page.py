@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from pages.papers.theory import DASHES, ROLES, SYMBOLS, figure, value_text
 from panprivacy.theory import DEMONSTRATIONS, results
 from panprivacy.theory.demonstration import Standing
-from planner.theory import DASHES, ROLES, SYMBOLS, figure, value_text
 
 pytestmark = pytest.mark.django_db
 

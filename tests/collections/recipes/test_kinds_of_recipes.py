@@ -6,6 +6,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from pages.publish.forms import recipe_form_class
+from pages.publish.shuffle_preview import preview_of_shuffle
+from pages.words.kinds import KINDS, kind_of
+from pages.words.observers import OBSERVERS
+from pages.words.trust_models import TRUST_MODELS
 from panprivacy.catalogue import STATISTICS
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import draft_fields
@@ -14,13 +19,8 @@ from panprivacy.shuffle.histogram import ShuffleHistogram
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.trust import Trust
-from recipes.forms import recipe_form_class
 from recipes.item_lists import typed_universe
-from recipes.kinds import KINDS, kind_of
 from recipes.models import Recipe
-from recipes.observers import OBSERVERS
-from recipes.shuffle_preview import preview_of_shuffle
-from recipes.trust_models import TRUST_MODELS
 from streams.models import Stream
 from tests.factories import recipe_members
 from tests.scenes import analyst, stream_members

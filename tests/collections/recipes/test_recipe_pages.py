@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.models import Action, Entry
+from pages.publish.forms import recipe_form_class
 from panprivacy.mechanisms import MECHANISMS
-from recipes.forms import recipe_form_class
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe
 from tests.scenes import analyst, auditor

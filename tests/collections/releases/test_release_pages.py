@@ -13,8 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from audit.models import Action, Entry
+from pages.recipe.charts import release_figure
 from recipes.models import Recipe
-from releases.charts import release_figure
 from releases.models import NUMBERS, Release
 from releases.operations import truth_record
 from tests.factories import draft_recipe, published_recipe
@@ -86,7 +86,7 @@ def test_overview_finds_recipes_by_words_by_identifier_and_by_status(client: Cli
 
 
 def test_overview_pages_by_key_and_keeps_the_filters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("releases.views.PAGE_SIZE", 2)
+    monkeypatch.setattr("pages.recipe.views.PAGE_SIZE", 2)
     for number in range(5):
         published_recipe(question=f"Question {number}?")
     seen: list[str] = []

@@ -14,14 +14,14 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dap.client import PeerClient
 from dap.http import own_verification_key
-from dap.shuffling import recipe_register
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
 from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from peers.client import PeerClient
+from peers.shuffler_calls import recipe_register
 from shuffler.models import Batch
 
 T = TypeVar("T")

@@ -11,11 +11,11 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import Action, Entry
-from dap.client import PeerRefusedError, PeerUnavailableError
-from dap.shuffling import batch_delete, recipe_register
 from panprivacy.dap.signatures import sign_request
 from panprivacy.recipe import Recipe, RecipeDraft
 from panprivacy.servers import OneServer
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.shuffler_calls import batch_delete, recipe_register
 from shuffler.models import Batch, Submission
 from tests.collections.shuffler.scene import (
     ANALYZER_SIGNING_KEY,

@@ -13,14 +13,14 @@ from dap.models import ReportRejection, Side
 from helper.ending import helper_task_end
 from leader.aggregating import JOB_REFUSED
 from leader.models import AggregationJob, HelperCount
+from pages.publish import views
+from pages.words.kinds import DEVICES
+from pages.words.rejections import EXPLANATIONS
+from pages.words.trust_models import TRUST_MODELS
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
-from recipes import views
-from recipes.kinds import DEVICES
 from recipes.models import Recipe
 from recipes.operations import recipe_close
-from recipes.rejections import EXPLANATIONS
-from recipes.trust_models import TRUST_MODELS
 from releases.operations import result_release
 from reports.parsing import ARRIVAL_REASONS
 from tests.collections.recipes.test_recipe_pages import form_data, new_url
