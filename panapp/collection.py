@@ -17,11 +17,12 @@ from panapp.device_runs import DEVICE_RUNS, DeviceRun
 from panapp.services import ServiceError, Services, wait_until
 from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
-from recipes.operations import recipe_publish_file, verification_key
+from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import truth_record
 from releases.selectors import interval_of
 from releases.sums import source_of
+from storage.signing_key import verification_key
 
 KNOWN_TO_THE_FLEET = ("duplicate_nonce", "report_replayed", "batch_full")
 """Reasons for rejections of which the devices know better how many there were: a server counts also what was

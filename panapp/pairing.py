@@ -17,7 +17,7 @@ from django.conf import settings
 from panapp import environment
 from panapp.ports import HOST, held_lasting_port
 from panprivacy.trust import Trust
-from peers.helper_calls import Partner
+from peers.partner import Partner
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
 """What an installation keeps for itself, beside all that begins with PANAPP_."""

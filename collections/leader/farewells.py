@@ -7,7 +7,8 @@ from dap.operations import task_remains_delete
 from leader.exchange import exchange_failed
 from leader.models import Farewell
 from peers.client import PeerRefusedError, PeerUnavailableError
-from peers.helper_calls import Partner, task_end_at_helper
+from peers.helper_calls import task_end_at_helper
+from peers.partner import Partner
 
 
 def farewell_owe(*, task: Task, reason: str, now: datetime) -> None:

@@ -6,7 +6,7 @@ from dap.models import Task
 from dap.operations import configuration_of
 from leader.models import Registration
 from peers.client import PeerClient
-from peers.helper_calls import Partner
+from peers.partner import Partner
 from peers.transport import Transport, https_transport
 
 

@@ -31,7 +31,8 @@ from panprivacy.dap.vdafs import (
 )
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
-from peers.helper_calls import Partner, plain_task_register
+from peers.helper_calls import plain_task_register
+from peers.partner import Partner
 
 VDAFS: Mapping[str, type[Message]] = {
     "prio3count": Prio3CountConfig,

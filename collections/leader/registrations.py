@@ -13,7 +13,8 @@ from leader.errors import RegistrationOverError
 from leader.models import Registration
 from leader.peers import registered_partner
 from peers.client import PeerRefusedError, PeerUnavailableError
-from peers.helper_calls import Partner, task_end_at_helper
+from peers.helper_calls import task_end_at_helper
+from peers.partner import Partner
 from peers.transport import Transport, https_transport
 
 logger = structlog.get_logger(__name__)

@@ -5,12 +5,9 @@ Every call may be made again after it got no answer, with the same arguments.
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from dap.http import JSON_TYPE, encode_id
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption import load_public_key
@@ -18,43 +15,14 @@ from panprivacy.encryption.interface import InvalidKeyError, PublicKey
 from panprivacy.errors import FieldError
 from peers.client import (
     UNRECOGNIZED_TASK,
-    PeerAnswer,
     PeerClient,
     PeerRefusedError,
     PeerUnavailableError,
 )
-from peers.transport import Transport, https_transport
+from peers.partner import Partner, ask_json, member_of
 
 REQUEST_BYTES = 16
 """Of the name that the leader gives to its request for a key, on both sides."""
-
-
-@dataclass(frozen=True)
-class Partner:
-    """Another server with which this installation runs recipes, as settings or running services name it: a
-    helper, or a shuffler.
-
-    Attributes:
-        url: its base address.
-        verification_key: its Ed25519 key, 32 bytes.
-        leader_url: our own base address, for a helper; empty for a shuffler, which needs none.
-        signing_key: our Ed25519 key, 32 bytes.
-    """
-
-    url: str
-    verification_key: bytes
-    leader_url: str
-    signing_key: bytes
-    transport: Transport = https_transport
-
-    def client(self) -> PeerClient:
-        """A client that speaks to it."""
-        return PeerClient(
-            url=self.url,
-            verification_key=self.verification_key,
-            signing_key=self.signing_key,
-            transport=self.transport,
-        )
 
 
 def helper_key(partner: Partner, *, request: bytes, scheme: str) -> PublicKey:
@@ -102,7 +70,7 @@ def recipe_task_register(
     answer = ask_json(
         partner.client(),
         "PUT",
-        f"/tasks/{encode_id(task_id)}",
+        _address(task_id),
         {
             "document": document.decode(),
             "request": request.hex(),
@@ -128,7 +96,7 @@ def plain_task_register(
     ask_json(
         partner.client(),
         "PUT",
-        f"/tasks/{encode_id(task_id)}",
+        _address(task_id),
         {
             "task_configuration": _encode(configuration.encode()),
             "verify_key": _encode(verify_key),
@@ -158,7 +126,7 @@ class HelperStatus:
 
 def task_status_at_helper(helper: PeerClient, *, task_id: bytes) -> HelperStatus:
     """How the task stands on the helper's side. Raises PeerUnavailableError or PeerRefusedError."""
-    answer = ask_json(helper, "GET", f"/tasks/{encode_id(task_id)}")
+    answer = ask_json(helper, "GET", _address(task_id))
     rejections = member_of(answer, "rejections", dict)
     if not all(type(count) is int for count in rejections.values()):
         raise PeerUnavailableError("the helper's counts of rejections are not numbers")
@@ -180,37 +148,14 @@ def task_end_at_helper(partner: Partner, *, task_id: bytes, reason: str) -> None
         PeerUnavailableError, PeerRefusedError.
     """
     try:
-        ask_json(partner.client(), "DELETE", f"/tasks/{encode_id(task_id)}", {"reason": reason})
+        ask_json(partner.client(), "DELETE", _address(task_id), {"reason": reason})
     except PeerRefusedError as refusal:
         if refusal.token != UNRECOGNIZED_TASK:
             raise
 
 
-def ask_json(
-    peer: PeerClient, method: str, path: str, content: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """Send a JSON object, or nothing, and read the JSON object that comes back.
-
-    Raises:
-        PeerUnavailableError, PeerRefusedError.
-    """
-    body = b"" if content is None else json.dumps(content).encode()
-    answer: PeerAnswer = peer.send(method, path, body, JSON_TYPE if body else "")
-    try:
-        decoded = json.loads(answer.body)
-    except (ValueError, RecursionError) as error:
-        raise PeerUnavailableError("the answer is not JSON") from error
-    if not isinstance(decoded, dict):
-        raise PeerUnavailableError("the answer is not a JSON object")
-    return decoded
-
-
-def member_of(answer: Mapping[str, Any], name: str, kind: type) -> Any:
-    """A member of an answer, if it is of that type. Raises PeerUnavailableError otherwise."""
-    value = answer.get(name)
-    if type(value) is not kind:
-        raise PeerUnavailableError(f"the answer lacks {name}")
-    return value
+def _address(task_id: bytes) -> str:
+    return "/tasks/" + base64.urlsafe_b64encode(task_id).rstrip(b"=").decode()
 
 
 def _encode(value: bytes) -> str:

@@ -2,10 +2,11 @@
 
 import json
 
-from dap.http import DapProblem
 from panprivacy.encryption.interface import InvalidKeyError
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe
+from peers.problems import dap_problem
+from web.problems import Problem
 
 
 def recipe_read(*, document: str, identifier: str) -> Recipe:
@@ -16,7 +17,7 @@ def recipe_read(*, document: str, identifier: str) -> Recipe:
         identifier: 64 hexadecimal digits; must be the SHA-256 of the document.
 
     Raises:
-        DapProblem: it is not, or does not keep what it states; the detail says what is wrong.
+        Problem: it is not, or does not keep what it states; the detail says what is wrong.
     """
     try:
         members = json.loads(document)
@@ -34,5 +35,5 @@ def recipe_read(*, document: str, identifier: str) -> Recipe:
     return recipe
 
 
-def _refused(detail: str) -> DapProblem:
-    return DapProblem.of("invalidMessage", detail)
+def _refused(detail: str) -> Problem:
+    return dap_problem("invalidMessage", detail)

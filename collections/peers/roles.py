@@ -10,7 +10,7 @@ from django.conf import settings
 from panprivacy.dap.signatures import SignatureRefusedError
 from panprivacy.trust import Trust
 from peers.client import PeerRefusedError, PeerUnavailableError
-from peers.helper_calls import Partner
+from peers.partner import Partner
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 
 from audit.models import Entry
-from dap.http import own_verification_key
 from panprivacy.recipe import format_time
+from storage.signing_key import verification_key
 
 LATEST_ENTRIES = 50
 
@@ -20,7 +20,7 @@ def server_status(url: str) -> dict[str, Any]:
     """
     return {
         "url": url,
-        "verification_key": base64.b64encode(own_verification_key()).decode(),
+        "verification_key": base64.b64encode(verification_key().public_bytes_raw()).decode(),
         "smallest_cohort": settings.SMALLEST_COHORT,
         "log": [
             {

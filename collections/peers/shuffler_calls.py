@@ -5,7 +5,7 @@ import binascii
 from dataclasses import dataclass
 
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
-from peers.helper_calls import ask_json, member_of
+from peers.partner import ask_json, member_of
 
 NOT_FULL, DELETED = "/problems/not-full", "/problems/batch-deleted"
 UNRECOGNIZED = "/problems/unrecognized-recipe"

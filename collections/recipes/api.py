@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.trust import Trust
 from recipes.models import Recipe
-from recipes.operations import verification_key
 from recipes.selectors import guarantees_of, helper_signature_of, recipes_search, shuffler_signature_of
+from storage.signing_key import verification_key
 from web.problems import invalid_parameter, not_found
 
 PAGE_SIZE = 100

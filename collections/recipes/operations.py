@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
@@ -17,7 +15,6 @@ from ledger.selectors import population_named
 from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.encryption.sealing import unseal
 from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.recipe import RecipeDraft, format_time
 from recipes.budget import room_require, saying_what_fits, spend
@@ -25,19 +22,11 @@ from recipes.custody import CUSTODIES
 from recipes.custody.interface import Holding, Partners
 from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees, RecipeKey
+from storage.sealing import secret_unseal
+from storage.signing_key import signing_key
 
 NOBODY: Partners = {}
 """No other server is set up."""
-
-
-def signing_key() -> Ed25519PrivateKey:
-    """The key that signs every recipe of this installation."""
-    return Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY)
-
-
-def verification_key() -> Ed25519PublicKey:
-    """The public half, which devices pin."""
-    return signing_key().public_key()
 
 
 @transaction.atomic
@@ -208,9 +197,7 @@ def recipe_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> Recipe:
 def recipe_private_key(*, recipe: Recipe) -> PrivateKey:
     """The recipe's private key, decrypted in memory. Raises RecipeKey.DoesNotExist once it is deleted."""
     key = RecipeKey.objects.get(recipe=recipe)
-    encoded = unseal(
-        bytes(key.sealed), settings.KEY_ENCRYPTION_KEY, associated_data=str(recipe.identifier).encode()
-    )
+    encoded = secret_unseal(key.sealed, kind=b"", owner=str(recipe.identifier).encode())
     return load_private_key(key.scheme, encoded)
 
 

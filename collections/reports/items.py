@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 
-from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE
+from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
 from web.problems import Problem, malformed_body
 

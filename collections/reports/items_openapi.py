@@ -3,7 +3,7 @@
 from typing import Any
 
 from reports.items import BATCH_ITEMS, ITEM_LENGTH, NONCE_BYTES, invalid_item
-from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE
+from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
 from web.openapi import problem_response
 from web.problems import Problem
 

@@ -13,6 +13,7 @@ from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
 from streams.errors import StreamClosedError, StreamLostError
 from streams.operations import items_fold
+from web.bodies import read_body
 from web.problems import Problem
 
 logger = structlog.get_logger(__name__)
@@ -29,7 +30,7 @@ class ItemsView(ReceivingView):
         if elsewhere:
             title = "The recipe is not about a stream of items"
             raise Problem("recipe-takes-no-items", title, 409, elsewhere)
-        batch = read_items(self.read_body(request, BODY_BYTES), request.content_type or "")
+        batch = read_items(read_body(request, BODY_BYTES), request.content_type or "")
         try:
             items_fold(identifier=identifier, nonce=batch.nonce, items=batch.items, now=timezone.now())
         except ItemError as error:

@@ -3,7 +3,8 @@
 import base64
 from typing import Any
 
-from reports.parsing import BATCH_REPORTS, JSON_TYPE, MESSAGEPACK_TYPE, NONCE_BYTES
+from reports.parsing import BATCH_REPORTS, NONCE_BYTES
+from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
 from web.openapi import PROBLEM, problem_response
 from web.problems import Problem
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.recipe import Recipe
+from web.bodies import MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
 from web.problems import Problem, malformed_body
 
@@ -23,8 +24,6 @@ BATCH_CONTAINERS = 2 + 2 * BATCH_REPORTS
 SHORTEST_CIPHERTEXT = 64
 """Characters of a ciphertext in JSON, at least: the smallest has 66 bytes, in base64."""
 
-JSON_TYPE = "application/json"
-MESSAGEPACK_TYPE = "application/msgpack"
 
 ARRIVAL_REASONS = (
     "malformed_report",

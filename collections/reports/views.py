@@ -7,16 +7,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from recipes.custody import CUSTODIES
 from recipes.models import Recipe
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
-from reports.parsing import (
-    BATCH_REPORTS,
-    JSON_TYPE,
-    MESSAGEPACK_TYPE,
-    Decoder,
-    decode_body,
-    largest_body,
-    read_batch,
-)
+from reports.parsing import BATCH_REPORTS, Decoder, decode_body, largest_body, read_batch
 from reports.receiving import ReceivingView
+from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE, read_body
 from web.problems import Problem
 
 
@@ -32,7 +25,7 @@ class _ReportsView(ReceivingView):
         if elsewhere:
             kind, title = custody.elsewhere
             raise Problem(kind, title, 409, elsewhere)
-        body = self.read_body(request, largest_body(recipe.published, self.most_reports))
+        body = read_body(request, largest_body(recipe.published, self.most_reports))
         content, decode = decode_body(body, request.content_type or "", accepted=self.media_types)
         return recipe, content, decode
 

@@ -7,12 +7,12 @@ from django.db import transaction
 
 from audit.models import Action
 from audit.operations import entry_append
-from dap.http import DapProblem
 from panprivacy.coarse import coarse
 from panprivacy.shuffle.shuffler import permute
 from shuffler.limits import PART_BYTES
 from shuffler.models import Batch, Part, Submission
 from shuffler.registering import recipe_of
+from web.problems import Problem
 
 
 def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
@@ -22,7 +22,7 @@ def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
         The batch, and its number of parts.
 
     Raises:
-        DapProblem: it was deleted (`batch-deleted`, with the reason, and whether it ever was full), or is not
+        Problem: it was deleted (`batch-deleted`, with the reason, and whether it ever was full), or is not
             full (`not-full`, with the number of users in coarse steps).
     """
     if batch.state != Batch.State.SHUFFLED:
@@ -31,10 +31,10 @@ def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
 
 
 def part_of(*, batch: Batch, number: int) -> bytes:
-    """The ciphertexts of one part, one after the other. Raises DapProblem where there is none."""
+    """The ciphertexts of one part, one after the other. Raises Problem where there is none."""
     part = Part.objects.filter(batch=batch, number=number).first()
     if part is None:
-        raise DapProblem.plain("not-found", "There is nothing here", 404, "The batch has no such part.")
+        raise Problem("not-found", "There is nothing here", 404, "The batch has no such part.")
     return bytes(part.payload)
 
 
@@ -72,11 +72,11 @@ def _shuffle(batch: Batch) -> Batch:
 def _require_full(batch: Batch) -> None:
     if batch.state == Batch.State.ENDED:
         # Looked at first: of a batch that never was full, its analyzer would wait for ever.
-        problem = DapProblem.plain("batch-deleted", "The batch was deleted", 410, batch.outcome)
+        problem = Problem("batch-deleted", "The batch was deleted", 410, batch.outcome)
         problem.document["full"] = batch.was_full
         raise problem
     if not batch.was_full:
-        problem = DapProblem.plain(
+        problem = Problem(
             "not-full",
             "The batch is not full",
             409,

@@ -1,4 +1,4 @@
-"""The one error shape of the API: problem documents (RFC 9457)."""
+"""The one error shape of every interface for programs: problem documents (RFC 9457)."""
 
 import json
 from typing import Any
@@ -9,39 +9,46 @@ from rest_framework.response import Response
 
 CONTENT_TYPE = "application/problem+json"
 
+RETRY_SECONDS = 5
+"""When to ask again: after a fault of ours, or for what is not ready yet."""
+
 
 class Problem(Exception):  # noqa: N818  # the term of RFC 9457
     """An error to be answered as a problem document.
 
     Attributes:
-        kind: last part of the `type` member, e.g. `not-found`.
+        kind: last part of the `type` member, e.g. `not-found`; or the whole `type` of another namespace.
         title: the same for every problem of this kind.
         status: HTTP status.
         detail: what is wrong with this request.
-        extra: further members, e.g. `field` or `reason`.
+        members: further members, e.g. `field` or `reason`.
     """
 
-    def __init__(self, kind: str, title: str, status: int, detail: str, **extra: Any) -> None:
+    def __init__(self, kind: str, title: str, status: int, detail: str, **members: Any) -> None:
         super().__init__(detail)
         self.kind = kind
         self.title = title
         self.status = status
         self.detail = detail
-        self.extra = extra
+        self.members = members
 
     def document(self) -> dict[str, Any]:
         """The JSON object to answer with."""
         return {
-            "type": f"/problems/{self.kind}",
+            "type": self.kind if ":" in self.kind else f"/problems/{self.kind}",
             "title": self.title,
             "status": self.status,
             "detail": self.detail,
-            **self.extra,
+            **self.members,
         }
 
     def response(self) -> HttpResponse:
         """The answer."""
-        return HttpResponse(json.dumps(self.document()), status=self.status, content_type=CONTENT_TYPE)
+        content = json.dumps(self.document())
+        response = HttpResponse(content, status=self.status, content_type=CONTENT_TYPE)
+        if self.status == 503:
+            response["Retry-After"] = str(RETRY_SECONDS)
+        return response
 
 
 def malformed_body(detail: str) -> Problem:
@@ -54,6 +61,10 @@ def invalid_parameter(field: str, detail: str) -> Problem:
 
 def not_found(detail: str) -> Problem:
     return Problem("not-found", "There is nothing here", 404, detail)
+
+
+def unavailable(detail: str) -> Problem:
+    return Problem("unavailable", "The server is busy", 503, detail)
 
 
 def method_not_allowed(allowed: str) -> Problem:

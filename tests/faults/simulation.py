@@ -47,7 +47,8 @@ from panprivacy.dap import (
 from panprivacy.dap.hpke import generate_keypair, seal_input_share
 from panprivacy.dap.media import media_type
 from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
-from peers.helper_calls import Partner, plain_task_register
+from peers.helper_calls import plain_task_register
+from peers.partner import Partner
 from tests.faults.machines import Machine
 from tests.faults.network import Fault, Killed, Network, killed_at_statement
 

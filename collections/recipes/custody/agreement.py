@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from peers.client import PeerRefusedError, PeerUnavailableError
-from peers.helper_calls import Partner
+from peers.partner import Partner
 from peers.roles import PartnerRole, why_no_answer
 from recipes.custody.interface import Partners
 from recipes.errors import PartnerUnavailableError

@@ -8,7 +8,7 @@ from typing import ClassVar
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.trust import Trust
-from peers.helper_calls import Partner
+from peers.partner import Partner
 from recipes.models import Recipe
 
 Partners = Mapping[Trust, Partner]

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from django.conf import settings
-
 from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.encryption.sealing import seal
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.servers import OneServer
 from panprivacy.trust import Trust
 from recipes.custody.interface import Custody, Holding, Partners
 from recipes.models import Recipe, RecipeKey
+from storage.sealing import secret_seal
 
 
 @dataclass(frozen=True)
@@ -29,12 +27,7 @@ class SealedKey(Holding):
     @classmethod
     def of(cls, private_key: PrivateKey, published: PublishedRecipe) -> Self:
         """The key, sealed so that it opens for this recipe alone."""
-        sealed = seal(
-            private_key.to_bytes(),
-            settings.KEY_ENCRYPTION_KEY,
-            associated_data=published.identifier.encode(),
-            random_source=secrets.SystemRandom(),
-        )
+        sealed = secret_seal(private_key.to_bytes(), kind=b"", owner=published.identifier.encode())
         return cls(published, sealed)
 
     def store(self, recipe: Recipe) -> None:

@@ -28,7 +28,8 @@ from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.servers import TwoServers
 from panprivacy.trust import Trust
-from peers.helper_calls import REQUEST_BYTES, Partner, helper_key, recipe_task_register
+from peers.helper_calls import REQUEST_BYTES, helper_key, recipe_task_register
+from peers.partner import Partner
 from peers.roles import HELPER
 from recipes.custody.agreement import asked, partner_of, require_signed
 from recipes.custody.interface import Custody, Holding, Partners

@@ -24,7 +24,7 @@ from analyzer.peers import shuffler_of
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust import Trust
-from peers.helper_calls import Partner
+from peers.partner import Partner
 from recipes.models import Recipe
 from recipes.operations import recipe_publish_file
 from releases.models import Release

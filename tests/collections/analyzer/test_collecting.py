@@ -12,12 +12,13 @@ from analyzer.models import Intake
 from analyzer.storing import FETCHED_FAREWELL
 from panprivacy.recipe import Recipe as PublishedRecipe
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import recipe_close, verification_key
+from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import result_withhold
 from releases.sums import source_of
 from reports.models import StoredReports
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
+from storage.signing_key import verification_key
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import fill, release_of, settle, shuffle_recipe, statistic_of
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.utils import timezone
 
 from audit.models import Action, Entry
-from dap.http import encode_id, own_verification_key
+from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_verify_key, verifier_of
 from helper.ending import upkeep
@@ -28,6 +28,7 @@ from peers.helper_calls import (
     task_end_at_helper,
     task_status_at_helper,
 )
+from storage.signing_key import verification_key
 from tests.collections.helper.scene import (
     HELPER_URL,
     LEADER_URL,
@@ -55,7 +56,7 @@ class Publication:
             leader_key_members=generate_private_key(SCHEME, secrets.SystemRandom()).public_key.to_json(),
             helper_url=HELPER_URL,
             helper_key_members=helper_key(partner(), request=self.request, scheme=SCHEME).to_json(),
-            helper_verification_key=own_verification_key(),
+            helper_verification_key=verification_key().public_bytes_raw(),
         )
         self.recipe = draft.publish(self.servers, timezone.now(), simulation=simulation)
 

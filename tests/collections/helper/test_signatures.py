@@ -10,7 +10,7 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from dap.http import encode_id, own_verification_key
+from dap.http import encode_id
 from dap.models import BatchBucket
 from dap.selectors import report_count
 from helper import views
@@ -18,6 +18,7 @@ from panprivacy.dap.aggregation import AggregationJobInitReq
 from panprivacy.dap.media import media_type
 from panprivacy.dap.signatures import sign_request
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from storage.signing_key import verification_key
 from tests.collections.helper.scene import (
     HELPER_URL,
     LEADER_SIGNING_KEY,
@@ -142,7 +143,7 @@ class TestAnswers:
         body = leader.request(reports)
         client = PeerClient(
             url=HELPER_URL,
-            verification_key=own_verification_key(),
+            verification_key=verification_key().public_bytes_raw(),
             signing_key=LEADER_SIGNING_KEY,
             transport=partial(transport, **environ),
         )
@@ -196,7 +197,7 @@ class TestAnswers:
         # Later for the second request, whose signature must be another.
         client = PeerClient(
             url=HELPER_URL,
-            verification_key=own_verification_key(),
+            verification_key=verification_key().public_bytes_raw(),
             signing_key=LEADER_SIGNING_KEY,
             transport=recording,
             clock=lambda: now + 2 * len(recorded),
@@ -215,7 +216,7 @@ class TestAnswers:
 
         client = PeerClient(
             url=HELPER_URL,
-            verification_key=own_verification_key(),
+            verification_key=verification_key().public_bytes_raw(),
             signing_key=LEADER_SIGNING_KEY,
             transport=cutting,
         )

@@ -33,7 +33,8 @@ from panprivacy.dap.hpke import generate_keypair, seal_input_share
 from panprivacy.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
 from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
-from peers.helper_calls import Partner, plain_task_register, task_end_at_helper
+from peers.helper_calls import plain_task_register, task_end_at_helper
+from peers.partner import Partner
 
 LEADER_URL = "https://leader.example/leader"
 HELPER_URL = "https://helper.example/helper"

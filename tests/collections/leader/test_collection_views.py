@@ -9,7 +9,6 @@ from django.conf import settings
 from django.test import Client
 
 from dap.http import encode_id
-from dap.secrets_at_rest import secret_unseal
 from leader.models import CollectionJob, Collector
 from leader.operations import task_end
 from leader.results import COLLECTOR_KEY
@@ -19,6 +18,7 @@ from panprivacy.dap.hpke import open_aggregate_share
 from panprivacy.dap.media import media_type
 from panprivacy.dap.signatures import sign_request, verify_response
 from panprivacy.dap.vdafs import verifier_for
+from storage.sealing import secret_unseal
 from tests.collections.leader.pair import CLOCK, HOUR, Pair
 
 pytestmark = pytest.mark.django_db

@@ -19,7 +19,7 @@ from leader.models import Collector
 from leader.uploads import reports_upload
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.trust import Trust
-from peers.helper_calls import Partner
+from peers.partner import Partner
 from tests.collections.leader.pair import (
     HELPER_URL,
     HOUR,

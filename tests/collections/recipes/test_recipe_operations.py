@@ -21,8 +21,8 @@ from recipes.operations import (
     recipe_draft_save,
     recipe_private_key,
     recipe_publish,
-    verification_key,
 )
+from storage.signing_key import verification_key
 from tests.factories import draft_recipe, published_recipe, recipe_members
 
 pytestmark = pytest.mark.django_db

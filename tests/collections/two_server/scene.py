@@ -30,7 +30,7 @@ from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, Re
 from panprivacy.trust import Trust
 from panprivacy.two_server import SharedKey
 from panprivacy.two_server.part import VDAF, encode_part
-from peers.helper_calls import Partner
+from peers.partner import Partner
 from recipes.models import Recipe
 from recipes.operations import recipe_publish_file
 from tests.factories import recipe_members

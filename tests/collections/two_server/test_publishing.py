@@ -21,7 +21,8 @@ from panprivacy.trust import Trust
 from recipes.custody import two_server
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import HelperSignature, Recipe, RecipeKey
-from recipes.operations import recipe_close, recipe_draft_save, recipe_publish, verification_key
+from recipes.operations import recipe_close, recipe_draft_save, recipe_publish
+from storage.signing_key import verification_key
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import partner, partners, two_server_members, two_server_recipe
 
