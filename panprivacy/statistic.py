@@ -7,9 +7,9 @@ from typing import ClassVar, Generic, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.device_input import DeviceInput
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import PublicParameters
-from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=PublicParameters)
 
@@ -44,8 +44,11 @@ class Statistic(ABC, Generic[P]):
     counts_devices: ClassVar[bool] = False
     """Whether the estimates are numbers of devices, so that each is a share of the population."""
 
-    trusts: ClassVar[tuple[Trust, ...]]
-    """The trust models under which it can be asked; the first is the default."""
+    device_input: ClassVar[DeviceInput]
+    """What is sent to be counted."""
+
+    values_are_bits: ClassVar[bool] = False
+    """Whether every value of a report is 0 or 1, which servers can check without reading it."""
 
     parameters_class: ClassVar[type[PublicParameters]]
 

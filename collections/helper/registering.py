@@ -27,7 +27,8 @@ from panprivacy.encryption import generate_private_key, require_scheme
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
-from panprivacy.servers import TwoServers, require_url
+from panprivacy.trust_models.members import require_url
+from panprivacy.trust_models.two_server import TwoServers
 from peers.helper_calls import REQUEST_BYTES
 from peers.problems import dap_problem
 from peers.recipe_document import recipe_read

@@ -15,8 +15,8 @@ from ledger.selectors import population_named
 from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.recipe import RecipeDraft, format_time
+from panprivacy.trust_models import under_trust
 from recipes.budget import room_require, saying_what_fits, spend
 from recipes.custody import CUSTODIES
 from recipes.custody.interface import Holding, Partners

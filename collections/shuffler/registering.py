@@ -12,7 +12,7 @@ from audit.operations import entry_append
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe
-from panprivacy.servers import ShufflerAndAnalyzer
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.problems import dap_problem
 from peers.recipe_document import recipe_read
 from shuffler.limits import require_fits

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from panprivacy.trust import Trust
+from panprivacy.trust import FIRST, Trust
 
 
 class Model(StrEnum):
@@ -77,7 +77,7 @@ class Guarantee:
     assumption: str = ""
     found_epsilon: float | None = None
     dishonest_fraction: float = 0.0
-    trust: Trust = Trust.SINGLE_SERVER
+    trust: Trust = FIRST
     intrusions: int | None = None
     announced_intrusions: int = 0
 

@@ -7,8 +7,8 @@ What aggregators need to know by themselves stands in the configuration besides,
 from panprivacy.dap.basics import BatchMode, Interval
 from panprivacy.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.recipe import Recipe
-from panprivacy.servers import TwoServers
 from panprivacy.statistic import ReportStatistic
+from panprivacy.trust_models.two_server import TwoServers
 from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec
 
 TASK_INFO = b"panapp recipe"

@@ -11,12 +11,12 @@ from typing import ClassVar, TypeVar
 
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.sampling import Sampled
+from panprivacy.device_input import DeviceInput
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
 from panprivacy.parameters import Parameters
 from panprivacy.statistic import ReportStatistic
-from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=Parameters)
 
@@ -28,10 +28,9 @@ Report = tuple[Ciphertext, ...]
 
 
 class Mechanism(ReportStatistic[P]):
-    """A statistic of local pan-privacy. Under `Trust.TWO_SERVER` every value of a report is 0 or 1,
-    which the servers can check without reading it, and the device adds none of its ciphertexts up."""
+    """A statistic of local pan-privacy. Where `values_are_bits`, the device adds up no ciphertexts."""
 
-    trusts: ClassVar[tuple[Trust, ...]] = (Trust.SINGLE_SERVER,)
+    device_input = DeviceInput.EVENTS
 
     parameters_class: ClassVar[type[Parameters]]
 

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.mechanisms.combined_result import DISHONEST_FRACTIONS, honest_devices
 from panprivacy.parameters import as_typed
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.statistic import ReportStatistic
-from panprivacy.trust import Trust
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 
 P = TypeVar("P", bound=ShuffleParameters)
 
@@ -33,7 +34,7 @@ CONFIDENCE = 0.95
 class ShuffleStatistic(ReportStatistic[P]):
     """One robust shuffle protocol with its parameters. A report, here, is one message."""
 
-    trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
+    device_input = DeviceInput.VALUE
 
     gives_verdict: ClassVar[bool] = False
     """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
@@ -159,7 +160,7 @@ class ShuffleStatistic(ReportStatistic[P]):
             delta=delta,
             found_epsilon=found_epsilon,
             dishonest_fraction=dishonest_fraction,
-            trust=Trust.SHUFFLER,
+            trust=ShufflerAndAnalyzer.trust,
             source=self.source,
             assumption=(
                 f"at least {honest:,} users that follow the protocol, with randomness that nobody can "

@@ -19,7 +19,7 @@ from panprivacy.estimate import Estimate
 from panprivacy.shuffle.coins import coin
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 
 COUNTS, PROCESSED, REAL = "counts", "processed", "real"
 
@@ -105,7 +105,7 @@ class PanPrivate(ABC):
             epsilon=epsilon,
             delta=delta,
             found_epsilon=found_epsilon,
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
             intrusions=1,
             source=f"{self.protocol.source} At γ = 1/3, by RSP Lemmas 3.7 and 4.9.",
             assumption="the curator following the algorithm, with randomness that nobody can predict",

@@ -15,7 +15,7 @@ from panprivacy.parameters import DELTA, EPSILON, PublicParameters, described
 from panprivacy.streams.interface import CONFIDENCE, require_confidence
 from panprivacy.streams.looks import SURPRISE_COMES_LAST, count_announcement, require_allowed
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 
 _BITS_AT_ONCE = 1 << 23
 
@@ -158,7 +158,7 @@ class BinarySum:
             delta=self.parameters.delta,
             source="RSP Theorem 5.1; every announced intrusion is followed by noise of its own.",
             assumption=SURPRISE_COMES_LAST,
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
             intrusions=1,
             announced_intrusions=announced_intrusions,
         )

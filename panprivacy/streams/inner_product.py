@@ -19,7 +19,7 @@ from panprivacy.mechanisms.randomized_response import RandomizedResponse
 from panprivacy.parameters import EPSILON, PublicParameters, described
 from panprivacy.streams.interface import CONFIDENCE, require_confidence
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,5 +127,5 @@ class InnerProductCounter:
             "intrusion.",
             assumption="each participant contributing one bit or one vector, and on it being public which "
             "of the two, and for which entry",
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
         )

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.device_input import DeviceInput
 from panprivacy.estimate import Estimate
 from panprivacy.statistic import Statistic
 from panprivacy.streams.parameters import StreamParameters
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=StreamParameters)
 
@@ -43,7 +43,7 @@ class StreamStatistic(Statistic[P]):
     fixed_point: ClassVar[Mapping[str, int]] = {}
     """Arrays of the state that count in fractions of one appearance: how many of them make one."""
 
-    trusts: ClassVar[tuple[Trust, ...]] = (Trust.CURATOR,)
+    device_input = DeviceInput.ITEMS
 
     @property
     def cohort_size(self) -> int:

@@ -10,7 +10,7 @@ from panprivacy.errors import FieldError
 from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.looks import SURPRISE_COMES_LAST, require_allowed
 from panprivacy.streams.parameters import StreamParameters
-from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 
 P = TypeVar("P", bound=StreamParameters)
 
@@ -39,7 +39,7 @@ class UserLevelStatistic(StreamStatistic[P]):
             delta=0.0,
             source=self.source,
             assumption=SURPRISE_COMES_LAST,
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
             intrusions=1,
             announced_intrusions=announced_intrusions,
         )

@@ -5,10 +5,10 @@ from typing import Any
 
 from pages.words.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.parameters import description_of
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
+from panprivacy.trust_models import under_trust
 from recipes.budget import Effect, effect_of
 
 

@@ -16,11 +16,11 @@ from pages.words.sentences import guarantee_texts, protection_warning, sampling_
 from pages.words.trust_models import TRUST_MODELS
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
 from panprivacy.streams.parameters import LISTED
 from panprivacy.trust import Trust
+from panprivacy.trust_models import under_trust
 from peers.roles import configured_partners
 from recipes.access import PublishersOnly
 from recipes.budget import effect_of

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from panprivacy.servers import ShufflerAndAnalyzer, TwoServers
 from panprivacy.trust import Trust
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.trust_models.two_server import TwoServers
 from recipes.models import Recipe
 
 

@@ -9,10 +9,10 @@ from datetime import datetime
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
-from panprivacy.servers import Curator
 from panprivacy.streams.parameters import LISTED
 from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 from recipes.custody.interface import Custody, Holding, Partners
 from recipes.models import Recipe
 from streams.operations import stream_close, stream_start

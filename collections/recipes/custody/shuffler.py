@@ -12,8 +12,8 @@ from datetime import datetime
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
-from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.trust import Trust
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.roles import SHUFFLER
 from peers.shuffler_calls import recipe_register
 from recipes.custody.agreement import asked, partner_of, require_signed

@@ -10,8 +10,8 @@ from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
-from panprivacy.servers import OneServer
 from panprivacy.trust import Trust
+from panprivacy.trust_models.single_server import OneServer
 from recipes.custody.interface import Custody, Holding, Partners
 from recipes.models import Recipe, RecipeKey
 from storage.sealing import secret_seal

@@ -26,8 +26,8 @@ from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
-from panprivacy.servers import TwoServers
 from panprivacy.trust import Trust
+from panprivacy.trust_models.two_server import TwoServers
 from peers.helper_calls import REQUEST_BYTES, helper_key, recipe_task_register
 from peers.partner import Partner
 from peers.roles import HELPER

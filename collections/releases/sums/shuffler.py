@@ -7,8 +7,8 @@ from aggregation.operations import chunks_plan
 from aggregation.selectors import progress_of
 from analyzer.intake import intake_begin, intake_end
 from analyzer.models import Intake
-from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.trust import Trust
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from recipes.models import Recipe, RecipeKey
 from releases.sums.interface import (
     Outcome,

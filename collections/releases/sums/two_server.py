@@ -9,8 +9,8 @@ from leader.operations import task_end
 from leader.results import Refusal, task_result
 from leader.selectors import LeaderProgress, exchanges_waiting, helper_count, progress_of
 from panprivacy.dap.basics import ReportError
-from panprivacy.servers import TwoServers
 from panprivacy.trust import Trust
+from panprivacy.trust_models.two_server import TwoServers
 from recipes.models import Recipe
 from releases.sums.interface import (
     Outcome,

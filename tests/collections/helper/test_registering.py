@@ -19,7 +19,7 @@ from helper.models import ShareKey
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import TwoServers
+from panprivacy.trust_models.two_server import TwoServers
 from peers.client import PeerRefusedError
 from peers.helper_calls import (
     helper_key,

@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.client import PeerClient
 from peers.shuffler_calls import recipe_register
 from shuffler.models import Batch

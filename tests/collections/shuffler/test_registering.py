@@ -13,7 +13,7 @@ from django.utils import timezone
 from audit.models import Action, Entry
 from panprivacy.dap.signatures import sign_request
 from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import OneServer
+from panprivacy.trust_models.single_server import OneServer
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.shuffler_calls import batch_delete, recipe_register
 from shuffler.models import Batch, Submission
