@@ -8,6 +8,8 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.contrib.auth.models import AbstractBaseUser
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_publish_file
 
 from devices_sim.fleet import FleetResult, run_fleet
 from devices_sim.forecast import Forecast
@@ -17,11 +19,9 @@ from panapp.device_runs import DEVICE_RUNS, DeviceRun
 from panapp.services import ServiceError, Services, wait_until
 from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
-from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import truth_record
 from releases.selectors import interval_of
-from releases.sums import source_of
 from storage.signing_key import verification_key
 
 KNOWN_TO_THE_FLEET = ("duplicate_nonce", "report_replayed", "batch_full")
@@ -214,7 +214,7 @@ def _rejected(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
     own first try."""
     first, *others = (
         Counter({**server.public_rejections, **server.hidden_rejections})
-        for server in source_of(recipe).standing(recipe).servers
+        for server in trust_model_of(recipe).progress(recipe).servers
     )
     first.update({reason: fleet.rejected[reason] - first[reason] for reason in KNOWN_TO_THE_FLEET})
     rejected = sum(others, first)
@@ -228,7 +228,7 @@ def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: S
         if release is not None:
             return release
         services.check()
-        standing = source_of(recipe).standing(recipe)
+        standing = trust_model_of(recipe).progress(recipe)
         progress = (standing.servers[0].counted, standing.waiting)
         if progress != last_progress:
             say(f"{progress[0]:,} reports summed, {progress[1]:,} {run.waiting} waiting")

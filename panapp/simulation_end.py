@@ -3,10 +3,10 @@
 from contextlib import suppress
 
 from django.contrib.auth.models import AbstractBaseUser
+from trust_models.publishing import recipe_close
 
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.operations import result_withhold
 
 INTERRUPTED = "the command that simulated it was interrupted"

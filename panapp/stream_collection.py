@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trust_models.publishing import recipe_publish_file
+
 from devices_sim.items import send_items
 from devices_sim.transport import HttpTransport
 from panapp.collection import CollectionStalledError
 from panapp.services import ServiceError, Services, wait_until
 from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
-from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import truth_record
 

@@ -6,9 +6,11 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from trust_models.publishing import recipe_publish, recipe_publish_file
+
 from panprivacy.encryption.interface import Ciphertext
 from recipes.models import Recipe
-from recipes.operations import recipe_draft_save, recipe_publish, recipe_publish_file
+from recipes.operations import recipe_draft_save
 
 
 def recipe_members(**changes: Any) -> dict[str, Any]:

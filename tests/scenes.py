@@ -5,10 +5,10 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 from aggregation.operations import chunk_process, chunks_plan
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_publish_file
 from releases.operations import result_release, truth_record
 from reports.operations import reports_submit
 from streams.operations import intrusion_announce, items_fold

@@ -1,14 +1,12 @@
 """The other servers with which this installation runs recipes, and what to do where there is none."""
 
 import base64
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 
 from panprivacy.dap.signatures import SignatureRefusedError
-from panprivacy.trust import Trust
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import Partner
 
@@ -18,30 +16,37 @@ class PartnerRole:
     """What another server is to us, in words.
 
     Attributes:
-        trust: the model whose recipes need it.
         name, our_name: what it is called, and we beside it.
         url_setting: names its address, on both sides.
         key_setting: names its verification key on our side.
         our_key_setting: names ours on its side.
         how_to_set_up: sentences.
+        our_url_setting: names our address, where the other server needs to know it; else empty.
     """
 
-    trust: Trust
     name: str
     our_name: str
     url_setting: str
     key_setting: str
     our_key_setting: str
     how_to_set_up: str
+    our_url_setting: str = ""
 
     @property
     def missing(self) -> str:
         """That there is none, as a clause."""
         return f"no {self.name} is set up for this installation"
 
+    def configured(self) -> Partner | None:
+        """The server as the settings name it; None where they name none."""
+        names = (self.url_setting, self.key_setting, self.our_url_setting)
+        url, key, our_url = (getattr(settings, name.removeprefix("PANAPP_"), "") for name in names)
+        if not (url and key) or (self.our_url_setting and not our_url):
+            return None
+        return Partner(url=url, verification_key=key, leader_url=our_url, signing_key=settings.SIGNING_KEY)
+
 
 HELPER = PartnerRole(
-    Trust.TWO_SERVER,
     "helper",
     "leader",
     "PANAPP_HELPER_URL",
@@ -50,9 +55,9 @@ HELPER = PartnerRole(
     "Run it as a leader: set PANAPP_ROLE=leader, PANAPP_LEADER_URL, PANAPP_HELPER_URL and PANAPP_HELPER_KEY "
     "(docs/operations.md, “Two servers”). To try two servers here: `make demo` and `collect` bring "
     "a helper along",
+    our_url_setting="PANAPP_LEADER_URL",
 )
 SHUFFLER = PartnerRole(
-    Trust.SHUFFLER,
     "shuffler",
     "analyzer",
     "PANAPP_SHUFFLER_URL",
@@ -61,26 +66,6 @@ SHUFFLER = PartnerRole(
     "Set PANAPP_SHUFFLER_URL and PANAPP_SHUFFLER_KEY (docs/operations.md, “A shuffler”). To try one here: "
     "`collect` brings a shuffler along",
 )
-
-
-def configured_partners() -> Mapping[Trust, Partner]:
-    """As the settings name them, by the trust model whose recipes need one."""
-    partners = {}
-    if settings.LEADER_URL and settings.HELPER_URL and settings.HELPER_KEY:
-        partners[Trust.TWO_SERVER] = Partner(
-            url=settings.HELPER_URL,
-            verification_key=settings.HELPER_KEY,
-            leader_url=settings.LEADER_URL,
-            signing_key=settings.SIGNING_KEY,
-        )
-    if settings.SHUFFLER_URL and settings.SHUFFLER_KEY:
-        partners[Trust.SHUFFLER] = Partner(
-            url=settings.SHUFFLER_URL,
-            verification_key=settings.SHUFFLER_KEY,
-            leader_url="",
-            signing_key=settings.SIGNING_KEY,
-        )
-    return partners
 
 
 def why_no_answer(role: PartnerRole, partner: Partner, error: PeerUnavailableError) -> str:

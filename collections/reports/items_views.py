@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
 from panprivacy.streams.item_bytes import ItemError
-from recipes.custody import CUSTODIES
 from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
 from streams.errors import StreamClosedError, StreamLostError
@@ -26,7 +25,7 @@ class ItemsView(ReceivingView):
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = self.recipe(identifier)
-        elsewhere = CUSTODIES[recipe.published.trust].items_elsewhere(recipe.published)
+        elsewhere = recipe.published.servers.where_items_go()
         if elsewhere:
             title = "The recipe is not about a stream of items"
             raise Problem("recipe-takes-no-items", title, 409, elsewhere)

@@ -4,7 +4,6 @@ import json
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from recipes.custody import CUSTODIES
 from recipes.models import Recipe
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
 from reports.parsing import BATCH_REPORTS, Decoder, decode_body, largest_body, read_batch
@@ -20,10 +19,10 @@ class _ReportsView(ReceivingView):
 
     def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object, Decoder]:
         recipe = self.recipe(identifier)
-        custody = CUSTODIES[recipe.published.trust]
-        elsewhere = custody.upload_elsewhere(recipe.published)
+        servers = recipe.published.servers
+        elsewhere = servers.where_reports_go(recipe.published.identifier)
         if elsewhere:
-            kind, title = custody.elsewhere
+            kind, title = servers.reports_elsewhere
             raise Problem(kind, title, 409, elsewhere)
         body = read_body(request, largest_body(recipe.published, self.most_reports))
         content, decode = decode_body(body, request.content_type or "", accepted=self.media_types)

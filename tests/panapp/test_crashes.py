@@ -7,13 +7,13 @@ from contextlib import contextmanager
 import psutil
 import pytest
 from django.db import transaction
+from trust_models.publishing import recipe_close
 
 from aggregation.models import Chunk, SubAggregate
 from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import HttpTransport, WireReport
 from panapp.services import Services, wait_until
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from reports.operations import reports_submit
 from tests.factories import fresh_nonce, published_recipe, report_of_values

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
+from trust_models.publishing import recipe_close
 
 from analyzer.models import Intake
 from panapp.services import wait_until
 from peers.transport import REQUEST_SECONDS
-from recipes.operations import recipe_close
 from releases.models import Release
 from tests.collections.analyzer import scene
 from tests.factories import published_recipe

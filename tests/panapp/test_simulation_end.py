@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import pytest
+from trust_models.publishing import recipe_publish_file
 
 from aggregation.models import Chunk, SubAggregate
 from panapp.simulation_end import FAILED, INTERRUPTED, simulation_give_up
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import collections_advance
 from reports.models import ReportNonce, StoredReports

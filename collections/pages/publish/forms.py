@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
+from trust_models import TRUST_MODELS as SITE_MODELS
+from trust_models import configured_partners
 
 from ledger.selectors import population_choices
 from pages.words.kinds import kind_of
@@ -29,8 +31,7 @@ from panprivacy.recipe import (
 )
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
-from peers.roles import configured_partners
-from recipes.custody import CUSTODIES
+from panprivacy.trust_models import trusts_of
 from web.numbers import number
 
 SUGGESTED: dict[str, Any] = {
@@ -71,9 +72,9 @@ class TrustOption:
 
 def trust_unavailable(trust: Trust, mechanism: type[Statistic[Any]]) -> str:
     """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
-    if trust not in mechanism.trusts:
+    if trust not in trusts_of(mechanism):
         return "servers that cannot read a report could not check one of this statistic"
-    return CUSTODIES[trust].unavailable(configured_partners())
+    return SITE_MODELS[trust].unavailable(configured_partners())
 
 
 def range_errors(description: Description) -> dict[str, str]:
@@ -131,7 +132,7 @@ class RecipeForm(forms.Form):
         self.parameters: PublicParameters | None = None
         self.draft: RecipeDraft | None = None
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        cleaned["trust"] = cleaned.get("trust") or self.mechanism.trusts[0].value
+        cleaned["trust"] = cleaned.get("trust") or trusts_of(self.mechanism)[0].value
         self._refuse_unavailable_trust(cleaned["trust"])
         given = {name: value for name, value in cleaned.items() if value not in (None, "")}
         wanted = [name for name in self.mechanism.parameters_class.names() if name in self.fields]
@@ -152,7 +153,7 @@ class RecipeForm(forms.Form):
 
     def trust_options(self) -> list["TrustOption"]:
         """The trust models as choices, those that cannot be chosen with the reason."""
-        chosen = self["trust"].value() or self.mechanism.trusts[0].value
+        chosen = self["trust"].value() or trusts_of(self.mechanism)[0].value
         return [
             TrustOption(TRUST_MODELS[trust], trust.value == chosen, trust_unavailable(trust, self.mechanism))
             for trust in kind_of(self.mechanism).trusts
@@ -277,7 +278,7 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
         form.base_fields[name].help_text = kind.help[name]
     if "items" in form.base_fields:
         form.base_fields["items"].help_text += f" {ABOUT_LISTS}"
-    form.base_fields["trust"].initial = mechanism.trusts[0].value
+    form.base_fields["trust"].initial = trusts_of(mechanism)[0].value
     form.base_fields["trust"].choices = [(trust.value, TRUST_MODELS[trust].title) for trust in kind.trusts]
     return form
 

@@ -6,6 +6,8 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from trust_models import configured_partners
+from trust_models.publishing import recipe_publish
 
 from pages.publish.forms import RecipeForm, recipe_form_class, trust_unavailable
 from pages.publish.preview import preview_of
@@ -20,13 +22,13 @@ from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
 from panprivacy.streams.parameters import LISTED
 from panprivacy.trust import Trust
-from panprivacy.trust_models import under_trust
-from peers.roles import configured_partners
+from panprivacy.trust_models import trusts_of, under_trust
 from recipes.access import PublishersOnly
 from recipes.budget import effect_of
+from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
-from recipes.operations import RecipeStateError, recipe_draft_delete, recipe_draft_save, recipe_publish
+from recipes.operations import recipe_draft_delete, recipe_draft_save
 
 
 class NewRecipeView(PublishersOnly):
@@ -223,7 +225,7 @@ def _promise(form: RecipeForm) -> Promise | None:
         return None
     try:
         # Not cleaned where it cannot be had here: what it would promise can be said all the same.
-        trust = Trust(form.cleaned_data.get("trust") or form.mechanism.trusts[0])
+        trust = Trust(form.cleaned_data.get("trust") or trusts_of(form.mechanism)[0])
         return promise_of(form.mechanism(form.parameters), form.cleaned_data.get("population"), trust)
     except FieldError:
         return None

@@ -10,7 +10,6 @@ from pages.recipe.seen_states import arrays_seen
 from pages.recipe.stream_section import looks_shown, wonders
 from panprivacy.errors import FieldError
 from panprivacy.streams.state import StreamState
-from recipes.custody import CUSTODIES
 from recipes.models import Recipe
 from streams.access import AnnouncersOnly
 from streams.errors import IntrusionRefusedError, StreamLostError
@@ -108,7 +107,7 @@ class SeenFileView(AnnouncersOnly):
 
 def _stream_recipe(identifier: str) -> Recipe:
     recipe = get_object_or_404(Recipe, identifier=identifier)
-    if CUSTODIES[recipe.published.trust].items_elsewhere(recipe.published):
+    if recipe.published.servers.where_items_go():
         raise Http404("There is no state of such a recipe here.")
     return recipe
 

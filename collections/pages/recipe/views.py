@@ -14,6 +14,8 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_close
 
 from audit.access import may_read_log
 from audit.selectors import entries_of_recipe
@@ -45,8 +47,8 @@ from pages.words.sentences import (
 from pages.words.trust_models import TRUST_MODELS
 from panprivacy.coarse import coarse
 from recipes.access import PublishersOnly, may_publish
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import drafts_list, guarantees_of
 from releases.excerpt import MOST_DRAWN
 from releases.exports import file_version, release_csv, release_document, release_json
@@ -69,7 +71,6 @@ from releases.servers import (
     stated_servers,
     troubles_of,
 )
-from releases.sums import source_of
 from web.paging import cursor_of, page_of, text_of
 
 PAGE_SIZE = 20
@@ -157,7 +158,7 @@ class RecipeView(View):
         }
         if release is not None and may_read_log(request.user):
             # What decrypting found is for those who watch over the collection, and only after its end.
-            context["servers"] = servers_of(recipe, source_of(recipe).standing(recipe), everything=True)
+            context["servers"] = servers_of(recipe, trust_model_of(recipe).progress(recipe), everything=True)
             context |= {"everything": True, "coarse_counts": False}
         context["counts_differ"] = counts_differ(context["servers"])
         context["trust"] = TRUST_MODELS[published.trust]
@@ -276,7 +277,7 @@ def _card(recipe: Recipe) -> Card:
 
 
 def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
-    standing = source_of(recipe).standing(recipe)
+    standing = trust_model_of(recipe).progress(recipe)
     status = status_of(recipe, release_of(recipe), timezone.now())
     shown = coarse(standing.received, recipe.cohort_size)
     servers = [server.live(recipe) for server in servers_of(recipe, standing)]

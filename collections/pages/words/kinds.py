@@ -10,6 +10,7 @@ from panprivacy.statistic import Statistic
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.streams.parameters import NUMBERED
 from panprivacy.trust import Trust
+from panprivacy.trust_models import trusts_of
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -171,4 +172,4 @@ _BY_TRUST = {trust: kind for kind in KINDS for trust in kind.trusts}
 
 def kind_of(statistic: type[Statistic[Any]]) -> Kind:
     """The kind of a statistic."""
-    return _BY_TRUST[statistic.trusts[0]]
+    return _BY_TRUST[trusts_of(statistic)[0]]

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from trust_models import configured_partners
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 from panapp.database import require_migrated_database
 from panapp.recipe_file import read_recipe_file, take_universe
 from panprivacy.errors import FieldError
-from peers.roles import configured_partners
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_publish_file
 from recipes.selectors import helper_signature_of, shuffler_signature_of
 from releases.operations import result_withhold
 

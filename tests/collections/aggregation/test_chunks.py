@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from aggregation import operations
 from aggregation.models import Chunk, SubAggregate
 from aggregation.operations import MINIMUM_REPORTS, chunk_process, chunks_plan, chunks_resend
 from aggregation.selectors import progress_of
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 from reports.operations import reports_submit

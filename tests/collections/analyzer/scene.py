@@ -15,6 +15,7 @@ from django.conf import settings
 from django.test import RequestFactory, override_settings
 from django.urls import resolve
 from django.utils import timezone
+from trust_models.publishing import recipe_publish_file
 
 from aggregation.models import Chunk
 from aggregation.operations import chunk_process
@@ -26,7 +27,6 @@ from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust import Trust
 from peers.partner import Partner
 from recipes.models import Recipe
-from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import collections_advance
 from tests.collections.shuffler.scene import shuffle_members

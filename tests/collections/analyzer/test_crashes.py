@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from analyzer.intake import REQUESTS_SECONDS, intake_drive, intakes_take
 from analyzer.models import Intake
@@ -15,7 +16,6 @@ from analyzer.storing import part_store
 from dap import http
 from peers.transport import REQUEST_SECONDS
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import collections_advance
 from reports.models import StoredReports

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
+from trust_models import configured_partners
+from trust_models.publishing import recipe_publish_file
 
 from panprivacy.errors import FieldError
 from panprivacy.trust import Trust
 from peers.client import PeerUnavailableError
-from peers.roles import configured_partners
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe, RecipeKey, ShufflerSignature
-from recipes.operations import recipe_publish_file
 from shuffler.models import Batch
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import partners, shuffle_recipe

@@ -3,11 +3,11 @@
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from audit.models import Action
 from audit.operations import entry_append
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from streams.operations import intrusion_announce
 from tests.factories import draft_recipe, published_recipe, published_stream

@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.urls import reverse
+from trust_models.publishing import recipe_publish, recipe_publish_file
 
 from audit.models import Action, Entry
 from ledger.budget import Budget
@@ -18,7 +19,6 @@ from ledger.selectors import population_named, standing_of
 from panprivacy.errors import FieldError
 from recipes import operations
 from recipes.models import Recipe
-from recipes.operations import recipe_publish, recipe_publish_file
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.scenes import finish, finished_recipe, open_recipe, open_stream, simulated_recipe
 

@@ -6,9 +6,9 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe, RecipeGuarantees
-from recipes.operations import recipe_close
 from recipes.selectors import guarantees_of
 from tests.factories import draft_recipe, published_recipe
 

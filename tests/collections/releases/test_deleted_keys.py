@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import collections_advance
 from storage.erasing import log_truncate

@@ -3,8 +3,8 @@
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
+from trust_models.publishing import recipe_close
 
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import result_release
 from tests.factories import published_recipe

@@ -3,13 +3,14 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from aggregation.models import SubAggregate
 from aggregation.operations import chunk_process, chunks_plan
 from aggregation.tasks import process_chunk
 from audit.models import Action, Entry
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import RecipeStateError, recipe_close
 from releases import operations
 from releases.models import Release
 from releases.operations import collections_advance, result_release, truth_record

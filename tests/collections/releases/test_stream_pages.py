@@ -9,13 +9,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 from audit.models import Action, Entry
 from panprivacy.recipe import format_time
 from panprivacy.streams.density import Density
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_publish_file
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw
 from tests.scenes import (

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from reports import operations
 from reports.models import ReportNonce, StoredReports
 from reports.operations import RecipeNotOpenError, reports_submit

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.estimate import Estimate
 from panprivacy.streams.density import Density
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases import operations as release_operations
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
 from panprivacy.streams.item_bytes import ItemError
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from streams import operations
 from streams.errors import KeysNotErasedError, StreamClosedError, StreamLostError
 from streams.key_slots import KeySlots

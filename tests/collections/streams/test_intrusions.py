@@ -1,13 +1,13 @@
 import pytest
 from django.db.models import QuerySet
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from audit.models import Action, Entry
 from audit.selectors import entries_of_recipe
 from panprivacy.errors import FieldError
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from streams import operations
 from streams.errors import IntrusionRefusedError
 from streams.models import AnnouncedIntrusion, SeenState

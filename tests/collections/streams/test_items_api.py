@@ -7,9 +7,9 @@ from typing import Any
 import msgpack
 import pytest
 from django.test import Client
+from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from reports.items import BATCH_ITEMS, ITEM_LENGTH, JSON_BRACKETS
 from streams import operations
 from streams.models import ItemBatch

@@ -14,9 +14,9 @@ import msgpack
 import pytest
 import redis
 from django.db import connection
+from trust_models.publishing import recipe_close
 
 from panapp.services import Services, wait_until
-from recipes.operations import recipe_close
 from releases.models import Release
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, stream_of

@@ -1,12 +1,13 @@
 import pytest
 from django.utils import timezone
+from trust_models.publishing import recipe_close
 
 from audit.models import Action, Entry
 from panprivacy.errors import FieldError
 from panprivacy.streams import STREAM_STATISTICS
 from recipes import operations as recipe_operations
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import RecipeStateError, recipe_close
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold
 from streams.errors import NotEstimatedError

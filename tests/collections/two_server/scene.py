@@ -13,6 +13,7 @@ from django.conf import settings
 from django.test import RequestFactory, override_settings
 from django.urls import resolve
 from django.utils import timezone
+from trust_models.publishing import recipe_publish_file
 
 from dap.hpke_keys import hpke_config_list
 from dap.models import Side, Task
@@ -32,7 +33,6 @@ from panprivacy.two_server import SharedKey
 from panprivacy.two_server.part import VDAF, encode_part
 from peers.partner import Partner
 from recipes.models import Recipe
-from recipes.operations import recipe_publish_file
 from tests.factories import recipe_members
 
 HELPER_ORIGIN = "https://helper.example"

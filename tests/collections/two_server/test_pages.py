@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
+from trust_models.publishing import recipe_close
 
 from dap.models import ReportRejection, Side
 from helper.ending import helper_task_end
@@ -20,7 +21,6 @@ from pages.words.trust_models import TRUST_MODELS
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.operations import result_release
 from reports.parsing import ARRIVAL_REASONS
 from tests.collections.recipes.test_recipe_pages import form_data, new_url

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import pytest
+from trust_models.publishing import recipe_close
 
 from dap.models import Side
 from panprivacy.prio3.field import FIELD64
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import result_release
 from tests.collections.two_server.scene import (

@@ -10,6 +10,8 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from trust_models import two_server
+from trust_models.publishing import recipe_close, recipe_publish
 
 from audit.models import Action, Entry
 from dap.models import Side, Task
@@ -18,10 +20,9 @@ from leader.registrations import LONGEST_BEGINNING, registrations_call_off
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.trust import Trust
-from recipes.custody import two_server
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import HelperSignature, Recipe, RecipeKey
-from recipes.operations import recipe_close, recipe_draft_save, recipe_publish
+from recipes.operations import recipe_draft_save
 from storage.signing_key import verification_key
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import partner, partners, two_server_members, two_server_recipe

@@ -6,13 +6,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from trust_models.publishing import recipe_close
 
 from audit.models import Action, Entry
 from dap.models import Side
 from leader.models import AggregationJob, Uploads
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold
 from tests.collections.two_server import scene

@@ -1,15 +1,12 @@
-"""What releases need to know of how reports are summed up."""
+"""What comes of a collection, and how far it is."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from panprivacy.estimate import Estimate
 from panprivacy.statistic import ReportStatistic, Statistic
-from panprivacy.trust import Trust
-from recipes.models import Recipe
 
 
 @dataclass(frozen=True)
@@ -62,13 +59,6 @@ class Refused:
     reason: str
 
 
-@dataclass(frozen=True)
-class GivenUp:
-    """Somebody who may do so ended the waiting for a sum; `reason` is a clause."""
-
-    reason: str
-
-
 Outcome = Sum | Estimated | TooFew | Refused
 
 
@@ -90,7 +80,7 @@ class Trouble:
 
 
 @dataclass(frozen=True)
-class ServerStanding:
+class ServerProgress:
     """What one server of a recipe has to do with its reports.
 
     Attributes:
@@ -113,7 +103,7 @@ class ServerStanding:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Progress:
     """How far a recipe is.
 
     Attributes:
@@ -125,47 +115,4 @@ class Standing:
 
     received: int
     waiting: int
-    servers: tuple[ServerStanding, ...]
-
-
-class SumSource(ABC):
-    """Everything between the reports of a recipe and their sum, under one trust model."""
-
-    trust: ClassVar[Trust]
-    waits_for_another: ClassVar[bool]
-    """Whether the outcome depends on somebody or something beside the database that may be gone for good."""
-
-    @abstractmethod
-    def advance(self, recipe: Recipe) -> None:
-        """Bring the summing of an unfinished recipe one step on. May be called at any time, twice."""
-
-    @abstractmethod
-    def is_over(self, recipe: Recipe) -> bool:
-        """Whether an open recipe can take no more reports, whatever its times say."""
-
-    @abstractmethod
-    def is_settled(self, recipe: Recipe) -> bool:
-        """Whether a closed recipe may have an outcome: a cheap look without locks."""
-
-    def draw(self, recipe: Recipe) -> None:  # noqa: B027  # most draw nothing
-        """Draw what is random in the outcome of a settled recipe, and store it, in a transaction of its own.
-
-        Called before every attempt to release, and draws once: a database keeps what an attempt wrote that
-        came to nothing, and the next one must write the same.
-        """
-
-    @abstractmethod
-    def outcome(self, recipe: Recipe) -> Outcome | None:
-        """The outcome of a closed recipe, whose row is locked, as drawn; None where there is none yet."""
-
-    @abstractmethod
-    def forget(self, recipe: Recipe, outcome: str) -> None:
-        """Delete reports, sums and keys, in the transaction that releases or withholds the result.
-
-        Args:
-            outcome: what came of it, in words.
-        """
-
-    @abstractmethod
-    def standing(self, recipe: Recipe) -> Standing:
-        """How far a published recipe is, or how far it came."""
+    servers: tuple[ServerProgress, ...]

@@ -8,24 +8,25 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.trust import Trust
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import Partner
 from peers.roles import PartnerRole, why_no_answer
-from recipes.custody.interface import Partners
 from recipes.errors import PartnerUnavailableError
+from trust_models.interface import Partners
 
 T = TypeVar("T")
 
 
-def partner_of(role: PartnerRole, partners: Partners) -> Partner:
+def partner_of(trust: Trust, role: PartnerRole, partners: Partners) -> Partner:
     """The server of this role; FieldError where none is set up."""
-    partner = partners.get(role.trust)
+    partner = partners.get(trust)
     if partner is None:
-        raise FieldError("trust", f"cannot be {role.trust.value}: {role.missing}. {role.how_to_set_up}")
+        raise FieldError("trust", f"cannot be {trust.value}: {role.missing}. {role.how_to_set_up}")
     return partner
 
 
-def asked(role: PartnerRole, partner: Partner, ask: Callable[[], T]) -> T:
+def asked(trust: Trust, role: PartnerRole, partner: Partner, ask: Callable[[], T]) -> T:
     """The other server's answer, or its silence and its refusal in the words of this app.
 
     Raises:
@@ -40,7 +41,7 @@ def asked(role: PartnerRole, partner: Partner, ask: Callable[[], T]) -> T:
         ) from error
     except PeerRefusedError as error:
         raise FieldError(
-            "trust", f"cannot be {role.trust.value}: the {role.name} at {partner.url} refuses ({error})"
+            "trust", f"cannot be {trust.value}: the {role.name} at {partner.url} refuses ({error})"
         ) from error
 
 
