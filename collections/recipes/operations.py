@@ -11,7 +11,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from audit.models import Action
 from audit.operations import entry_append
 from ledger.selectors import population_named
 from panprivacy.catalogue import statistic_class
@@ -20,6 +19,7 @@ from panprivacy.encryption.interface import PrivateKey
 from panprivacy.encryption.sealing import unseal
 from panprivacy.mechanisms.assumptions import under_trust
 from panprivacy.recipe import RecipeDraft, format_time
+from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.budget import room_require, saying_what_fits, spend
 from recipes.custody import CUSTODIES
 from recipes.custody.interface import Holding, Partners
@@ -167,7 +167,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None
     RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
     prepared.holding.store(recipe)
     entry_append(
-        action=Action.RECIPE_PUBLISHED,
+        action=RECIPE_PUBLISHED,
         subject=published.identifier,
         actor=actor,
         details={
@@ -197,7 +197,7 @@ def recipe_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> Recipe:
     recipe.save(update_fields=["status", "closed_at"])
     CUSTODIES[recipe.published.trust].close(recipe)
     entry_append(
-        action=Action.RECIPE_CLOSED,
+        action=RECIPE_CLOSED,
         subject=str(recipe.identifier),
         actor=actor,
         details={"closes_at": format_time(recipe.closes_at)} if recipe.closes_at else {},

@@ -10,7 +10,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from aggregation.operations import chunks_resend
-from audit.models import Action
 from audit.operations import entry_append
 from dap.erasing import log_truncate_on_commit
 from ledger.operations import spending_return
@@ -19,6 +18,7 @@ from recipes.models import Recipe
 from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import guarantees_of
 from recipes.trust_models import TRUST_MODELS
+from releases.actions import RESULT_RELEASED, RESULT_WITHHELD
 from releases.excerpt import excerpt_made
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
@@ -117,7 +117,7 @@ def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBase
         returned = spending_return(recipe=str(recipe.identifier))
     withheld = {"reason": release.reason, "spending_returned": returned is not None}
     entry_append(
-        action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
+        action=RESULT_RELEASED if released else RESULT_WITHHELD,
         subject=str(recipe.identifier),
         actor=actor,
         details={"reports": release.reports} if released else withheld,

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from audit.access import may_read_log
-from audit.models import Action, Entry
+from audit.models import Entry
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.streams.interface import StreamStatistic
@@ -18,6 +18,7 @@ from recipes.models import Recipe
 from recipes.odds import allowance, certainty
 from recipes.presentation import number, significant
 from streams.access import may_announce
+from streams.actions import INTRUSION_ANNOUNCED
 from streams.selectors import intrusions_left, intrusions_of, state_layout
 
 _ABOUT_ITEMS = {
@@ -100,7 +101,7 @@ def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
     """The announced looks at a recipe's state, with as much about each as whoever asks may know."""
     entries: dict[int, Entry] = {}
     if may_read_log(request.user):
-        found = Entry.objects.filter(subject=identifier, action=Action.INTRUSION_ANNOUNCED)
+        found = Entry.objects.filter(subject=identifier, action=INTRUSION_ANNOUNCED.name)
         entries = {entry.details["number"]: entry for entry in found}
     return [
         LookMade(intrusion.number, intrusion.at, entries.get(intrusion.number))

@@ -7,7 +7,6 @@ from functools import lru_cache
 from django.conf import settings
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
 from dap.http import DapProblem, own_verification_key, signing_key
 from dap.recipe_document import recipe_read
@@ -15,6 +14,7 @@ from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe
 from panprivacy.servers import ShufflerAndAnalyzer
+from shuffler.actions import BATCH_REGISTERED
 from shuffler.limits import require_fits
 from shuffler.models import Batch
 
@@ -77,7 +77,7 @@ def _store(recipe: Recipe, now: datetime) -> None:
         raise DapProblem.plain("conflict", "Something else is there already", 409, detail)
     if is_new:
         entry_append(
-            action=Action.BATCH_REGISTERED,
+            action=BATCH_REGISTERED,
             subject=recipe.identifier,
             actor=None,
             details={"cohort_size": batch.cohort_size},

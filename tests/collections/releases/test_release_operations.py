@@ -7,7 +7,7 @@ from django.utils import timezone
 from aggregation.models import SubAggregate
 from aggregation.operations import chunk_process, chunks_plan
 from aggregation.tasks import process_chunk
-from audit.models import Action, Entry
+from audit.models import Entry
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import RecipeStateError, recipe_close
 from releases import operations
@@ -119,7 +119,7 @@ def test_release_happens_once_and_is_in_the_log() -> None:
     actions = list(
         Entry.objects.filter(subject=recipe.identifier).order_by("index").values_list("action", flat=True)
     )
-    assert actions == [Action.RECIPE_PUBLISHED, Action.RECIPE_CLOSED, Action.RESULT_RELEASED]
+    assert actions == ["recipe_published", "recipe_closed", "result_released"]
 
 
 def test_release_states_every_guarantee_with_its_relation() -> None:

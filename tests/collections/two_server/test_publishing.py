@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.models import Side, Task
 from leader.models import Registration
 from leader.registrations import LONGEST_BEGINNING, registrations_call_off
@@ -141,7 +141,7 @@ def test_publish_that_dies_before_it_is_stored_leaves_a_draft_and_a_note_of_what
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
     assert not HelperSignature.objects.exists()
-    assert not Entry.objects.filter(action=Action.RECIPE_PUBLISHED).exists()
+    assert not Entry.objects.filter(action="recipe_published").exists()
     assert tasks() == {("helper", "open")}
     call_off(now=timezone.now() + timedelta(hours=1))
     assert tasks() == {("helper", "ended")}

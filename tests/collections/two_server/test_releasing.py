@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.models import AggregatedReport, ReportRejection, Side, Task
 from helper.ending import helper_task_end
 from leader.collecting import COUNT_ATTEMPTS
@@ -79,7 +79,7 @@ def test_nothing_is_released_below_the_cohort_size_and_what_was_spent_comes_back
     assert (release.outcome, release.reports, release.values) == ("withheld", None, [])
     assert (release.cause, "cohort size of 5" in release.reason) == ("too_few", True)
     assert Spending.objects.exclude(returns=None).count() == 1
-    entry = Entry.objects.get(subject=recipe.identifier, action=Action.RESULT_WITHHELD)
+    entry = Entry.objects.get(subject=recipe.identifier, action="result_withheld")
     assert entry.details["spending_returned"] is True
 
 

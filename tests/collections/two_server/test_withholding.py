@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.models import Side
 from leader.models import AggregationJob, Uploads
 from recipes.errors import RecipeStateError
@@ -43,7 +43,7 @@ def test_withhold_withholds_the_result_with_its_reason_and_deletes_reports_and_k
     assert (ours.state, ours.verify_key, ours.share_key) == ("ended", None, None)
     assert not Uploads.objects.exists()
     assert not AggregationJob.objects.exists()
-    entry = Entry.objects.get(action=Action.RESULT_WITHHELD)
+    entry = Entry.objects.get(action="result_withheld")
     assert (entry.subject, entry.details["reason"]) == (recipe.identifier, REASON)
 
 
