@@ -33,6 +33,7 @@ HOLDINGS = {
 """Who holds what, by the table that says so."""
 
 # Django saves a single row without a transaction, and sends post_save when it is committed.
+# None of its hooks encloses both signals and the write: docs/adr/0011 says what else was considered.
 User.save = transaction.atomic(User.save)  # type: ignore[method-assign]  # meant: see above
 Group.save = transaction.atomic(Group.save)  # type: ignore[method-assign]  # meant: see above
 
