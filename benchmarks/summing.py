@@ -18,12 +18,12 @@ import panapp  # noqa: F401  # puts the apps on the import path
 django.setup()
 
 from django.core.management import call_command
-from trust_models.publishing import recipe_close, recipe_publish_file
 
 from aggregation.models import SubAggregate
 from benchmarks.end_to_end import RECIPE
 from panapp.services import running_services
 from reports.models import StoredReports
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 CHUNK_REPORTS = 2_000
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.contrib.auth.models import AbstractBaseUser
-from trust_models import trust_model_of
-from trust_models.publishing import recipe_publish_file
 
 from devices_sim.fleet import FleetResult, run_fleet
 from devices_sim.forecast import Forecast
@@ -23,6 +21,8 @@ from releases.models import Release
 from releases.operations import truth_record
 from releases.selectors import interval_of
 from storage.signing_key import verification_key
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_publish_file
 
 KNOWN_TO_THE_FLEET = ("duplicate_nonce", "report_replayed", "batch_full")
 """Reasons for rejections of which the devices know better how many there were: a server counts also what was

@@ -3,11 +3,11 @@
 from contextlib import suppress
 
 from django.contrib.auth.models import AbstractBaseUser
-from trust_models.publishing import recipe_close
 
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from releases.operations import result_withhold
+from trust_models.publishing import recipe_close
 
 INTERRUPTED = "the command that simulated it was interrupted"
 FAILED = "the command that simulated it failed"

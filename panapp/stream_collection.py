@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trust_models.publishing import recipe_publish_file
-
 from devices_sim.items import send_items
 from devices_sim.transport import HttpTransport
 from panapp.collection import CollectionStalledError
@@ -16,6 +14,7 @@ from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record
+from trust_models.publishing import recipe_publish_file
 
 RELEASE_SECONDS = 60.0
 """For how long a result is waited for: all that is left to do is to read one state."""

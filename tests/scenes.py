@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
-from trust_models.publishing import recipe_close, recipe_publish_file
 
 from aggregation.operations import chunk_process, chunks_plan
 from recipes.models import Recipe
@@ -13,6 +12,7 @@ from releases.operations import result_release, truth_record
 from reports.operations import reports_submit
 from streams.operations import intrusion_announce, items_fold
 from tests.factories import fresh_nonce, published_recipe, report_of_count, report_of_values
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 PASSWORD = "correct horse battery staple"
 

@@ -10,12 +10,12 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
 from dap.errors import TaskConflictError, TaskEndedError
 from dap.models import Side
 from dap.operations import task_named, task_share_key, task_store
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
+from helper.actions import TASK_REGISTERED
 from helper.models import ShareKey
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.codec import InvalidMessageError
@@ -230,7 +230,7 @@ def _store(
         raise _conflict(f"The task has ended: {error}") from None
     if is_new:
         entry_append(
-            action=Action.TASK_REGISTERED,
+            action=TASK_REGISTERED,
             subject=bytes(task.task_id).hex(),
             actor=None,
             details={

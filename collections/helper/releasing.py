@@ -5,12 +5,12 @@ import secrets
 
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
 from dap.buckets import Collected, batch_collect
 from dap.errors import BatchInvalidError, BatchOverlapError
 from dap.models import Task
 from dap.operations import configuration_of, task_lock, verifier_of
+from helper.actions import SHARE_RELEASED
 from helper.answers import answer_stored, resource_id_of
 from helper.models import ReleasedShare
 from panprivacy.dap.basics import HpkeConfig, Role
@@ -96,7 +96,7 @@ def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: 
     answer = AggregateShare(sealed).encode()
     ReleasedShare.objects.create(task=task, resource_id=share_id, answer=answer)
     entry_append(
-        action=Action.SHARE_RELEASED,
+        action=SHARE_RELEASED,
         subject=bytes(task.task_id).hex(),
         actor=None,
         details={"report_count": collected.report_count, "min_batch_size": configuration.min_batch_size},

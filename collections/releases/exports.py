@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from typing import Any
 
-from trust_models import trust_model_of
-
 from panprivacy.recipe import format_time
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.operations import SOFTWARE
 from releases.selectors import interval_of
 from releases.servers import stated_servers
+from trust_models import trust_model_of
 
 LINES_AT_ONCE = 1_000
 

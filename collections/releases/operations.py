@@ -9,23 +9,23 @@ import structlog
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
-from trust_models import trust_model_of
-from trust_models.outcomes import Outcome, Progress, Refused, TooFew
-from trust_models.publishing import recipe_close
 
-from audit.models import Action
 from audit.operations import entry_append
 from ledger.operations import spending_return
 from panprivacy.coarse import coarse_step
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
+from releases.actions import RESULT_RELEASED, RESULT_WITHHELD
 from releases.excerpt import excerpt_made
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
 from releases.servers import ServerShown, servers_of
 from storage.erasing import log_truncate_on_commit
 from streams.errors import StreamLostError
+from trust_models import trust_model_of
+from trust_models.outcomes import Outcome, Progress, Refused, TooFew
+from trust_models.publishing import recipe_close
 
 Cause = Release.Cause
 
@@ -122,7 +122,7 @@ def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBase
         returned = spending_return(recipe=str(recipe.identifier))
     withheld = {"reason": release.reason, "spending_returned": returned is not None}
     entry_append(
-        action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
+        action=RESULT_RELEASED if released else RESULT_WITHHELD,
         subject=str(recipe.identifier),
         actor=actor,
         details={"reports": release.reports} if released else withheld,

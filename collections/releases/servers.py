@@ -5,11 +5,10 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from trust_models.outcomes import Progress, ServerProgress
-
 from panprivacy.coarse import coarse, coarse_rejections
 from recipes.models import Recipe
 from releases.models import Release
+from trust_models.outcomes import Progress, ServerProgress
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from secrets import SystemRandom
 import numpy as np
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
 from panprivacy.coarse import coarse
 from panprivacy.shuffle.shuffler import permute
+from shuffler.actions import BATCH_SHUFFLED
 from shuffler.limits import PART_BYTES
 from shuffler.models import Batch, Part, Submission
 from shuffler.registering import recipe_of
@@ -61,7 +61,7 @@ def _shuffle(batch: Batch) -> Batch:
     batch.state, batch.messages = Batch.State.SHUFFLED, len(payload) // size
     batch.save(update_fields=["state", "messages"])
     entry_append(
-        action=Action.BATCH_SHUFFLED,
+        action=BATCH_SHUFFLED,
         subject=batch.identifier,
         actor=None,
         details={"cohort_size": batch.cohort_size},

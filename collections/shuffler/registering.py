@@ -7,7 +7,6 @@ from functools import lru_cache
 from django.conf import settings
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
@@ -15,6 +14,7 @@ from panprivacy.recipe import Recipe
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.problems import dap_problem
 from peers.recipe_document import recipe_read
+from shuffler.actions import BATCH_REGISTERED
 from shuffler.limits import require_fits
 from shuffler.models import Batch
 from storage.signing_key import signing_key, verification_key
@@ -79,7 +79,7 @@ def _store(recipe: Recipe, now: datetime) -> None:
         raise Problem("conflict", "Something else is there already", 409, detail)
     if is_new:
         entry_append(
-            action=Action.BATCH_REGISTERED,
+            action=BATCH_REGISTERED,
             subject=recipe.identifier,
             actor=None,
             details={"cohort_size": batch.cohort_size},

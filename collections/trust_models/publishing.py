@@ -9,11 +9,11 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from audit.models import Action
 from audit.operations import entry_append
 from ledger.selectors import population_named
 from panprivacy.recipe import RecipeDraft, format_time
 from panprivacy.trust_models import under_trust
+from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.budget import room_require, saying_what_fits, spend
 from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
@@ -123,7 +123,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None
     RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
     prepared.secrets.store(recipe)
     entry_append(
-        action=Action.RECIPE_PUBLISHED,
+        action=RECIPE_PUBLISHED,
         subject=published.identifier,
         actor=actor,
         details={
@@ -153,7 +153,7 @@ def recipe_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> Recipe:
     recipe.save(update_fields=["status", "closed_at"])
     TRUST_MODELS[recipe.published.trust].close(recipe)
     entry_append(
-        action=Action.RECIPE_CLOSED,
+        action=RECIPE_CLOSED,
         subject=str(recipe.identifier),
         actor=actor,
         details={"closes_at": format_time(recipe.closes_at)} if recipe.closes_at else {},

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import psutil
 import pytest
 from django.db import transaction
-from trust_models.publishing import recipe_close
 
 from aggregation.models import Chunk, SubAggregate
 from devices_sim.rest_upload import RestUpload
@@ -18,6 +17,7 @@ from releases.models import Release
 from reports.operations import reports_submit
 from tests.factories import fresh_nonce, published_recipe, report_of_values
 from tests.processes import services_on_test_database
+from trust_models.publishing import recipe_close
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 

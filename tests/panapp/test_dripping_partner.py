@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
-from trust_models.publishing import recipe_close
 
 from analyzer.models import Intake
 from panapp.services import wait_until
@@ -16,6 +15,7 @@ from releases.models import Release
 from tests.collections.analyzer import scene
 from tests.factories import published_recipe
 from tests.processes import services_on_test_database
+from trust_models.publishing import recipe_close
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 

@@ -5,11 +5,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
-from trust_models.publishing import recipe_close
 
 from aggregation.models import Chunk, SubAggregate
 from reports.models import StoredReports
 from tests.factories import published_recipe
+from trust_models.publishing import recipe_close
 
 TOKEN = "t" * 40
 

@@ -11,7 +11,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.cache import patch_vary_headers
 
 from audit.access import LogReadersOnly
-from audit.models import Action, Entry
+from audit.models import Entry
+from audit.registry import action_choices
 from audit.selectors import BrokenChainError, entries_search, log_verify
 from web.paging import cursor_of, page_of, text_of
 
@@ -30,7 +31,7 @@ class LogView(LogReadersOnly):
         filters = {name: text_of(request.GET, name) for name in ("q", "action", "actor")}
         query = request.GET.copy()
         query.pop("before", None)
-        context = {"page": page, "filters": filters, "actions": Action.choices, "query": query.urlencode()}
+        context = {"page": page, "filters": filters, "actions": action_choices(), "query": query.urlencode()}
         return render(request, "log/log.html", context)
 
 

@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
-from trust_models import TRUST_MODELS as SITE_MODELS
-from trust_models import configured_partners
 
 from ledger.selectors import population_choices
 from pages.words.kinds import kind_of
@@ -32,6 +30,8 @@ from panprivacy.recipe import (
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models import trusts_of
+from trust_models import TRUST_MODELS as SITE_MODELS
+from trust_models import configured_partners
 from web.numbers import number
 
 SUGGESTED: dict[str, Any] = {

@@ -6,8 +6,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from trust_models import configured_partners
-from trust_models.publishing import recipe_publish
 
 from pages.publish.forms import RecipeForm, recipe_form_class, trust_unavailable
 from pages.publish.preview import preview_of
@@ -29,6 +27,8 @@ from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
+from trust_models import configured_partners
+from trust_models.publishing import recipe_publish
 
 
 class NewRecipeView(PublishersOnly):

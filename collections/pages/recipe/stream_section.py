@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from audit.access import may_read_log
-from audit.models import Action, Entry
+from audit.models import Entry
 from pages.words.certainty import allowance, certainty
 from pages.words.curator_sentences import WONDERS
 from panprivacy.accounting.guarantees import Guarantee
@@ -17,6 +17,7 @@ from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.parameters import NUMBERED
 from recipes.models import Recipe
 from streams.access import may_announce
+from streams.actions import INTRUSION_ANNOUNCED
 from streams.selectors import intrusions_left, intrusions_of, state_layout
 from web.numbers import number, significant
 
@@ -100,7 +101,7 @@ def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
     """The announced looks at a recipe's state, with as much about each as whoever asks may know."""
     entries: dict[int, Entry] = {}
     if may_read_log(request.user):
-        found = Entry.objects.filter(subject=identifier, action=Action.INTRUSION_ANNOUNCED)
+        found = Entry.objects.filter(subject=identifier, action=INTRUSION_ANNOUNCED.name)
         entries = {entry.details["number"]: entry for entry in found}
     return [
         LookMade(intrusion.number, intrusion.at, entries.get(intrusion.number))

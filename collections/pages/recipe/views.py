@@ -14,8 +14,6 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
-from trust_models import trust_model_of
-from trust_models.publishing import recipe_close
 
 from audit.access import may_read_log
 from audit.selectors import entries_of_recipe
@@ -71,6 +69,8 @@ from releases.servers import (
     stated_servers,
     troubles_of,
 )
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_close
 from web.paging import cursor_of, page_of, text_of
 
 PAGE_SIZE = 20

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from trust_models import configured_partners
-from trust_models.publishing import recipe_close, recipe_publish_file
 
 from panapp.database import require_migrated_database
 from panapp.recipe_file import read_recipe_file, take_universe
@@ -17,6 +15,8 @@ from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import helper_signature_of, shuffler_signature_of
 from releases.operations import result_withhold
+from trust_models import configured_partners
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 INPUT_ERROR = 2
 LONGEST_REASON = 200

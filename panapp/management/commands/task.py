@@ -10,7 +10,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
-from trust_models import configured_partners
 
 from dap.errors import TaskEndedError
 from dap.http import encode_id
@@ -35,6 +34,7 @@ from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.errors import FieldError
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.roles import HELPER, why_no_answer
+from trust_models import configured_partners
 
 INPUT_ERROR = 2
 NO_RESULT = 3

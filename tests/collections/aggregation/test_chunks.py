@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from trust_models.publishing import recipe_close
 
 from aggregation import operations
 from aggregation.models import Chunk, SubAggregate
@@ -16,6 +15,7 @@ from reports.models import StoredReports
 from reports.operations import reports_submit
 from reports.selectors import rejections_by_reason
 from tests.factories import published_recipe, report_of_values
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.test import RequestFactory, override_settings
 from django.urls import resolve
 from django.utils import timezone
-from trust_models.publishing import recipe_publish_file
 
 from aggregation.models import Chunk
 from aggregation.operations import chunk_process
@@ -30,6 +29,7 @@ from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance
 from tests.collections.shuffler.scene import shuffle_members
+from trust_models.publishing import recipe_publish_file
 
 ORIGIN = "https://shuffler.example"
 SHUFFLER_URL = f"{ORIGIN}/shuffler"

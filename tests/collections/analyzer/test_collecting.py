@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.test import Client
-from trust_models import trust_model_of
-from trust_models.publishing import recipe_close
 
 from analyzer.models import Intake
 from analyzer.storing import FETCHED_FAREWELL
@@ -21,6 +19,8 @@ from shuffler.models import Batch, Part, Submission, SubmissionNonce
 from storage.signing_key import verification_key
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import fill, release_of, settle, shuffle_recipe, statistic_of
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.utils import timezone
-from trust_models.publishing import recipe_close
 
 from analyzer.intake import REQUESTS_SECONDS, intake_drive, intakes_take
 from analyzer.models import Intake
@@ -23,6 +22,7 @@ from shuffler.ending import batch_end, upkeep
 from shuffler.models import Batch
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import drive, fill, release_of, settle, shuffle_recipe, statistic_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -5,8 +5,6 @@ from dataclasses import replace
 import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
-from trust_models import configured_partners
-from trust_models.publishing import recipe_publish_file
 
 from panprivacy.errors import FieldError
 from panprivacy.trust import Trust
@@ -18,6 +16,8 @@ from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import partners, shuffle_recipe
 from tests.collections.shuffler.scene import shuffle_members
 from tests.factories import published_recipe
+from trust_models import configured_partners
+from trust_models.publishing import recipe_publish_file
 
 pytestmark = pytest.mark.django_db
 

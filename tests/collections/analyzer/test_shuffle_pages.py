@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe
 from tests.collections.analyzer.scene import ORIGIN, fill, settle, shuffle_recipe
 from tests.scenes import analyst
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from django.core.management import CommandError, ManagementUtility, call_command
 from django.db import connections
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.errors import TaskEndedError
 from dap.http import encode_id
 from dap.models import Side, Task
@@ -106,7 +106,7 @@ def test_end_of_one_task_deletes_its_keys_logs_the_reason_and_leaves_the_others(
     assert (first.state, first.outcome) == (Task.State.ENDED, "the leader is gone")
     with pytest.raises(TaskEndedError):
         task_verify_key(first)
-    entry = Entry.objects.get(action=Action.TASK_ENDED)
+    entry = Entry.objects.get(action="task_ended")
     assert (entry.subject, entry.details["reason"]) == (bytes(first.task_id).hex(), "the leader is gone")
     second.refresh_from_db()
     assert task_verify_key(second) == bytes(32)

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_verify_key, verifier_of
@@ -147,7 +147,7 @@ class TestRecipes:
         assert share_key is not None
         assert share_key.public_key.to_json() == publication.servers.helper_key_members
         assert verifier_of(task).out_share_bytes == 8 * publication.recipe.mechanism.report_ciphertexts
-        entry = Entry.objects.get(action=Action.TASK_REGISTERED)
+        entry = Entry.objects.get(action="task_registered")
         assert entry.subject == publication.recipe.identifier
 
     def test_registration_sent_again_gives_the_same_signature_and_no_second_entry(self) -> None:
@@ -155,7 +155,7 @@ class TestRecipes:
         first = publication.register()
         assert publication.register() == first
         assert Task.objects.count() == 1
-        assert Entry.objects.filter(action=Action.TASK_REGISTERED).count() == 1
+        assert Entry.objects.filter(action="task_registered").count() == 1
 
     @pytest.mark.parametrize("changed", ["verify_key", "collector_config"])
     def test_registration_sent_again_with_other_keys_is_refused(self, changed: str) -> None:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from ledger import selectors
 from ledger.budget import Budget
 from ledger.models import Population, Spending
@@ -286,7 +286,7 @@ def test_only_administrators_may_change_populations(client: Client, path: str, m
     for response in (client.get(path), client.post(path, data)):
         assert response.status_code == 403
         assert "Only administrators" in response.content.decode()
-    assert Entry.objects.filter(action=Action.ACCESS_DENIED).count() == 1
+    assert Entry.objects.filter(action="access_denied").count() == 1
     (everyone,) = Population.objects.all()
     assert everyone.budget is None
 

@@ -6,11 +6,11 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
-from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.selectors import guarantees_of
 from tests.factories import draft_recipe, published_recipe
+from trust_models.publishing import recipe_close
 
 
 def migrate(app: str, name: str) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
-from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release
@@ -17,6 +16,7 @@ from storage.erasing import log_truncate
 from storage.tasks import truncate_log
 from tests.factories import published_recipe
 from tests.file_content import content_of
+from trust_models.publishing import recipe_close
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

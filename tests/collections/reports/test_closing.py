@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe
 from reports import operations
 from reports.models import ReportNonce, StoredReports
 from reports.operations import RecipeNotOpenError, reports_submit
 from tests.factories import published_recipe, report_of_values
+from trust_models.publishing import recipe_close
 
 
 @pytest.mark.django_db

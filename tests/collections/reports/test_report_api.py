@@ -5,12 +5,12 @@ import msgpack
 import pytest
 from django.http import HttpResponse
 from django.test import Client
-from trust_models.publishing import recipe_close
 
 from recipes.models import Recipe
 from reports.models import RejectionCount, ReportNonce, StoredReports
 from tests.factories import as_json, published_recipe, report_of_count, report_of_values
 from tests.memory import peak_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 MESSAGEPACK = "application/msgpack"

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
-from trust_models.publishing import recipe_close
 
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.estimate import Estimate
@@ -32,6 +31,7 @@ from tests.collections.streams.crashes import CRASHES, CrashError, crash
 from tests.collections.streams.scene import fold, in_thread, keys_on_disk, opens, stream_of
 from tests.collections.streams.search import in_database, in_files
 from tests.factories import published_stream
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

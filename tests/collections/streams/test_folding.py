@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.utils import timezone
-from trust_models.publishing import recipe_close
 
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
@@ -31,6 +30,7 @@ from tests.collections.streams.scene import (
     stream_of,
 )
 from tests.factories import published_stream
+from trust_models.publishing import recipe_close
 
 
 @pytest.mark.django_db(transaction=True)

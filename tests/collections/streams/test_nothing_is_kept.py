@@ -14,7 +14,6 @@ import msgpack
 import pytest
 import redis
 from django.db import connection
-from trust_models.publishing import recipe_close
 
 from panapp.services import Services, wait_until
 from releases.models import Release
@@ -23,6 +22,7 @@ from tests.collections.streams.scene import batch_body, stream_of
 from tests.collections.streams.search import in_database, in_files
 from tests.factories import published_stream
 from tests.processes import services_on_test_database
+from trust_models.publishing import recipe_close
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 

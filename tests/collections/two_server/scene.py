@@ -13,7 +13,6 @@ from django.conf import settings
 from django.test import RequestFactory, override_settings
 from django.urls import resolve
 from django.utils import timezone
-from trust_models.publishing import recipe_publish_file
 
 from dap.hpke_keys import hpke_config_list
 from dap.models import Side, Task
@@ -34,6 +33,7 @@ from panprivacy.two_server.part import VDAF, encode_part
 from peers.partner import Partner
 from recipes.models import Recipe
 from tests.factories import recipe_members
+from trust_models.publishing import recipe_publish_file
 
 HELPER_ORIGIN = "https://helper.example"
 HELPER_URL = f"{HELPER_ORIGIN}/helper"

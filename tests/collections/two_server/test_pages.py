@@ -8,7 +8,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
-from trust_models.publishing import recipe_close
 
 from dap.models import ReportRejection, Side
 from helper.ending import helper_task_end
@@ -28,6 +27,7 @@ from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, tick, two_server_recipe, upload
 from tests.factories import published_recipe
 from tests.scenes import analyst, auditor
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from trust_models.publishing import recipe_close
 
 from dap.models import Side
 from panprivacy.prio3.field import FIELD64
@@ -17,6 +16,7 @@ from tests.collections.two_server.scene import (
     two_server_recipe,
     upload,
 )
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

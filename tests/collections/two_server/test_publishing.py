@@ -10,10 +10,8 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from trust_models import two_server
-from trust_models.publishing import recipe_close, recipe_publish
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.models import Side, Task
 from leader.models import Registration
 from leader.registrations import LONGEST_BEGINNING, registrations_call_off
@@ -26,6 +24,8 @@ from recipes.operations import recipe_draft_save
 from storage.signing_key import verification_key
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import partner, partners, two_server_members, two_server_recipe
+from trust_models import two_server
+from trust_models.publishing import recipe_close, recipe_publish
 
 pytestmark = pytest.mark.django_db
 
@@ -143,7 +143,7 @@ def test_publish_that_dies_before_it_is_stored_leaves_a_draft_and_a_note_of_what
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
     assert not HelperSignature.objects.exists()
-    assert not Entry.objects.filter(action=Action.RECIPE_PUBLISHED).exists()
+    assert not Entry.objects.filter(action="recipe_published").exists()
     assert tasks() == {("helper", "open")}
     call_off(now=timezone.now() + timedelta(hours=1))
     assert tasks() == {("helper", "ended")}

@@ -3,10 +3,8 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from trust_models import trust_model_of
-from trust_models.publishing import recipe_close
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.models import AggregatedReport, ReportRejection, Side, Task
 from helper.ending import helper_task_end
 from leader.collecting import COUNT_ATTEMPTS
@@ -19,6 +17,8 @@ from releases.servers import servers_of
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, tick, two_server_recipe, upload
 from tests.factories import published_recipe
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -79,7 +79,7 @@ def test_nothing_is_released_below_the_cohort_size_and_what_was_spent_comes_back
     assert (release.outcome, release.reports, release.values) == ("withheld", None, [])
     assert (release.cause, "cohort size of 5" in release.reason) == ("too_few", True)
     assert Spending.objects.exclude(returns=None).count() == 1
-    entry = Entry.objects.get(subject=recipe.identifier, action=Action.RESULT_WITHHELD)
+    entry = Entry.objects.get(subject=recipe.identifier, action="result_withheld")
     assert entry.details["spending_returned"] is True
 
 
