@@ -72,15 +72,12 @@ def _shuffle(batch: Batch) -> Batch:
 def _require_full(batch: Batch) -> None:
     if batch.state == Batch.State.ENDED:
         # Looked at first: of a batch that never was full, its analyzer would wait for ever.
-        problem = Problem("batch-deleted", "The batch was deleted", 410, batch.outcome)
-        problem.document["full"] = batch.was_full
-        raise problem
+        raise Problem("batch-deleted", "The batch was deleted", 410, batch.outcome, full=batch.was_full)
     if not batch.was_full:
-        problem = Problem(
+        raise Problem(
             "not-full",
             "The batch is not full",
             409,
             f"It is handed on when all {batch.cohort_size:,} users have come, and not before.",
+            received=coarse(batch.users, batch.cohort_size),
         )
-        problem.document["received"] = coarse(batch.users, batch.cohort_size)
-        raise problem

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from scipy.stats import binom
-from x import y
 
 from devices_sim import storage
 from devices_sim.algorithm import DeviceError, ParticipationOverError, Phase, WrongStepError
@@ -31,6 +30,7 @@ from devices_sim.transport import (
     TransportError,
 )
 from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
 
 
@@ -107,9 +107,9 @@ def test_join_changed_document_or_signature_or_key_is_refused(path, server):
         ServedRecipe(served.identifier, changed, served.signature, "open"),
         ServedRecipe(served.identifier, served.document, bytes(64), "open"),
     ):
-        with pytest.raises(y):
+        with pytest.raises(RecipeVerificationError):
             Device.join(path, wrong, verification_key=VERIFICATION_KEY, simulation=True)
-    with pytest.raises(y):
+    with pytest.raises(RecipeVerificationError):
         Device.join(path, served, verification_key=bytes(31) + b"\1", simulation=True)
     assert not path.exists()
 

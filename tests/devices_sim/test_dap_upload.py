@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from x import y
 
 from devices_sim.__main__ import main
 from devices_sim.algorithm import ClientAlgorithm, Phase, wire_report
@@ -43,6 +42,7 @@ from panprivacy.dap import (
 from panprivacy.dap.media import media_type
 from panprivacy.dap.vdafs import Prio3HistogramConfig
 from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, listening
 from tests.devices_sim.two_servers import (
     HELPER_KEY,
@@ -192,7 +192,7 @@ def test_join_two_server_recipe_without_the_right_helper_key_is_refused(path, pa
 def test_join_two_server_recipe_that_only_the_leader_signed_is_refused(path, pair):
     served = pair.served
     alone = type(served)(served.identifier, served.document, served.signature, "open")
-    with pytest.raises(y, match="helper's signature is missing"):
+    with pytest.raises(RecipeVerificationError, match="helper's signature is missing"):
         Device.join(path, alone, verification_key=VERIFICATION_KEY, helper_key=HELPER_KEY, simulation=True)
 
 
@@ -402,7 +402,7 @@ def test_run_fleet_counts_rejections_by_the_drafts_reasons(pair):
 
 
 def test_run_fleet_without_the_helper_key_is_refused(pair):
-    with pytest.raises(y, match="needs the helper's key"):
+    with pytest.raises(RecipeVerificationError, match="needs the helper's key"):
         run_fleet(
             served=pair.served,
             verification_key=VERIFICATION_KEY,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.stats import binom, fisher_exact
-from x import y
 
 from devices_sim import fleet
 from devices_sim.client import RecipeRefusedError
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
 from devices_sim.workloads import Bucket, EventWorkload, Stream, bernoulli
 from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 
 MEMBERS = {"count_nonzero": {}, "histogram": {"k": 3}, "mean": {"k": 3, "guarantee": "local"}}
@@ -122,7 +122,7 @@ def test_run_fleet_real_or_forged_recipe_is_refused(make_server, workload):
     with pytest.raises(RecipeRefusedError, match="real devices"):
         run(make_server(simulation=False), workload)
     other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
-    with pytest.raises(y):
+    with pytest.raises(RecipeVerificationError):
         run(make_server(), workload, verification_key=other)
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from x import y
 
 from devices_sim.__main__ import main
 from devices_sim.client import Device, RecipeRefusedError
@@ -25,6 +24,7 @@ from devices_sim.transport import (
 )
 from devices_sim.value_client import UnknownDeliveryError, send_value
 from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, listening
 from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
 
@@ -76,7 +76,7 @@ def test_send_value_without_the_shufflers_pinned_key_is_refused():
     server = MemoryShuffler()
     other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
     for key, message in ((None, "needs the shuffler's key"), (other, "names another shuffler")):
-        with pytest.raises(y, match=message):
+        with pytest.raises(RecipeVerificationError, match=message):
             send(server, shuffler_key=key)
     assert server.users == {}
 
@@ -85,7 +85,7 @@ def test_send_value_of_a_recipe_that_the_shuffler_did_not_sign_is_refused():
     server = MemoryShuffler()
     for signature in (None, bytes(64)):
         served = replace(server.served, partner_signature=signature)
-        with pytest.raises(y, match="signature"):
+        with pytest.raises(RecipeVerificationError, match="signature"):
             send_value(
                 "1",
                 served,

@@ -3,12 +3,12 @@
 from collections import Counter
 
 import pytest
-from x import y
 
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
 from devices_sim.workloads import ListedBucket, ValueWorkload, bernoulli
 from devices_sim.workloads.bucket import listed
 from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, listening
 from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
 
@@ -101,7 +101,7 @@ def test_run_fleet_of_the_wrong_kind_of_workload_is_refused(make_server):
 
 def test_run_fleet_of_values_without_the_shufflers_key_is_refused():
     server = MemoryShuffler()
-    with pytest.raises(y, match="shuffler"):
+    with pytest.raises(RecipeVerificationError, match="shuffler"):
         run(server, workload("1"), partner_key=None)
     assert server.users == {}
 

@@ -3,11 +3,10 @@ from datetime import UTC, datetime
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from x import y
 
 from panprivacy.encryption import generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import Recipe, RecipeDraft, RecipeVerificationError
 from panprivacy.trust_models import Servers
 from panprivacy.trust_models.curator import Curator
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
@@ -77,7 +76,7 @@ def test_recipe_of_a_shuffler_that_is_not_the_pinned_one_is_refused(
     pinned: Ed25519PrivateKey | None, signed_by: Ed25519PrivateKey | None, refusal: str
 ) -> None:
     recipe = shuffled()
-    with pytest.raises(y, match=refusal):
+    with pytest.raises(RecipeVerificationError, match=refusal):
         Recipe.verified(
             recipe.document,
             recipe.identifier,

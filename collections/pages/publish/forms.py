@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from django import forms
 
 from ledger.selectors import population_choices
+from pages.trust_models import SHOWN, ShownTrustModel
 from pages.words.kinds import kind_of
-from pages.words.trust_models import TRUST_MODELS, TrustModel
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, PublicParameters, description_of
@@ -30,8 +30,7 @@ from panprivacy.recipe import (
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models import trusts_of
-from trust_models import TRUST_MODELS as SITE_MODELS
-from trust_models import configured_partners
+from trust_models import TRUST_MODELS, configured_partners
 from web.numbers import number
 
 SUGGESTED: dict[str, Any] = {
@@ -65,7 +64,7 @@ class TrustOption:
         unavailable: why it cannot be chosen, as a clause; empty where it can.
     """
 
-    model: TrustModel
+    model: ShownTrustModel
     chosen: bool
     unavailable: str
 
@@ -74,7 +73,7 @@ def trust_unavailable(trust: Trust, mechanism: type[Statistic[Any]]) -> str:
     """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
     if trust not in trusts_of(mechanism):
         return "servers that cannot read a report could not check one of this statistic"
-    return SITE_MODELS[trust].unavailable(configured_partners())
+    return TRUST_MODELS[trust].unavailable(configured_partners())
 
 
 def range_errors(description: Description) -> dict[str, str]:
@@ -155,7 +154,7 @@ class RecipeForm(forms.Form):
         """The trust models as choices, those that cannot be chosen with the reason."""
         chosen = self["trust"].value() or trusts_of(self.mechanism)[0].value
         return [
-            TrustOption(TRUST_MODELS[trust], trust.value == chosen, trust_unavailable(trust, self.mechanism))
+            TrustOption(SHOWN[trust], trust.value == chosen, trust_unavailable(trust, self.mechanism))
             for trust in kind_of(self.mechanism).trusts
         ]
 
@@ -279,7 +278,7 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     if "items" in form.base_fields:
         form.base_fields["items"].help_text += f" {ABOUT_LISTS}"
     form.base_fields["trust"].initial = trusts_of(mechanism)[0].value
-    form.base_fields["trust"].choices = [(trust.value, TRUST_MODELS[trust].title) for trust in kind.trusts]
+    form.base_fields["trust"].choices = [(trust.value, SHOWN[trust].title) for trust in kind.trusts]
     return form
 
 

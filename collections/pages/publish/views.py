@@ -10,10 +10,10 @@ from django.utils import timezone
 from pages.publish.forms import RecipeForm, recipe_form_class, trust_unavailable
 from pages.publish.preview import preview_of
 from pages.publish.promise import Promise, promise_of
+from pages.trust_models import SHOWN
 from pages.words.kinds import KINDS, Kind, kind_of
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import guarantee_texts, protection_warning, sampling_sentence
-from pages.words.trust_models import TRUST_MODELS
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeDraft
@@ -260,7 +260,7 @@ def _review_page(
         opens_at, closes_at = draft.window(timezone.now())
         context |= {
             "mechanism": mechanism,
-            "trust": TRUST_MODELS[draft.trust],
+            "trust": SHOWN[draft.trust],
             "public": kind_of(type(mechanism)).public,
             "needs_universe": getattr(parameters, "items", "") == LISTED,
             "rows": parameter_rows(parameters),

@@ -20,7 +20,6 @@ from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_standings
 from pages.recipe.charts import release_figure
 from pages.recipe.details import details_of
-from pages.recipe.partners import partner_shown
 from pages.recipe.presentation import (
     Headline,
     Status,
@@ -34,6 +33,7 @@ from pages.recipe.presentation import (
     status_of,
 )
 from pages.recipe.stream_section import stream_section
+from pages.trust_models import SHOWN
 from pages.words.kinds import STREAMS, kind_of
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import (
@@ -42,7 +42,6 @@ from pages.words.sentences import (
     protection_warning,
     sampling_sentence,
 )
-from pages.words.trust_models import TRUST_MODELS
 from panprivacy.coarse import coarse
 from recipes.access import PublishersOnly, may_publish
 from recipes.errors import RecipeStateError
@@ -154,6 +153,7 @@ class RecipeView(View):
             "server": request.build_absolute_uri("/").rstrip("/"),
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "release": release,
+            **_servers_context(recipe),
             **(_progress_context(request, recipe) if release is None else _release_context(recipe, release)),
         }
         if release is not None and may_read_log(request.user):
@@ -161,8 +161,6 @@ class RecipeView(View):
             context["servers"] = servers_of(recipe, trust_model_of(recipe).progress(recipe), everything=True)
             context |= {"everything": True, "coarse_counts": False}
         context["counts_differ"] = counts_differ(context["servers"])
-        context["trust"] = TRUST_MODELS[published.trust]
-        context["partner"] = partner_shown(recipe)
         context |= SECTIONS.get(kind.key, _no_section)(request, recipe)
         return render(request, "recipe/recipe.html", context)
 
@@ -285,7 +283,7 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     return {
         "recipe": recipe,
         "status": status,
-        "trust": TRUST_MODELS[recipe.published.trust],
+        **_servers_context(recipe),
         "progress": progress_text(standing.received, recipe.cohort_size),
         "progress_value": shown,
         "servers": servers,
@@ -293,6 +291,11 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
         # What the page shows, in short: the poll compares it.
         "shown": f"{status.key} {shown} {_in_short(servers, troubles)}",
     }
+
+
+def _servers_context(recipe: Recipe) -> dict[str, Any]:
+    shown = SHOWN[recipe.published.trust]
+    return {"trust": shown, "partner": shown.partner_shown(recipe.published.servers)}
 
 
 def _in_short(servers: Sequence[ServerShown], troubles: Sequence[TroubleShown]) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pages.trust_models import SHOWN
 from pages.words.certainty import HIDES_NOTHING, allowance, certainty, epsilon_text, odds_factor
 from pages.words.curator_sentences import state_heading, state_sentence
-from pages.words.observers import OBSERVERS
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.trust import Trust
 from web.numbers import number, significant
@@ -117,7 +117,7 @@ def protection_warning(guarantees: Iterable[Guarantee]) -> str:
             guarantee.epsilon is None or guarantee.epsilon >= HIDES_NOTHING
         ):
             return (
-                f"Single answers are hardly scrambled here: {OBSERVERS[guarantee.trust].betrayal} "
+                f"Single answers are hardly scrambled here: {SHOWN[guarantee.trust].observers.betrayal} "
                 "What scrambling there is protects the combined result only."
             )
     return ""
@@ -151,7 +151,7 @@ def sampling_sentence(sampling_rate: float) -> str:
 
 def _heading(guarantee: Guarantee) -> str:
     if _rests_on_encryption(guarantee) or guarantee.model != Model.PAN:
-        return OBSERVERS[guarantee.trust].headings[guarantee.model]
+        return SHOWN[guarantee.trust].observers.headings[guarantee.model]
     return state_heading(guarantee)
 
 
@@ -197,7 +197,7 @@ def _colluding(guarantee: Guarantee, honest_delta: float | None) -> str:
 
 
 def _local(guarantee: Guarantee) -> str:
-    observer = OBSERVERS[guarantee.trust].local
+    observer = SHOWN[guarantee.trust].observers.local
     if guarantee.epsilon is None:
         return f"{observer} learns something about that device; how much is not computed."
     if guarantee.relation == Relation.ADD_REMOVE:
@@ -212,7 +212,7 @@ def _local(guarantee: Guarantee) -> str:
 
 
 def _aggregator(guarantee: Guarantee) -> str:
-    return _odds(OBSERVERS[guarantee.trust].aggregator, guarantee)
+    return _odds(SHOWN[guarantee.trust].observers.aggregator, guarantee)
 
 
 def _sampled(guarantee: Guarantee) -> str:
@@ -220,11 +220,11 @@ def _sampled(guarantee: Guarantee) -> str:
 
 
 def _shuffled(guarantee: Guarantee) -> str:
-    return _odds(OBSERVERS[guarantee.trust].mixed, guarantee)
+    return _odds(SHOWN[guarantee.trust].observers.mixed, guarantee)
 
 
 def _odds(observer: str, guarantee: Guarantee) -> str:
-    subject = OBSERVERS[guarantee.trust].subject
+    subject = SHOWN[guarantee.trust].observers.subject
     if guarantee.epsilon is None:
         return f"{observer} learns something about {subject}; how much is not computed."
     return (
@@ -238,7 +238,7 @@ def _pan(guarantee: Guarantee) -> str:
         return state_sentence(guarantee)
     return (
         "Someone who opens the device, even again and again, cannot read from what is stored there whether "
-        f"it happened, {OBSERVERS[guarantee.trust].helped}. This rests on encryption, not on ε."
+        f"it happened, {SHOWN[guarantee.trust].observers.helped}. This rests on encryption, not on ε."
     )
 
 

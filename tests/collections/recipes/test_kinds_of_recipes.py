@@ -8,9 +8,8 @@ from django.urls import reverse
 
 from pages.publish.forms import recipe_form_class
 from pages.publish.shuffle_preview import preview_of_shuffle
+from pages.trust_models import SHOWN
 from pages.words.kinds import KINDS, kind_of
-from pages.words.observers import OBSERVERS
-from pages.words.trust_models import TRUST_MODELS
 from panprivacy.catalogue import STATISTICS
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import draft_fields
@@ -65,12 +64,12 @@ def test_every_statistic_and_every_trust_model_belongs_to_one_kind() -> None:
 
 @pytest.mark.parametrize("trust", Trust)
 def test_every_trust_model_says_whom_it_protects_against_and_whom_not(trust: Trust) -> None:
-    adversaries = TRUST_MODELS[trust].adversaries
+    adversaries = SHOWN[trust].adversaries
     assert {adversary.protected for adversary in adversaries} == {True, False}
     for adversary in adversaries:
         assert adversary.who[0].isupper()
         assert not adversary.learns.endswith(".")
-    assert trust in OBSERVERS
+    assert trust in SHOWN
 
 
 @pytest.mark.parametrize("statistic", sorted(STATISTICS))

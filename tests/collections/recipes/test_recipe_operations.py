@@ -7,12 +7,12 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
-from x import y
 
 from audit.models import Entry
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeVerificationError
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_private_key
@@ -82,7 +82,7 @@ def test_verified_recipe_refuses_a_changed_document_under_the_old_identifier() -
         document, str(recipe.identifier), bytes(recipe.signature), verification_key()
     )
     assert good.canonical == recipe.document.encode()
-    with pytest.raises(y, match="identifier"):
+    with pytest.raises(RecipeVerificationError, match="identifier"):
         PublishedRecipe.verified(
             {**document, "epsilon": 20}, str(recipe.identifier), bytes(recipe.signature), verification_key()
         )
@@ -92,7 +92,7 @@ def test_verified_recipe_refuses_a_document_that_somebody_else_signed() -> None:
     recipe = published_recipe()
     document = {**json.loads(recipe.document), "epsilon": 20}
     forged = PublishedRecipe.from_document(document)
-    with pytest.raises(y, match="signature"):
+    with pytest.raises(RecipeVerificationError, match="signature"):
         PublishedRecipe.verified(document, forged.identifier, bytes(recipe.signature), verification_key())
 
 
