@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from django import forms
 
 from ledger.selectors import population_choices
+from pages.kinds import kind_of
 from pages.trust_models import SHOWN, ShownTrustModel
-from pages.words.kinds import kind_of
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, PublicParameters, description_of

@@ -7,11 +7,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from pages.kinds import KINDS, Kind, kind_of
 from pages.publish.forms import RecipeForm, recipe_form_class, trust_unavailable
-from pages.publish.preview import preview_of
 from pages.publish.promise import Promise, promise_of
 from pages.trust_models import SHOWN
-from pages.words.kinds import KINDS, Kind, kind_of
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.catalogue import statistic_class
@@ -39,7 +38,7 @@ class NewRecipeView(PublishersOnly):
             return render(
                 request,
                 "publish/choose.html",
-                {"kinds": [_offered(kind) for kind in KINDS if kind.statistics]},
+                {"kinds": [_offered(kind) for kind in KINDS.values() if kind.statistics]},
             )
         mechanism = _mechanism(request)
         form_class = recipe_form_class(mechanism)
@@ -100,7 +99,9 @@ class PromiseView(PublishersOnly):
     def post(self, request: HttpRequest) -> HttpResponse:
         form = recipe_form_class(_mechanism(request))(request.POST)
         form.is_valid()
-        return render(request, "publish/_promise.html", {"promise": _promise(form)})
+        return render(
+            request, "publish/_promise.html", {"promise": _promise(form), "kind": kind_of(form.mechanism)}
+        )
 
 
 class DraftView(PublishersOnly):
@@ -185,6 +186,7 @@ def _form_page(
         "mechanism": _presented(form.mechanism),
         "preview": preview,
         "promise": None if preview is None else _promise(filled_in),
+        "kind": kind_of(form.mechanism),
         "inline": True,
         "problems": form.preview_errors() if form.is_bound else [],
         "made_at": timezone.now(),
@@ -213,7 +215,8 @@ def _preview(form: RecipeForm) -> Any:
     if form.parameters is None or "population_size" in form.errors:
         return None
     try:
-        return preview_of(form.mechanism(form.parameters), form.cleaned_data.get("population_size"))
+        statistic = form.mechanism(form.parameters)
+        return kind_of(form.mechanism).preview(statistic, form.cleaned_data.get("population_size"))
     except FieldError as error:
         form.add_field_error(error)
         return None
@@ -261,7 +264,7 @@ def _review_page(
         context |= {
             "mechanism": mechanism,
             "trust": SHOWN[draft.trust],
-            "public": kind_of(type(mechanism)).public,
+            "kind": kind_of(type(mechanism)),
             "needs_universe": getattr(parameters, "items", "") == LISTED,
             "rows": parameter_rows(parameters),
             "guarantees": guarantee_texts(guarantees),

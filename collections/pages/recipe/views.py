@@ -18,6 +18,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from audit.access import may_read_log
 from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_standings
+from pages.kinds import kind_of
 from pages.recipe.charts import release_figure
 from pages.recipe.details import details_of
 from pages.recipe.presentation import (
@@ -32,9 +33,7 @@ from pages.recipe.presentation import (
     says_nothing,
     status_of,
 )
-from pages.recipe.stream_section import stream_section
 from pages.trust_models import SHOWN
-from pages.words.kinds import STREAMS, kind_of
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import (
     guarantee_from_mapping,
@@ -84,10 +83,6 @@ STATUSES = (
     ("released", "Released"),
     ("withheld", "Withheld"),
 )
-
-
-SECTIONS = {STREAMS.key: stream_section}
-"""Kind of statistic → what its recipes' pages show beside what all show."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +156,7 @@ class RecipeView(View):
             context["servers"] = servers_of(recipe, trust_model_of(recipe).progress(recipe), everything=True)
             context |= {"everything": True, "coarse_counts": False}
         context["counts_differ"] = counts_differ(context["servers"])
-        context |= SECTIONS.get(kind.key, _no_section)(request, recipe)
+        context |= kind.section(request, recipe)
         return render(request, "recipe/recipe.html", context)
 
 
@@ -228,10 +223,6 @@ class ResultJsonView(View):
             name=f"result-{identifier[:12]}.json",
             content_type="application/json",
         )
-
-
-def _no_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
-    return {}
 
 
 def _recipe(identifier: str) -> Recipe:

@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from pages.kinds import KINDS, kind_of
 from pages.publish.forms import recipe_form_class
 from pages.publish.shuffle_preview import preview_of_shuffle
 from pages.trust_models import SHOWN
-from pages.words.kinds import KINDS, kind_of
 from panprivacy.catalogue import STATISTICS
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import draft_fields
@@ -54,10 +54,10 @@ def stream_data(**changes: Any) -> dict[str, Any]:
 
 
 def test_every_statistic_and_every_trust_model_belongs_to_one_kind() -> None:
-    assert [name for kind in KINDS for name in kind.statistics] == list(
+    assert [name for kind in KINDS.values() for name in kind.statistics] == list(
         {**MECHANISMS, **SHUFFLE_STATISTICS, **STREAM_STATISTICS}
     )
-    assert [trust for kind in KINDS for trust in kind.trusts] == list(Trust)
+    assert [trust for kind in KINDS.values() for trust in kind.trusts] == list(Trust)
     for statistic in STATISTICS.values():
         assert set(trusts_of(statistic)) <= set(kind_of(statistic).trusts)
 
@@ -169,9 +169,9 @@ def test_form_says_where_a_list_of_items_is_entered(signed_in: Client) -> None:
 
 def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> None:
     page = html.unescape(signed_in.get(reverse("recipe-new")).content.decode())
-    places = [page.index(f">{kind.title}<") for kind in KINDS]
+    places = [page.index(f">{kind.title}<") for kind in KINDS.values()]
     assert places == sorted(places)
-    for kind, start, end in zip(KINDS, places, [*places[1:], len(page)], strict=True):
+    for kind, start, end in zip(KINDS.values(), places, [*places[1:], len(page)], strict=True):
         for statistic in kind.statistics:
             assert start < page.index(f"?statistic={statistic}") < end
     assert "Result: a verdict" in page

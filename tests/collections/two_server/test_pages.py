@@ -13,9 +13,9 @@ from dap.models import ReportRejection, Side
 from helper.ending import helper_task_end
 from leader.aggregating import JOB_REFUSED
 from leader.models import AggregationJob, HelperCount
+from pages.kinds.events import DEVICES
 from pages.publish import views
 from pages.trust_models import SHOWN
-from pages.words.kinds import DEVICES
 from pages.words.rejections import EXPLANATIONS
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
