@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views import View
 
-from panprivacy.reproduction.results import committed
 from planner.papers import paper_sections
+from research.reproduction.results import committed
 
 
 class PapersView(View):

@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views import View
 
-from panprivacy.theory.results import committed
 from planner.theory import theory_sections
+from research.theory.results import committed
 
 
 class TheoryView(View):

@@ -11,7 +11,7 @@ from panprivacy.shuffle.coins import coin
 
 
 @dataclass(frozen=True)
-class BinarySum:
+class ShuffledBitSum:
     """Every one of n users sends its bit and one bit that is 1 with probability p.
 
     Attributes:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from panprivacy.estimate import Estimate
 from panprivacy.mechanisms.histogram import closest_histogram
-from panprivacy.shuffle.binary_sum import BinarySum
+from panprivacy.shuffle.bit_sum import ShuffledBitSum
 from panprivacy.shuffle.interface import CONFIDENCE, ShuffleStatistic
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.simulation import simulation_generator
@@ -42,7 +42,7 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
 
     def __init__(self, parameters: ShuffleParameters) -> None:
         super().__init__(parameters)
-        self._sum = BinarySum(parameters.cohort_size, parameters.epsilon, parameters.delta)
+        self._sum = ShuffledBitSum(parameters.cohort_size, parameters.epsilon, parameters.delta)
 
     def randomize(self, value: int, random_source: random.Random) -> list[int]:
         self.require_value(value)

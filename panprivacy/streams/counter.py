@@ -87,7 +87,7 @@ class BinaryNoise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinarySumParameters(PublicParameters):
+class PanPrivateCounterParameters(PublicParameters):
     """One counter and its noise."""
 
     epsilon: float = described(**EPSILON)
@@ -101,13 +101,13 @@ class BinarySumParameters(PublicParameters):
     )
 
 
-class BinarySum:
+class PanPrivateCounter:
     """A counter that starts at noise, goes up with every 1, and is released with noise once more.
 
     State: `counter`, one number. Neighbouring streams differ in one bit.
     """
 
-    def __init__(self, parameters: BinarySumParameters) -> None:
+    def __init__(self, parameters: PanPrivateCounterParameters) -> None:
         self.parameters = parameters
         self.noise = BinaryNoise(epsilon=parameters.epsilon, delta=parameters.delta)
 

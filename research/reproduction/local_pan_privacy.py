@@ -14,8 +14,8 @@ from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.shuffled import Shuffled
-from panprivacy.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series
-from panprivacy.reproduction.sampled_gaussian import noise_multiplier
+from research.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series
+from research.reproduction.sampled_gaussian import noise_multiplier
 
 PAPER = Paper.LOCAL_PAN_PRIVACY
 

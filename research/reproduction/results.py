@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from panprivacy import stored_document
-from panprivacy.reproduction import local_pan_privacy, samplable_anonymous_aggregation
-from panprivacy.reproduction.claims import Claim, Figure
+from research.reproduction import local_pan_privacy, samplable_anonymous_aggregation
+from research.reproduction.claims import Claim, Figure
 
 FILE = Path(__file__).parent / "results.json"
 

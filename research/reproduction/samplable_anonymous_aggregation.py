@@ -15,10 +15,10 @@ from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import amplified_epsilon
 from panprivacy.accounting.shuffled import Shuffled, ShuffledClones, largest_epsilon0_2022
-from panprivacy.reproduction import histogram_errors as errors
-from panprivacy.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series, about, rounds_to
-from panprivacy.reproduction.histogram_errors import Setting
-from panprivacy.reproduction.sampled_gaussian import (
+from research.reproduction import histogram_errors as errors
+from research.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series, about, rounds_to
+from research.reproduction.histogram_errors import Setting
+from research.reproduction.sampled_gaussian import (
     moments_accountant_noise,
     noise_multiplier,
     renyi_divergence_of_order_2,

@@ -12,7 +12,7 @@ from panprivacy import discrete_laplace
 from panprivacy.simulation import source
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
+from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
 
 KEY = "announced-intrusions"
 
@@ -104,7 +104,7 @@ def demonstrate(seed: int) -> Demonstration:
         name = f"{table_size:,} cells"
         measured = tuple(measured_error(table_size, count, seed) for count in INTRUSIONS)
         expected = tuple(standard_error(table_size, count) for count in INTRUSIONS)
-        curves += [Curve(name, Standing.MEASURED, measured), Curve(name, Standing.COMPUTED, expected)]
+        curves += [Curve(name, ClaimStatus.MEASURED, measured), Curve(name, ClaimStatus.COMPUTED, expected)]
     errors = Chart(
         key=f"{KEY}-errors",
         title="Error of the share of items that appeared",
@@ -126,7 +126,7 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="cells",
         x=INTRUSIONS,
         curves=(
-            Curve("density", Standing.COMPUTED, tuple(required_table_size(count) for count in INTRUSIONS)),
+            Curve("density", ClaimStatus.COMPUTED, tuple(required_table_size(count) for count in INTRUSIONS)),
         ),
         logarithmic_x=False,
     )
@@ -160,10 +160,10 @@ def demonstrate(seed: int) -> Demonstration:
                 Fact(
                     f"items missed by any algorithm read after each of {count:,} items",
                     least_error(count),
-                    Standing.BOUND,
+                    ClaimStatus.BOUND,
                 )
                 for count in (10, 1_000)
             ),
-            Fact("probability of missing so many, at least", chance, Standing.BOUND),
+            Fact("probability of missing so many, at least", chance, ClaimStatus.BOUND),
         ),
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from panprivacy.theory.counters import Counter, DeviceState, Output, ServerState
+from research.theory.counters import Counter, DeviceState, Output, ServerState
 
 
 class RerandomizationsUsedUpError(ValueError):

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Standing(StrEnum):
+class ClaimStatus(StrEnum):
     """What a number rests on. Pages and tables say it beside every one."""
 
     MEASURED = "measured"
@@ -26,7 +26,7 @@ class Curve:
     """One line: y for each x of its chart; None where there is nothing to show."""
 
     name: str
-    standing: Standing
+    standing: ClaimStatus
     y: tuple[float | None, ...]
 
 
@@ -56,7 +56,7 @@ class Fact:
 
     quantity: str
     value: float | str
-    standing: Standing
+    standing: ClaimStatus
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,12 +7,12 @@ import numpy as np
 from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
 from panprivacy.shuffle.interface import CONFIDENCE
 from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
-from panprivacy.shuffle.uniformity_test import CALIBRATED_LEVEL
+from panprivacy.shuffle.uniformity_statistic import CALIBRATED_LEVEL
 from panprivacy.simulation import source
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.uniformity_users import (
+from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
+from research.theory.uniformity_users import (
     ALPHA,
     DELTA,
     EPSILON,
@@ -100,15 +100,17 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="error, in values",
         x=VALUES_DISTINCT,
         curves=(
-            Curve("shuffle protocol", Standing.MEASURED, shuffle),
-            Curve("pan-private density", Standing.MEASURED, pan),
+            Curve("shuffle protocol", ClaimStatus.MEASURED, shuffle),
+            Curve("pan-private density", ClaimStatus.MEASURED, pan),
             Curve(
                 "shuffle, at most, 95 %",
-                Standing.BOUND,
+                ClaimStatus.BOUND,
                 tuple(shuffle_error_bound(k) for k in VALUES_DISTINCT),
             ),
             Curve(
-                "√(k/ε), necessary", Standing.PRINTED, tuple(printed_lower_bound(k) for k in VALUES_DISTINCT)
+                "√(k/ε), necessary",
+                ClaimStatus.PRINTED,
+                tuple(printed_lower_bound(k) for k in VALUES_DISTINCT),
             ),
         ),
     )
@@ -124,11 +126,13 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="users",
         x=VALUES_UNIFORM,
         curves=(
-            Curve("preliminary test", Standing.MEASURED, preliminary),
-            Curve("final test", Standing.MEASURED, final),
-            Curve("Theorem 4.2, slope ¾", Standing.PRINTED, tuple(map(printed_preliminary, VALUES_UNIFORM))),
-            Curve("Theorem 4.8, slope ⅔", Standing.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
-            Curve("central, slope ½", Standing.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
+            Curve("preliminary test", ClaimStatus.MEASURED, preliminary),
+            Curve("final test", ClaimStatus.MEASURED, final),
+            Curve(
+                "Theorem 4.2, slope ¾", ClaimStatus.PRINTED, tuple(map(printed_preliminary, VALUES_UNIFORM))
+            ),
+            Curve("Theorem 4.8, slope ⅔", ClaimStatus.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
+            Curve("central, slope ½", ClaimStatus.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
         ),
     )
     return Demonstration(
@@ -160,22 +164,24 @@ def demonstrate(seed: int) -> Demonstration:
             Fact(
                 "exponent of k in the error, shuffle protocol",
                 growth(VALUES_DISTINCT, shuffle),
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
             ),
             Fact(
                 "exponent of k in the error, pan-private density",
                 growth(VALUES_DISTINCT, pan),
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
             ),
-            Fact("exponent of k in the error, Figure 1", 0.5, Standing.PRINTED),
+            Fact("exponent of k in the error, Figure 1", 0.5, ClaimStatus.PRINTED),
             Fact(
                 "exponent of k in the users, preliminary test",
                 growth(VALUES_UNIFORM, preliminary),
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
             ),
-            Fact("exponent of k in the users, Theorem 4.2, without logarithms", 0.75, Standing.PRINTED),
-            Fact("exponent of k in the users, final test", growth(VALUES_UNIFORM, final), Standing.MEASURED),
-            Fact("exponent of k in the users, Theorem 4.8, without logarithms", 2 / 3, Standing.PRINTED),
-            Fact("exponent of k in the users, central model, large k", 0.5, Standing.PRINTED),
+            Fact("exponent of k in the users, Theorem 4.2, without logarithms", 0.75, ClaimStatus.PRINTED),
+            Fact(
+                "exponent of k in the users, final test", growth(VALUES_UNIFORM, final), ClaimStatus.MEASURED
+            ),
+            Fact("exponent of k in the users, Theorem 4.8, without logarithms", 2 / 3, ClaimStatus.PRINTED),
+            Fact("exponent of k in the users, central model, large k", 0.5, ClaimStatus.PRINTED),
         ),
     )

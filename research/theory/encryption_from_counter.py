@@ -9,10 +9,10 @@ import numpy as np
 import scipy
 
 from panprivacy.simulation import simulation_generator, source
-from panprivacy.theory.counter_encryption import CounterEncryption
-from panprivacy.theory.counters import EncryptedCounter
-from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
-from panprivacy.theory.square_root_of_t import flip_probability
+from research.theory.counter_encryption import CounterEncryption
+from research.theory.counters import EncryptedCounter
+from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
+from research.theory.square_root_of_t import flip_probability
 
 KEY = "encryption-from-counter"
 
@@ -119,16 +119,16 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="bits read rightly, as a part of all",
         x=STEPS_DRAWN,
         curves=(
-            Curve("receiver, encrypted", Standing.COMPUTED, (1 - wrong,) * len(STEPS_DRAWN)),
-            Curve("eavesdropper, encrypted", Standing.BOUND, (0.5,) * len(STEPS_DRAWN)),
+            Curve("receiver, encrypted", ClaimStatus.COMPUTED, (1 - wrong,) * len(STEPS_DRAWN)),
+            Curve("eavesdropper, encrypted", ClaimStatus.BOUND, (0.5,) * len(STEPS_DRAWN)),
             Curve(
                 "receiver, randomized",
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
                 tuple(measured_receiver(steps, seed) for steps in STEPS_DRAWN),
             ),
             Curve(
                 "eavesdropper, randomized",
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
                 tuple(measured_eavesdropper(steps, seed) for steps in STEPS_DRAWN),
             ),
         ),
@@ -151,15 +151,15 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(chart,),
         facts=(
-            Fact("bits sent", spelt(sent), Standing.MEASURED),
-            Fact("bits decrypted", spelt(received), Standing.MEASURED),
-            Fact("text decrypted", text_of(received), Standing.MEASURED),
+            Fact("bits sent", spelt(sent), ClaimStatus.MEASURED),
+            Fact("bits decrypted", spelt(received), ClaimStatus.MEASURED),
+            Fact("text decrypted", text_of(received), ClaimStatus.MEASURED),
             Fact(
                 f"every state changed by each of the {STEPS - 1} rerandomizations",
                 "yes" if all_changed else "no",
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
             ),
-            Fact("bytes of one encrypted bit", size, Standing.MEASURED),
-            Fact("probability that one bit is decrypted wrongly", wrong, Standing.COMPUTED),
+            Fact("bytes of one encrypted bit", size, ClaimStatus.MEASURED),
+            Fact("probability that one bit is decrypted wrongly", wrong, ClaimStatus.COMPUTED),
         ),
     )

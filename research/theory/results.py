@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from panprivacy import stored_document
-from panprivacy.theory import DEMONSTRATIONS
-from panprivacy.theory.demonstration import Demonstration
+from research.theory import DEMONSTRATIONS
+from research.theory.demonstration import Demonstration
 
 FILE = Path(__file__).parent / "results.json"
 

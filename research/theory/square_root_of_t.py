@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
 from panprivacy.simulation import simulation_generator, source
-from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
+from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
 
 KEY = "square-root-of-t"
 
@@ -156,10 +156,10 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="error, in devices",
         x=STEPS,
         curves=(
-            Curve("randomized state", Standing.MEASURED, randomized),
-            Curve("encrypted state", Standing.MEASURED, encrypted),
-            Curve("randomized state", Standing.COMPUTED, expected),
-            Curve("any such state", Standing.BOUND, bound),
+            Curve("randomized state", ClaimStatus.MEASURED, randomized),
+            Curve("encrypted state", ClaimStatus.MEASURED, encrypted),
+            Curve("randomized state", ClaimStatus.COMPUTED, expected),
+            Curve("any such state", ClaimStatus.BOUND, bound),
         ),
     )
     distances = Chart(
@@ -172,12 +172,12 @@ def demonstrate(seed: int) -> Demonstration:
         curves=(
             Curve(
                 "largest possible",
-                Standing.COMPUTED,
+                ClaimStatus.COMPUTED,
                 tuple(total_variation(steps, EPSILON) for steps in STEPS),
             ),
             Curve(
                 "inequality of Theorem 12",
-                Standing.PRINTED,
+                ClaimStatus.PRINTED,
                 tuple(printed_total_variation_bound(steps, EPSILON) for steps in STEPS),
             ),
         ),
@@ -201,13 +201,13 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(errors, distances),
         facts=(
-            Fact("exponent of T in the error, randomized state", growth(randomized), Standing.MEASURED),
-            Fact("exponent of T in the error, encrypted state", growth(encrypted), Standing.MEASURED),
-            Fact("exponent of T in the error of Theorem 9", 0.5, Standing.PRINTED),
+            Fact("exponent of T in the error, randomized state", growth(randomized), ClaimStatus.MEASURED),
+            Fact("exponent of T in the error, encrypted state", growth(encrypted), ClaimStatus.MEASURED),
+            Fact("exponent of T in the error of Theorem 9", 0.5, ClaimStatus.PRINTED),
             Fact(
                 f"error with encryption, as a part of that without, T = {STEPS[-1]:,}",
                 encrypted[-1] / randomized[-1],
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
             ),
         ),
     )

@@ -15,7 +15,7 @@ from panprivacy.simulation import source
 from panprivacy.streams.announced import BitDistributions
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from panprivacy.theory.demonstration import Chart, Curve, Demonstration, Fact, Standing
+from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
 
 KEY = "two-intrusions"
 
@@ -127,19 +127,21 @@ def demonstrate(seed: int) -> Demonstration:
         curves=(
             Curve(
                 "looks by surprise",
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
                 tuple(hits - alarms for hits, alarms in surprise.values()),
             ),
-            Curve("looks by surprise", Standing.COMPUTED, tuple(advantage(count, False) for count in LOOKS)),
+            Curve(
+                "looks by surprise", ClaimStatus.COMPUTED, tuple(advantage(count, False) for count in LOOKS)
+            ),
             Curve(
                 "announced looks",
-                Standing.MEASURED,
+                ClaimStatus.MEASURED,
                 tuple(hits - alarms for hits, alarms in announced.values()),
             ),
-            Curve("announced looks", Standing.COMPUTED, tuple(advantage(count, True) for count in LOOKS)),
+            Curve("announced looks", ClaimStatus.COMPUTED, tuple(advantage(count, True) for count in LOOKS)),
             Curve(
                 f"any single look, ε = {EPSILON:g}",
-                Standing.BOUND,
+                ClaimStatus.BOUND,
                 tuple(advantage_bound(EPSILON) if count == 1 else None for count in LOOKS),
             ),
         ),
@@ -171,12 +173,12 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(chart,),
         facts=(
-            Fact("hits with two looks by surprise", hits, Standing.MEASURED),
-            Fact("false alarms with two looks by surprise", alarms, Standing.MEASURED),
-            Fact("likelihood ratio of a changed bit: appeared against never", "∞", Standing.COMPUTED),
-            Fact("hits with one look", one_hits, Standing.MEASURED),
-            Fact("false alarms with one look", one_alarms, Standing.MEASURED),
-            Fact("likelihood ratio of a 1 with one look", 1 + EPSILON / 2, Standing.COMPUTED),
-            Fact("likelihood ratio with one look, at most exp(ε)", math.exp(EPSILON), Standing.BOUND),
+            Fact("hits with two looks by surprise", hits, ClaimStatus.MEASURED),
+            Fact("false alarms with two looks by surprise", alarms, ClaimStatus.MEASURED),
+            Fact("likelihood ratio of a changed bit: appeared against never", "∞", ClaimStatus.COMPUTED),
+            Fact("hits with one look", one_hits, ClaimStatus.MEASURED),
+            Fact("false alarms with one look", one_alarms, ClaimStatus.MEASURED),
+            Fact("likelihood ratio of a 1 with one look", 1 + EPSILON / 2, ClaimStatus.COMPUTED),
+            Fact("likelihood ratio with one look, at most exp(ε)", math.exp(EPSILON), ClaimStatus.BOUND),
         ),
     )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from panprivacy.shuffle.domain_compression import compressed_size
 from panprivacy.shuffle.uniformity import PRELIMINARY, UniformityParameters
-from panprivacy.shuffle.uniformity_test import CALIBRATED_LEVEL, chi_squared_statistic
+from panprivacy.shuffle.uniformity_statistic import CALIBRATED_LEVEL, chi_squared_statistic
 from panprivacy.simulation import simulation_generator, source
 
 EPSILON = 0.5

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panprivacy import stored_document
-from panprivacy.theory import DEMONSTRATIONS, results
 from planner.theory import ChartSection, TheorySection, theory_section
+from research.theory import DEMONSTRATIONS, results
 
 INPUT_ERROR = 2
 

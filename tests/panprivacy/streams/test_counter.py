@@ -7,18 +7,20 @@ from scipy.stats import binom
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.errors import FieldError
-from panprivacy.streams.binary_sum import (
+from panprivacy.streams.counter import (
     BinaryNoise,
-    BinarySum,
-    BinarySumParameters,
+    PanPrivateCounter,
+    PanPrivateCounterParameters,
     binomial_noise,
     noise_bits,
 )
 from panprivacy.streams.state import StreamState
 
 
-def binary_sum(epsilon=1.0, delta=1e-3, announced=2):
-    return BinarySum(BinarySumParameters(epsilon=epsilon, delta=delta, announced_intrusions=announced))
+def pan_private_counter(epsilon=1.0, delta=1e-3, announced=2):
+    return PanPrivateCounter(
+        PanPrivateCounterParameters(epsilon=epsilon, delta=delta, announced_intrusions=announced)
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-9), (5.0, 0.1), (20.0, 1e-6)])
@@ -86,7 +88,7 @@ def test_noise_of_more_bits_than_are_drawn_at_once_has_all_of_them():
 @pytest.mark.parametrize("announced", [0, 2])
 def test_estimates_are_unbiased_where_the_printed_result_is_too_high_by_lambda(announced):
     # Failure: the mean of 400 sums of fair bits at 6 of its standard deviations, 2e-9; misses by 1e-7.
-    counter, source = binary_sum(), random.Random(6)
+    counter, source = pan_private_counter(), random.Random(6)
     values, misses = [], 0
     for _ in range(400):
         state = counter.start(source)
@@ -107,7 +109,7 @@ def test_estimates_are_unbiased_where_the_printed_result_is_too_high_by_lambda(a
 @pytest.mark.statistical
 def test_estimate_is_that_of_the_noisy_count_and_differs_from_draw_to_draw(monkeypatch):
     # No value of Bin(λ, 1/2) is likelier than 1/4: 15 draws are all equal with 4⁻¹⁴ < 1e-8 at most.
-    counter, source = binary_sum(), random.Random(7)
+    counter, source = pan_private_counter(), random.Random(7)
     assert binom.pmf(counter.noise.bits // 2, counter.noise.bits, 0.5) < 0.25
     state = counter.start(source)
     assert len({counter.estimate(state, source).values for _ in range(15)}) > 1
@@ -122,7 +124,7 @@ def test_error_is_at_most_lambda_with_certainty():
 
 
 def test_guarantee_is_of_one_bit_and_does_not_grow_with_announced_intrusions():
-    counter = binary_sum()
+    counter = pan_private_counter()
     for announced in range(3):
         guarantee = counter.guarantee(announced)
         assert (guarantee.model, guarantee.relation) == (Model.PAN, Relation.RECORD)
@@ -133,7 +135,7 @@ def test_guarantee_is_of_one_bit_and_does_not_grow_with_announced_intrusions():
 
 
 def test_state_is_one_number_and_comes_back_from_bytes():
-    counter, source = binary_sum(), random.Random(1)
+    counter, source = pan_private_counter(), random.Random(1)
     state = counter.start(source)
     again = StreamState.from_bytes(state.to_bytes())
     assert again.arrays["counter"].tolist() == state.arrays["counter"].tolist()
@@ -141,7 +143,7 @@ def test_state_is_one_number_and_comes_back_from_bytes():
 
 
 def test_intrusions_beyond_those_allowed_and_bits_that_are_none_are_refused():
-    counter, source = binary_sum(announced=1), random.Random(1)
+    counter, source = pan_private_counter(announced=1), random.Random(1)
     state = counter.start(source)
     counter.announce_intrusion(state, source)
     with pytest.raises(ValueError, match="intrusion"):
@@ -154,5 +156,5 @@ def test_intrusions_beyond_those_allowed_and_bits_that_are_none_are_refused():
 
 def test_parameters_outside_their_range_name_the_field():
     with pytest.raises(FieldError) as refused:
-        binary_sum(delta=0.0)
+        pan_private_counter(delta=0.0)
     assert refused.value.field == "delta"

@@ -10,15 +10,15 @@ from scipy.stats import binom
 from panprivacy.accounting.discrete_gaussian_sum import delta_of
 from panprivacy.accounting.shuffled import ShuffledClones, closed_form_2022, largest_epsilon0_2022
 from panprivacy.errors import FieldError
-from panprivacy.reproduction import histogram_errors as errors
-from panprivacy.reproduction.histogram_errors import Setting
-from panprivacy.reproduction.local_pan_privacy import continuous_scale
-from panprivacy.reproduction.samplable_anonymous_aggregation import (
+from research.reproduction import histogram_errors as errors
+from research.reproduction.histogram_errors import Setting
+from research.reproduction.local_pan_privacy import continuous_scale
+from research.reproduction.samplable_anonymous_aggregation import (
     aggregated_error,
     dummy_reports_delta,
     sampled_error,
 )
-from panprivacy.reproduction.sampled_gaussian import renyi_divergence_of_order_2
+from research.reproduction.sampled_gaussian import renyi_divergence_of_order_2
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.02, 0.5, 0.99])

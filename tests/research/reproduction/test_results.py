@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from panprivacy import stored_document
-from panprivacy.reproduction import histogram_errors as errors
-from panprivacy.reproduction import local_pan_privacy, results, samplable_anonymous_aggregation
-from panprivacy.reproduction.claims import about, rounds_to
-from panprivacy.reproduction.histogram_errors import Setting
-from panprivacy.reproduction.sampled_gaussian import moments_accountant_noise, noise_multiplier
+from research.reproduction import histogram_errors as errors
+from research.reproduction import local_pan_privacy, results, samplable_anonymous_aggregation
+from research.reproduction.claims import about, rounds_to
+from research.reproduction.histogram_errors import Setting
+from research.reproduction.sampled_gaussian import moments_accountant_noise, noise_multiplier
 
 ROOT = Path(__file__).resolve().parents[3]
 

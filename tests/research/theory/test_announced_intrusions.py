@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from panprivacy.theory import announced_intrusions as theory
+from research.theory import announced_intrusions as theory
 
 
 def test_standard_error_grows_four_over_epsilon_times_with_each_announced_look():

@@ -4,9 +4,9 @@ import secrets
 import pytest
 import scipy
 
-from panprivacy.theory import encryption_from_counter as theory
-from panprivacy.theory.counter_encryption import CounterEncryption, RerandomizationsUsedUpError
-from panprivacy.theory.counters import EncryptedCounter, RandomizedCounter
+from research.theory import encryption_from_counter as theory
+from research.theory.counter_encryption import CounterEncryption, RerandomizationsUsedUpError
+from research.theory.counters import EncryptedCounter, RandomizedCounter
 
 STEPS, EPSILON = 3, 3.0
 

@@ -7,7 +7,7 @@ import pytest
 
 from panprivacy import stored_document
 from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
-from panprivacy.theory import (
+from research.theory import (
     DEMONSTRATIONS,
     announced_intrusions,
     distinct_and_uniform,
@@ -16,7 +16,7 @@ from panprivacy.theory import (
     two_intrusions,
     uniformity_users,
 )
-from panprivacy.theory.demonstration import Standing
+from research.theory.demonstration import ClaimStatus
 
 SEED = results.SEED
 
@@ -54,7 +54,7 @@ def test_charts_have_values_for_every_place_and_none_that_a_logarithmic_axis_can
         for chart in entry["charts"]:
             keys.append(chart["key"])
             for curve in chart["curves"]:
-                assert curve["standing"] in set(Standing)
+                assert curve["standing"] in set(ClaimStatus)
                 assert len(curve["y"]) == len(chart["x"])
                 shown = [y for y in curve["y"] if y is not None]
                 assert shown

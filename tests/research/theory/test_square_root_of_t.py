@@ -7,8 +7,8 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panprivacy.theory import square_root_of_t as theory
-from panprivacy.theory.counters import RandomizedCounter
+from research.theory import square_root_of_t as theory
+from research.theory.counters import RandomizedCounter
 
 EPSILONS = st.floats(0.05, 4)
 

@@ -5,7 +5,7 @@ import pytest
 import scipy
 
 from panprivacy.streams.announced import BitDistributions
-from panprivacy.theory import two_intrusions as theory
+from research.theory import two_intrusions as theory
 
 
 def test_unchanged_bit_of_an_item_that_never_appears_is_the_only_one_possible():

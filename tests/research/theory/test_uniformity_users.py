@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import betabinom, binom
 
 from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY, Uniformity, UniformityParameters
-from panprivacy.shuffle.uniformity_test import chi_squared_statistic
+from panprivacy.shuffle.uniformity_statistic import chi_squared_statistic
 from panprivacy.simulation import simulation_generator, source
-from panprivacy.theory import uniformity_users as theory
+from research.theory import uniformity_users as theory
 
 
 @pytest.mark.parametrize("k", [4, 64])
