@@ -112,7 +112,7 @@ class EqualPieces(Attack):
     that was kept while the other changed, and randomness that was used for both.
 
     Args:
-        piece_bytes: length of what must be new each time: an ElGamal point, a Paillier ciphertext.
+        piece_bytes: length of what must be new each time: half a ciphertext, which is an ElGamal point.
     """
 
     def __init__(self, piece_bytes: int) -> None:

@@ -244,6 +244,7 @@ class ElGamalPublicKey(PublicKey):
     """
 
     scheme = "elgamal-secp256k1"
+    code = 1
     ciphertext_bytes = 2 * POINT_BYTES
     decryption_seconds = 60e-6
     # An x-coordinate holds the mark, the piece and the counter; the mark keeps it below the modulus.

@@ -58,6 +58,9 @@ class PublicKey(ABC):
     scheme: str
     """Registered name, e.g. `elgamal-secp256k1`. Part of every serialized key."""
 
+    code: int
+    """The name as one byte, in encoded configurations: 1 to 255, and never another scheme's."""
+
     ciphertext_bytes: int
     """Length of one encoded ciphertext."""
 
