@@ -4,8 +4,6 @@ analyzer, or a curator who sees every item.
 A published document names them, in members of their own for each trust model.
 """
 
-import base64
-import binascii
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,6 +15,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from panprivacy import base64_text
 from panprivacy.encryption import load_public_key
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
@@ -178,7 +177,7 @@ class TwoServers(Servers):
             "helper": {
                 "url": self.helper_url,
                 "public_key": dict(self.helper_key_members),
-                "verification_key": base64.b64encode(self.helper_verification_key).decode(),
+                "verification_key": base64_text.encode(self.helper_verification_key),
             },
         }
 
@@ -235,7 +234,7 @@ class ShufflerAndAnalyzer(Servers):
         return {
             "shuffler": {
                 "url": self.shuffler_url,
-                "verification_key": base64.b64encode(self.shuffler_verification_key).decode(),
+                "verification_key": base64_text.encode(self.shuffler_verification_key),
             },
             "analyzer": {"public_key": dict(self.analyzer_key_members)},
         }
@@ -346,16 +345,13 @@ def _public_key(field: str, value: object) -> PublicKey:
 
 
 def _verification_key(field: str, value: object) -> bytes:
-    refusal = FieldError(field, "must be 32 bytes in base64")
-    if not isinstance(value, str):
-        raise refusal
     try:
-        key = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        raise refusal from None
+        key = base64_text.decode(value, 32)
+    except base64_text.Base64Error as error:
+        raise FieldError(field, str(error)) from None
     # One spelling per key, or equal recipes would have different identifiers.
-    if len(key) != 32 or base64.b64encode(key).decode() != value:
-        raise refusal
+    if base64_text.encode(key) != value:
+        raise FieldError(field, "must be 32 bytes in base64")
     return key
 
 

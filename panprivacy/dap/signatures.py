@@ -9,13 +9,12 @@ A request is good for a stated time only. Within it a copy may come again: what 
 
 import hashlib
 import re
-from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Mapping, Set
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from panprivacy import base64_text
 from panprivacy.dap.signature_base import (
     Component,
     SignatureRefusedError,
@@ -196,9 +195,9 @@ def _check_digest(header: str, body: bytes) -> None:
         if found is None:
             continue
         try:
-            if b64decode(found[1], validate=True) == hashlib.sha256(body).digest():
+            if base64_text.decode(found[1]) == hashlib.sha256(body).digest():
                 return
-        except Base64Error:
+        except base64_text.Base64Error:
             pass
         raise SignatureRefusedError("the content is not what Content-Digest says")
     raise SignatureRefusedError("there is no SHA-256 in Content-Digest")
