@@ -13,6 +13,16 @@ from typing import ClassVar
 from panprivacy.encryption.interface import PrivateKey, PublicKey
 from panprivacy.errors import FieldError
 
+__all__ = [
+    "DEFAULT_SCHEME",
+    "SCHEMES",
+    "generate_private_key",
+    "load_private_key",
+    "load_public_key",
+    "require_scheme",
+    "scheme_of_code",
+]
+
 DEFAULT_SCHEME = "elgamal-secp256k1"
 
 
@@ -96,14 +106,3 @@ def load_public_key(members: Mapping[str, str]) -> PublicKey:
 def load_private_key(scheme: str, encoded: bytes) -> PrivateKey:
     """Inverse of `PrivateKey.to_bytes`. Raises FieldError (unknown scheme) or InvalidKeyError."""
     return _scheme(scheme).from_bytes(encoded)
-
-
-__all__ = [
-    "DEFAULT_SCHEME",
-    "SCHEMES",
-    "generate_private_key",
-    "load_private_key",
-    "load_public_key",
-    "require_scheme",
-    "scheme_of_code",
-]

@@ -15,6 +15,8 @@ from research.theory import (
 )
 from research.theory.demonstration import Demonstration
 
+__all__ = ["DEMONSTRATIONS", "demonstration", "results"]
+
 _MODULES = (
     square_root_of_t,
     two_intrusions,
@@ -27,5 +29,3 @@ DEMONSTRATIONS: dict[str, Callable[[int], Demonstration]] = {
     module.KEY: module.demonstrate for module in _MODULES
 }
 """Name → the function that computes it from a seed, in the order of the page."""
-
-__all__ = ["DEMONSTRATIONS", "demonstration", "results"]
