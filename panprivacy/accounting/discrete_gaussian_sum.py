@@ -58,7 +58,7 @@ _SMOOTH = 20.0  # from this standard deviation of the sum on, δ decreases in s 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteGaussianSum(PrivacyEvent):
-    """Σ of n whole numbers, each with its own N_Z(0, scale²), to whoever knows every number but one."""
+    """Σ of n whole numbers, each with its own N_Z(0, scale²), against observers of all but one."""
 
     kind: ClassVar[str] = "discrete_gaussian_sum"
 

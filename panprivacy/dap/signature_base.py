@@ -10,8 +10,7 @@ from panprivacy import base64_text
 
 
 class SignatureRefusedError(ValueError):
-    """A message without a signature that holds. The words say why, for a log; whoever sent the message
-    need not be told."""
+    """A message without a valid signature. The text says why, for a log; the sender need not be told."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """Requests between the aggregators, and their answers, signed with Ed25519 (RFC 9421, RFC 9530).
 
-A request's signature covers method, target URI, content digest and content type; a response's covers
-status, content digest, content type, location and retry-after, and the signature of the request that it
-answers, so that no answer can be passed off as that to another request. Content digests are SHA-256.
+A request's signature covers method, target URI, content digest and content type. A response's signature
+covers status, content digest, content type, location, retry-after and the request's signature. So no response
+can be passed off as the answer to another request. Content digests are SHA-256.
 
-A request is good for a stated time only. Within it a copy may come again: what it asks for is idempotent.
+A request is valid for a stated time. Within it a copy may arrive again, which does nothing: requests are
+idempotent.
 """
 
 import hashlib
@@ -28,11 +29,11 @@ from panprivacy.dap.signature_base import (
 
 LABEL = "dap"
 TAG = "dap-18"
-"""Says what the signature is for, so that it is none for anything else."""
+"""Says what the signature is for. It is valid for nothing else."""
 
 ALGORITHM = "ed25519"
 TOLERANCE_SECONDS = 300
-"""Usual difference of two clocks, and age of a request, that is put up with."""
+"""How far two clocks may differ, and how old a request may be, unless a caller says otherwise."""
 
 Headers = Mapping[str, str]
 

@@ -413,8 +413,8 @@ def _blocks(start: int, stop: int) -> tuple[tuple[int, tuple[_Point, ...]], ...]
 class ElGamalPrivateKey(PrivateKey):
     """x with 0 < x < q.
 
-    Decryption multiplies by x in constant time (whoever sends reports chooses the points).
-    The search for the plaintext is not: its time tells the block of 2^15 it was found in.
+    Decryption multiplies by x in constant time, as senders of reports choose the points. The search for the
+    plaintext does not: its time tells in which block of 2^15 the plaintext lies.
     """
 
     public_key_class: ClassVar[type[PublicKey]] = ElGamalPublicKey

@@ -260,7 +260,7 @@ def _own(ciphertext: Ciphertext) -> PaillierCiphertext:
 class PaillierPrivateKey(PrivateKey):
     """Two Blum primes, as one of phe's private keys (`phe_key`), and the public h_s.
 
-    Exponentiations are GMP's `mpn_sec_powm`: whoever sends reports chooses their bases.
+    Exponentiations are GMP's `mpn_sec_powm`, in constant time, as senders of reports choose their bases.
     """
 
     public_key_class: ClassVar[type[PaillierPublicKey]]

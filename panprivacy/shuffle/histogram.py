@@ -20,10 +20,10 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     The error of a count depends neither on k nor on n. The projection of the estimate is the closest point
     (Euclidean) with no negative count and the number of users as its sum.
 
-    Nobody can tell whose a message is, so that one user could put all 2k into one place. But each place must
-    get exactly two messages per user: `details` say `stray_messages`, by how many messages places have more.
-    Where there are any, somebody did not follow the protocol, and no error that is stated holds. Users who
-    send two messages to every place, whichever, are not seen; each moves a count by 2 at most.
+    Messages carry no sender, so one user could put all 2k into one place. But each place must get exactly two
+    messages per user. `stray_messages` in `details` counts the messages beyond that. If there are any,
+    somebody did not follow the protocol, and the stated errors do not hold. Users who send any two messages
+    to every place are not noticed; each of them moves a count by 2 at most.
 
     Raises FieldError on `cohort_size` where n is too small for ε and δ.
     """

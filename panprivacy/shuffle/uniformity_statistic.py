@@ -1,9 +1,9 @@
 """Whether noisy counts look uniform: the statistic Z′ and its thresholds (RSP Algorithm 5, Theorem 4.2).
 
-Of k values, c_j users have value j; the analyzer knows c_j + E_j with E_j ~ Bin(ℓ_j, 1/2) − ℓ_j/2, and ℓ_j.
-The paper's analysis draws the number of samples from a Poisson distribution, so that the c_j are independent.
-Here n users take part, no more and no fewer: their counts are multinomial, of which the calibrated threshold
-and the standard error take account.
+Of k values, c_j users have value j; the analyzer knows c_j + E_j with E_j ~ Bin(ℓ_j, 1/2) − ℓ_j/2, and
+ℓ_j. The paper's analysis draws the number of samples from a Poisson distribution, so that the c_j are
+independent. Here exactly n users take part, so their counts are multinomial. The calibrated threshold and
+the standard error are those of multinomial counts.
 """
 
 import math

@@ -46,10 +46,11 @@ def binomial_noise(bits: int, count: int, random_source: random.Random) -> NDArr
 class BinaryNoise:
     """The noise of one counter of whole numbers, each element of the stream changing it by at most 1.
 
-    It is added before the stream, after every announced intrusion and to the result. An element arrives
-    before one of the looks, or after all: the noise added last before that look, which no earlier look has
-    seen, or that of the result, hides it. Later looks see it only through what that look has seen already.
-    So the price of (ε, δ) is paid once, however many intrusions are announced.
+    Noise is added before the stream, after every announced intrusion and to the result. An element that
+    arrives before a look is hidden by the noise added last before that look, which no earlier look has seen.
+    An element that arrives after all looks is hidden by the noise of the result. Later looks see an element
+    only through what an earlier look has seen already. So (ε, δ) is paid once, however many intrusions are
+    announced.
 
     Attributes:
         epsilon, delta: of a change by 1.

@@ -16,7 +16,7 @@ standard errors were stated only where the share came out low, intervals would m
 class HashedPlaces:
     """Places to which items are hashed, each item to any of them with the same probability.
 
-    The hash counts as a random function to whoever does not know its key. The indicators of touched places
+    The hash counts as a random function to anybody without its key. The indicators of touched places
     are then negatively associated (Dubhashi & Ranjan 1998), so that Hoeffding's bound holds for the share of
     touched ones among any of them as if they were independent.
 

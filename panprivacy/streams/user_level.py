@@ -50,7 +50,7 @@ class UserLevelStatistic(StreamStatistic[P]):
         return tuple(self.guarantee(count) for count in counts)
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:  # noqa: ARG002
-        """All looks and the result: whoever keeps a budget cannot know that the state was never read.
+        """All looks and the result, as a budget cannot assume that the state was never read.
 
         What holds for any change of one item's appearances holds where its whole history is replaced.
         """
