@@ -87,11 +87,10 @@ def verify_request(
     now: int,
     tolerance: int = TOLERANCE_SECONDS,
 ) -> None:
-    """Check that the request comes from the holder of the signing key, as it is, and lately.
+    """Check that the holder of the signing key sent this request, unchanged and a short time ago.
 
     Args:
-        url: what the recipient knows to be its own address of what was asked for, not what the request
-            says.
+        url: the requested address as the recipient itself knows it, not as the request says.
         headers: by name, in any case.
         now: seconds since 1970.
         tolerance: seconds that `created` may lie before or after `now`.

@@ -137,7 +137,7 @@ def honest_cohort(cohort_size: int, dishonest_fraction: float = 0.0) -> str:
 
 def _proved_epsilon(event: PrivacyEvent, delta: float) -> float:
     if not event.proved:
-        raise TypeError(f"{event.kind} is not proved here, and so is no guarantee")
+        raise TypeError(f"{event.kind} is not proved, so it gives no guarantee")
     return epsilon_at(event, delta)
 
 

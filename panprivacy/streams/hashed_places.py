@@ -28,7 +28,7 @@ class HashedPlaces:
 
     @property
     def full(self) -> float:
-        """A share of touched places that is as good as all: no more than half a place is untouched."""
+        """The share of touched places that counts as all: half a place is untouched."""
         return 1 - 1 / (2 * self.places)
 
     def touched(self, items: float) -> float:

@@ -92,7 +92,7 @@ class StreamStatistic(Statistic[P]):
         """The exact answer, for simulations: item → how often it appeared; without those that did not."""
 
     def truth_range(self, counts: Mapping[Any, int]) -> tuple[float, float] | None:  # noqa: ARG002
-        """Between which answers the one lies that the estimate is about, where that is not `truth`."""
+        """The lowest and the highest value that the estimated number can have, where it is not `truth`."""
         return None
 
     @abstractmethod
@@ -100,8 +100,8 @@ class StreamStatistic(Statistic[P]):
         """The guarantee against one surprise look, so many announced looks, and the result."""
 
     def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float] | None:  # noqa: ARG002
-        """How likely a bit of the state is 1 after so many announced intrusions: of an item that never came,
-        and at most of one that did. None where the state is not made of such bits."""
+        """The probability that a bit of the state is 1 after so many announced intrusions: for an item that
+        never came, and the highest for one that did. None where the state is not made of such bits."""
         return None
 
     @abstractmethod

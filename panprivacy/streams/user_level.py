@@ -66,6 +66,6 @@ class UserLevelStatistic(StreamStatistic[P]):
         if total > LARGEST_EPSILON:
             raise FieldError(
                 "epsilon",
-                f"adds up to {total:.0f} over all looks, which protects nobody; it must be so small, or "
-                f"announced intrusions so few, that this is at most {LARGEST_EPSILON}",
+                f"adds up to {total:.0f} over all looks, which protects nobody; lower it, or announce fewer "
+                f"intrusions, until this is at most {LARGEST_EPSILON}",
             )
