@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -14,7 +15,9 @@ from panprivacy.encryption import (
     load_public_key,
     scheme_of_code,
 )
+from panprivacy.encryption.elgamal import ElGamalPrivateKey, ElGamalPublicKey
 from panprivacy.errors import FieldError
+from panprivacy.two_server import PanPrivateCountVec
 
 
 def test_schemes_names_are_those_of_their_keys():
@@ -59,6 +62,21 @@ def test_unknown_scheme_raises_a_field_error_that_lists_the_known(name):
 def test_load_public_key_without_a_scheme_raises_a_field_error():
     with pytest.raises(FieldError):
         load_public_key({})
+
+
+def test_scheme_added_by_one_line_of_the_registry_is_known_everywhere(monkeypatch):
+    module = ModuleType("panprivacy.encryption.toy")
+    public = type("ToyPublicKey", (ElGamalPublicKey,), {"scheme": "toy", "code": 200})
+    module.ToyPrivateKey = type("ToyPrivateKey", (ElGamalPrivateKey,), {"public_key_class": public})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(type(SCHEMES)._LOCATIONS, "toy", ("toy", "ToyPrivateKey"))
+
+    private_key = generate_private_key("toy", random.Random(1))
+    assert isinstance(load_private_key("toy", private_key.to_bytes()), module.ToyPrivateKey)
+    assert isinstance(load_public_key(private_key.public_key.to_json() | {"scheme": "toy"}), public)
+    configuration = PanPrivateCountVec("toy", 3)
+    assert configuration.encode() == bytes([200, 0, 0, 0, 3])
+    assert PanPrivateCountVec.decode(configuration.encode()) == configuration
 
 
 def test_default_scheme_loads_neither_phe_nor_gmpy2():
