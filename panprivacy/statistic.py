@@ -1,4 +1,4 @@
-"""What every statistic says of itself, whoever collects for it: devices, a curator, a shuffler."""
+"""What every statistic says of itself, whether devices, a curator or a shuffler collect for it."""
 
 import math
 from abc import ABC, abstractmethod
@@ -97,14 +97,14 @@ class Statistic(ABC, Generic[P]):
 
     @abstractmethod
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        """What is released, for whoever reads nothing else; proved: what a budget is charged with.
+        """The release, against observers who read only it. Proved: a budget is charged with it.
 
         Args:
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
         """
 
     def sampled_event(self) -> PrivacyEvent | None:
-        """The same for whoever does not know who took part; None where all do."""
+        """The same against observers who do not know who took part; None where all do."""
         return None
 
     @abstractmethod

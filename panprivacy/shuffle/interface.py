@@ -70,8 +70,8 @@ class ShuffleStatistic(ReportStatistic[P]):
     def randomize_all(self, values: NDArray[np.int64], random_source: random.Random) -> NDArray[np.int64]:
         """How often each message comes from users with these values, for simulations.
 
-        Distributed as what `randomize` of each gives, counted, up to the rounding of NumPy's own generator,
-        which `random_source` seeds.
+        Distributed as the counts of what `randomize` gives for each value, up to the rounding of NumPy's
+        generator. `random_source` seeds that generator.
         """
 
     @property
@@ -149,7 +149,7 @@ class ShuffleStatistic(ReportStatistic[P]):
         return ""
 
     def guarantee(self, dishonest_fraction: float) -> Guarantee:
-        """What holds for whoever reads all messages in random order, if only
+        """The guarantee against readers of all messages in random order, if only
         γ = 1 − `dishonest_fraction` of the users follow the protocol (RSP Definition 2.9)."""
         honest = honest_devices(self.cohort_size, dishonest_fraction)
         epsilon, delta, found_epsilon = self.privacy_of(honest)
@@ -177,10 +177,10 @@ class ShuffleStatistic(ReportStatistic[P]):
         """
 
     def require_promise(self) -> None:
-        """Nothing is derived on which a guarantee relies: parameters that are accepted keep theirs."""
+        """Does nothing: no guarantee relies on a derived parameter."""
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> GivenGuarantee:
-        """The theorem's guarantee: whoever sees the result sees no more than all messages."""
+        """The theorem's guarantee for all messages: the result tells no more than they do."""
         epsilon, delta, _ = self.privacy_of(honest_devices(self.cohort_size, dishonest_fraction))
         return GivenGuarantee(epsilon_given=epsilon, delta_given=delta, relation=Relation.REPLACE.value)
 

@@ -38,9 +38,9 @@ class InnerProductParameters(PublicParameters):
 class InnerProductCounter:
     """Every participant's bit passes randomized response before it is counted: there is no secret state.
 
-    State: `votes` of shape (m, 2) and `answers` of shape (2,), how often 0 and 1 came after
-    randomization. Each participant takes part once; neighbouring streams differ in one participant's bit or
-    vector. Who takes part, in which part, and for which entry is public, as in section 7: the counts show it.
+    State: `votes` of shape (m, 2) and `answers` of shape (2,), how often 0 and 1 came after randomization.
+    Each participant takes part once; neighbouring streams differ in one participant's bit or vector. It is
+    public who takes part, in which part and for which entry, as in section 7: the counts show it.
     """
 
     def __init__(self, parameters: InnerProductParameters) -> None:
@@ -117,7 +117,7 @@ class InnerProductCounter:
         return min(1.0, float(np.exp(-2 * votes * margin**2).sum()))
 
     def guarantee(self) -> Guarantee:
-        """ε for everybody's bit or vector, against whoever reads the state all the time."""
+        """ε for everybody's bit or vector, against readers of the state at all times."""
         return Guarantee(
             model=Model.PAN,
             relation=Relation.RECORD,

@@ -14,7 +14,7 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import DELTA, EPSILON, described
-from panprivacy.streams.binary_sum import NOISE_NOTE, BinaryNoise
+from panprivacy.streams.counter import NOISE_NOTE, BinaryNoise
 from panprivacy.streams.interface import CONFIDENCE, StreamStatistic, require_confidence
 from panprivacy.streams.listed import ListedParameters
 from panprivacy.streams.looks import SURPRISE_COMES_LAST, count_announcement, require_allowed

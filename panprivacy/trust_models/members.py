@@ -1,7 +1,5 @@
 """Reading the members by which a document names its servers, and checking the signatures of partners."""
 
-import base64
-import binascii
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -9,6 +7,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from panprivacy import base64_text
 from panprivacy.encryption import load_public_key
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
@@ -58,16 +57,13 @@ def read_public_key(field: str, value: object) -> PublicKey:
 
 def read_verification_key(field: str, value: object) -> bytes:
     """An Ed25519 key: 32 bytes in base64, in their one spelling; FieldError otherwise."""
-    refusal = FieldError(field, "must be 32 bytes in base64")
-    if not isinstance(value, str):
-        raise refusal
     try:
-        key = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        raise refusal from None
+        key = base64_text.decode(value, 32)
+    except base64_text.Base64Error as error:
+        raise FieldError(field, str(error)) from None
     # One spelling per key, or equal recipes would have different identifiers.
-    if len(key) != 32 or base64.b64encode(key).decode() != value:
-        raise refusal
+    if base64_text.encode(key) != value:
+        raise FieldError(field, "must be 32 bytes in base64")
     return key
 
 

@@ -1,12 +1,12 @@
 """A shuffler mixes the messages of a whole cohort unread; an analyzer decrypts them (RSP section 2.3)."""
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from panprivacy import base64_text
 from panprivacy.device_input import DeviceInput
 from panprivacy.encryption import load_public_key
 from panprivacy.encryption.interface import PublicKey
@@ -60,7 +60,7 @@ class ShufflerAndAnalyzer(Servers):
         return {
             "shuffler": {
                 "url": self.shuffler_url,
-                "verification_key": base64.b64encode(self.shuffler_verification_key).decode(),
+                "verification_key": base64_text.encode(self.shuffler_verification_key),
             },
             "analyzer": {"public_key": dict(self.analyzer_key_members)},
         }

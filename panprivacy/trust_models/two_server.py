@@ -1,12 +1,12 @@
 """A leader and a helper: each gets a share of every report that alone reveals nothing (LPP section 5)."""
 
-import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.device_input import DeviceInput
 from panprivacy.encryption import load_public_key
@@ -95,7 +95,7 @@ class TwoServers(Servers):
             "helper": {
                 "url": self.helper_url,
                 "public_key": dict(self.helper_key_members),
-                "verification_key": base64.b64encode(self.helper_verification_key).decode(),
+                "verification_key": base64_text.encode(self.helper_verification_key),
             },
         }
 

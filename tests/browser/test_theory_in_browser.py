@@ -5,7 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from pages.papers.theory import figure
-from panprivacy.theory.results import committed
+from research.theory.results import committed
 
 from .conftest import Visitor
 from .test_pages_in_browser import accessibility_violations

@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views import View
 
 from pages.papers.theory import theory_sections
-from panprivacy.theory.results import committed
+from research.theory.results import committed
 
 
 class TheoryView(View):

@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views import View
 
 from pages.papers.papers import paper_sections
-from panprivacy.reproduction.results import committed
+from research.reproduction.results import committed
 
 
 class PapersView(View):

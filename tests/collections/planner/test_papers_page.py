@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from pages.papers.papers import DASHES, SYMBOLS, chart, claim_row, paper_sections, power_of_ten
-from panprivacy.reproduction import results
-from panprivacy.reproduction.claims import Role
+from research.reproduction import results
+from research.reproduction.claims import Role
 
 pytestmark = pytest.mark.django_db
 
