@@ -3,7 +3,6 @@
 Between two organizations people do the same by hand (docs/operations.md).
 """
 
-import base64
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from django.conf import settings
 
 from panapp import environment
 from panapp.ports import HOST, held_lasting_port
+from panprivacy import base64_text
 from panprivacy.trust import Trust
 from peers.partner import Partner
 
@@ -59,7 +59,7 @@ class Pairing(ABC):
     def site_variables(self) -> dict[str, str]:
         """What tells the site of this partner."""
         name = f"PANAPP_{self.role.upper()}"
-        return {f"{name}_URL": self.url, f"{name}_KEY": base64.b64encode(self.key).decode()}
+        return {f"{name}_URL": self.url, f"{name}_KEY": base64_text.encode(self.key)}
 
     def partner_variables(self, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
         """The partner's whole environment: nothing of the site's database, broker, secrets or settings."""
@@ -72,7 +72,7 @@ class Pairing(ABC):
             "PANAPP_ROLE": self.role,
             "PANAPP_DATA_DIR": str(self.data),
             f"PANAPP_{self.role.upper()}_URL": self.url,
-            self.site_key_variable: base64.b64encode(self.site_key).decode(),
+            self.site_key_variable: base64_text.encode(self.site_key),
         }
 
     @abstractmethod

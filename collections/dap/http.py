@@ -1,11 +1,11 @@
 """What the resources of both aggregators have in common: addresses, media types, members of problems."""
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from panprivacy import base64_text
 from panprivacy.dap.basics import TASK_ID_BYTES
 from panprivacy.dap.codec import Message
 from panprivacy.dap.media import is_media_type
@@ -14,24 +14,16 @@ from web.problems import Problem
 RESOURCE_ID_BYTES = 16
 
 
-def encode_id(identifier: bytes) -> str:
-    """An identifier as it stands in an address: base64url without padding."""
-    return base64.urlsafe_b64encode(identifier).rstrip(b"=").decode("ascii")
-
-
 class _IdConverter:
     """An identifier in an address. Other spellings of the same bytes have no address."""
 
     length: int
 
     def to_python(self, value: str) -> bytes:
-        identifier = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
-        if len(identifier) != self.length or encode_id(identifier) != value:
-            raise ValueError("not the encoding of an identifier")
-        return identifier
+        return base64_text.decode_url(value, self.length)
 
     def to_url(self, value: bytes) -> str:
-        return encode_id(value)
+        return base64_text.encode_url(value)
 
 
 class TaskIdConverter(_IdConverter):
@@ -68,4 +60,4 @@ def empty_response() -> HttpResponse:
 
 def about_task(arguments: Mapping[str, Any]) -> dict[str, str]:
     """The member by which DAP's problem documents name the task that a view was called with."""
-    return {"taskid": encode_id(arguments["task_id"])} if "task_id" in arguments else {}
+    return {"taskid": base64_text.encode_url(arguments["task_id"])} if "task_id" in arguments else {}

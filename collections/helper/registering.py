@@ -1,7 +1,5 @@
 """Which tasks the helper takes part in: it checks for itself everything that it will answer for."""
 
-import base64
-import binascii
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -17,6 +15,7 @@ from dap.operations import task_named, task_share_key, task_store
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
 from helper.actions import TASK_REGISTERED
 from helper.models import ShareKey
+from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.hpke import HpkeSealError, seal
@@ -162,8 +161,8 @@ def plain_task_register(
 def decode_bytes(name: str, value: str, *, length: int | None = None) -> bytes:
     """Base64 of a registration; Problem that names the field where it is not, or not `length` bytes."""
     try:
-        decoded = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+        decoded = base64_text.decode(value)
+    except base64_text.Base64Error:
         raise _refused(f"{name}: must be base64.") from None
     if length is not None and len(decoded) != length:
         raise _refused(f"{name}: must be {length} bytes, not {len(decoded)}.")

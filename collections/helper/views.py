@@ -1,6 +1,5 @@
 """The helper's resources for the leader: signed requests, signed answers."""
 
-import base64
 from collections.abc import Callable
 from functools import wraps
 
@@ -9,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from dap.errors import TaskEndedError
-from dap.http import about_task, encode_id, require_message_type
+from dap.http import about_task, require_message_type
 from dap.models import Side, Task
 from dap.operations import task_named
 from dap.selectors import is_any_collected, rejections_of, report_count
@@ -26,6 +25,7 @@ from helper.registering import (
     share_key_make,
 )
 from helper.releasing import aggregate_share_release
+from panprivacy import base64_text
 from panprivacy.dap.aggregation import AggregationJobContinueReq, AggregationJobInitReq, AggregationJobResp
 from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.collection import AggregateShare, AggregateShareReq
@@ -128,7 +128,7 @@ def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse
         collector_config=collector_config,
         now=now,
     )
-    return json_response({"signature": base64.b64encode(signature).decode()})
+    return json_response({"signature": base64_text.encode(signature)})
 
 
 @_for_leader("POST", most=AGGREGATION_JOB_BYTES)
@@ -185,7 +185,7 @@ def _stored(kind: type[Answer], task: Task, resource_id: bytes) -> bytes | None:
 
 def _created(request: HttpRequest, resource_id: bytes, message: type[Message], answer: bytes) -> HttpResponse:
     response = HttpResponse(answer, content_type=media_type(message))
-    response["Location"] = f"{request.path}/{encode_id(resource_id)}"
+    response["Location"] = f"{request.path}/{base64_text.encode_url(resource_id)}"
     return response
 
 

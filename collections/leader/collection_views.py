@@ -10,13 +10,14 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from dap.errors import TaskEndedError
-from dap.http import about_task, empty_response, encode_id, require_message_type
+from dap.http import about_task, empty_response, require_message_type
 from dap.models import Task
 from dap.operations import configuration_of
 from leader.collecting import collection_job_create, collection_job_delete
 from leader.errors import CollectionRefusedError
 from leader.models import CollectionJob, Collector
 from leader.views import task_of
+from panprivacy import base64_text
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, CollectionJobResp, InvalidExtensionError
 from panprivacy.dap.media import PROBLEMS, media_type
@@ -92,8 +93,8 @@ def _represent(job: CollectionJob) -> HttpResponse:
     else:
         response = empty_response()
         response["Retry-After"] = str(RETRY_SECONDS)
-    address = f"{_base_url(job.task)}/tasks/{encode_id(bytes(job.task.task_id))}"
-    response["Location"] = f"{address}/collection_jobs/{encode_id(job.pk.bytes)}"
+    address = f"{_base_url(job.task)}/tasks/{base64_text.encode_url(bytes(job.task.task_id))}"
+    response["Location"] = f"{address}/collection_jobs/{base64_text.encode_url(job.pk.bytes)}"
     return response
 
 

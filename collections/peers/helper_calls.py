@@ -3,11 +3,10 @@
 Every call may be made again after it got no answer, with the same arguments.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption import load_public_key
@@ -19,7 +18,7 @@ from peers.client import (
     PeerRefusedError,
     PeerUnavailableError,
 )
-from peers.partner import Partner, ask_json, member_of
+from peers.partner import Partner, ask_json, member_of, signature_of
 
 REQUEST_BYTES = 16
 """Of the name that the leader gives to its request for a key, on both sides."""
@@ -74,14 +73,11 @@ def recipe_task_register(
         {
             "document": document.decode(),
             "request": request.hex(),
-            "verify_key": _encode(verify_key),
-            "collector_hpke_config": _encode(collector_config.encode()),
+            "verify_key": base64_text.encode(verify_key),
+            "collector_hpke_config": base64_text.encode(collector_config.encode()),
         },
     )
-    try:
-        return base64.b64decode(member_of(answer, "signature", str), validate=True)
-    except binascii.Error as error:
-        raise PeerUnavailableError("the helper's signature is not base64") from error
+    return signature_of(answer)
 
 
 def plain_task_register(
@@ -98,9 +94,9 @@ def plain_task_register(
         "PUT",
         _address(task_id),
         {
-            "task_configuration": _encode(configuration.encode()),
-            "verify_key": _encode(verify_key),
-            "collector_hpke_config": _encode(collector_config.encode()),
+            "task_configuration": base64_text.encode(configuration.encode()),
+            "verify_key": base64_text.encode(verify_key),
+            "collector_hpke_config": base64_text.encode(collector_config.encode()),
         },
     )
 
@@ -155,8 +151,4 @@ def task_end_at_helper(partner: Partner, *, task_id: bytes, reason: str) -> None
 
 
 def _address(task_id: bytes) -> str:
-    return "/tasks/" + base64.urlsafe_b64encode(task_id).rstrip(b"=").decode()
-
-
-def _encode(value: bytes) -> str:
-    return base64.b64encode(value).decode()
+    return f"/tasks/{base64_text.encode_url(task_id)}"

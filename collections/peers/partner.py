@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from panprivacy import base64_text
 from peers.client import PeerAnswer, PeerClient, PeerUnavailableError
 from peers.transport import Transport, https_transport
 from web.bodies import JSON_TYPE
@@ -63,3 +64,11 @@ def member_of(answer: Mapping[str, Any], name: str, kind: type) -> Any:
     if type(value) is not kind:
         raise PeerUnavailableError(f"the answer lacks {name}")
     return value
+
+
+def signature_of(answer: Mapping[str, Any]) -> bytes:
+    """The member `signature` of an answer, unchecked. Raises PeerUnavailableError where it is not base64."""
+    try:
+        return base64_text.decode(member_of(answer, "signature", str))
+    except base64_text.Base64Error as error:
+        raise PeerUnavailableError("the signature in the answer is not base64") from error

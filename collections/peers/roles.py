@@ -1,11 +1,11 @@
 """The other servers with which this installation runs recipes, and what to do where there is none."""
 
-import base64
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 
+from panprivacy import base64_text
 from panprivacy.dap.signatures import SignatureRefusedError
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import Partner
@@ -75,7 +75,7 @@ def why_no_answer(role: PartnerRole, partner: Partner, error: PeerUnavailableErr
         key = Ed25519PrivateKey.from_private_bytes(partner.signing_key).public_key().public_bytes_raw()
         return (
             f"the {role.name} at {partner.url} does not accept the signature of this {role.our_name}: set "
-            f"its {role.our_key_setting} to {base64.b64encode(key).decode()}, and see that both sides name "
+            f"its {role.our_key_setting} to {base64_text.encode(key)}, and see that both sides name "
             f"the same {role.url_setting} and that both clocks are right"
         )
     if isinstance(cause, SignatureRefusedError):

@@ -1,11 +1,11 @@
 """What a server of its own organization, a helper or a shuffler, says of itself whatever its part is."""
 
-import base64
 from typing import Any
 
 from django.conf import settings
 
 from audit.models import Entry
+from panprivacy import base64_text
 from panprivacy.recipe import format_time
 from storage.signing_key import verification_key
 
@@ -20,7 +20,7 @@ def server_status(url: str) -> dict[str, Any]:
     """
     return {
         "url": url,
-        "verification_key": base64.b64encode(verification_key().public_bytes_raw()).decode(),
+        "verification_key": base64_text.encode(verification_key().public_bytes_raw()),
         "smallest_cohort": settings.SMALLEST_COHORT,
         "log": [
             {

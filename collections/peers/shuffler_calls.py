@@ -1,11 +1,9 @@
 """The analyzer's side of the shuffler's resources. Every call may be made again after it got no answer."""
 
-import base64
-import binascii
 from dataclasses import dataclass
 
-from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
-from peers.partner import ask_json, member_of
+from peers.client import PeerClient, PeerRefusedError
+from peers.partner import ask_json, member_of, signature_of
 
 NOT_FULL, DELETED = "/problems/not-full", "/problems/batch-deleted"
 UNRECOGNIZED = "/problems/unrecognized-recipe"
@@ -48,10 +46,7 @@ def recipe_register(shuffler: PeerClient, *, identifier: str, document: bytes) -
         PeerUnavailableError, PeerRefusedError.
     """
     answer = ask_json(shuffler, "PUT", f"/recipes/{identifier}", {"document": document.decode()})
-    try:
-        return base64.b64decode(member_of(answer, "signature", str), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise PeerUnavailableError("the shuffler's signature is not base64") from error
+    return signature_of(answer)
 
 
 def batch_ask(shuffler: PeerClient, *, identifier: str) -> ShuffledBatch | NotFull:

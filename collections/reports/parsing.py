@@ -1,11 +1,10 @@
 """From a request's body to reports that are well-formed under their recipe."""
 
-import base64
-import binascii
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from panprivacy import base64_text
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.recipe import Recipe
 from web.bodies import MESSAGEPACK_TYPE
@@ -156,9 +155,7 @@ def _raw_bytes(value: object) -> bytes:
 
 
 def _base64_bytes(value: object) -> bytes:
-    if not isinstance(value, str):
-        raise ValueError("nonce and ciphertexts must be base64 strings.")
     try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+        return base64_text.decode(value)
+    except base64_text.Base64Error:
         raise ValueError("nonce and ciphertexts must be base64 strings.") from None

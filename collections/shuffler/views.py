@@ -1,12 +1,12 @@
 """The shuffler's resources: one for devices, the others for the analyzer, signed."""
 
-import base64
 from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from panprivacy import base64_text
 from peers.json_bodies import json_response, read_json
 from peers.signed_views import signed
 from shuffler.ending import batch_end, upkeep
@@ -61,7 +61,7 @@ def recipe(request: HttpRequest, body: bytes, *, identifier: str) -> HttpRespons
     now = timezone.now()
     upkeep(now=now)
     signature = batch_register(identifier=identifier, document=document, now=now)
-    return json_response({"signature": base64.b64encode(signature).decode()})
+    return json_response({"signature": base64_text.encode(signature)})
 
 
 @_for_analyzer("GET", "DELETE", most=EMPTY_BYTES)

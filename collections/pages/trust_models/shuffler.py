@@ -1,8 +1,7 @@
 """What pages say of a shuffler before this server."""
 
-import base64
-
 from pages.trust_models.interface import Adversary, Observers, PartnerShown, ShownTrustModel
+from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Model
 from panprivacy.trust import Trust
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
@@ -13,7 +12,7 @@ def _shuffler(servers: ShufflerAndAnalyzer) -> PartnerShown:
         name="shuffler",
         url=servers.shuffler_url,
         role="Takes messages in that it cannot read, and mixes them; signed this recipe too.",
-        verification_key=base64.b64encode(servers.shuffler_verification_key).decode(),
+        verification_key=base64_text.encode(servers.shuffler_verification_key),
     )
 
 

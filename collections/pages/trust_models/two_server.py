@@ -1,7 +1,5 @@
 """What pages say of two servers."""
 
-import base64
-
 from pages.trust_models.interface import (
     INTRUDER,
     UNTIL_COHORT,
@@ -11,6 +9,7 @@ from pages.trust_models.interface import (
     ShownTrustModel,
 )
 from pages.trust_models.single_server import SINGLE_SERVER
+from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Model
 from panprivacy.trust import Trust
 from panprivacy.trust_models.two_server import TwoServers
@@ -21,7 +20,7 @@ def _helper(servers: TwoServers) -> PartnerShown:
         name="helper",
         url=servers.helper_url,
         role="Holds the other half; signed this recipe too.",
-        verification_key=base64.b64encode(servers.helper_verification_key).decode(),
+        verification_key=base64_text.encode(servers.helper_verification_key),
         own_name="leader",
         own_url=servers.leader_url,
         own_role="Takes reports in, holds the one half of each, and releases the result.",

@@ -14,9 +14,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import task_named
+from panprivacy import base64_text
 from panprivacy.dap.aggregation import (
     AggregationJobInitReq,
     AggregationJobResp,
@@ -112,7 +112,7 @@ class Leader:
 
     @property
     def path(self) -> str:
-        return f"/tasks/{encode_id(self.task_id)}"
+        return f"/tasks/{base64_text.encode_url(self.task_id)}"
 
     @property
     def task(self) -> Task:

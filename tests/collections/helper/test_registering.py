@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.utils import timezone
 
 from audit.models import Entry
-from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_verify_key, verifier_of
 from helper.ending import upkeep
 from helper.models import ShareKey
+from panprivacy import base64_text
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
@@ -253,7 +253,7 @@ class TestPlainTasks:
     def test_malformed_registration_is_refused(self) -> None:
         body = json.dumps({"task_configuration": "?", "verify_key": "", "collector_hpke_config": ""}).encode()
         with pytest.raises(PeerRefusedError) as refusal:
-            peer().send("PUT", f"/tasks/{encode_id(bytes(32))}", body, "application/json")
+            peer().send("PUT", f"/tasks/{base64_text.encode_url(bytes(32))}", body, "application/json")
         assert refusal.value.token == "invalidMessage"
 
     def test_collector_key_to_which_nothing_can_be_sealed_is_refused(self) -> None:

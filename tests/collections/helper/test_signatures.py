@@ -10,10 +10,10 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from dap.http import encode_id
 from dap.models import BatchBucket
 from dap.selectors import report_count
 from helper import views
+from panprivacy import base64_text
 from panprivacy.dap.aggregation import AggregationJobInitReq
 from panprivacy.dap.media import media_type
 from panprivacy.dap.signatures import sign_request
@@ -99,7 +99,7 @@ class TestRequests:
             "DELETE", f"/helper{leader.path}", body, "application/json", headers=headers
         )
         assert response.status_code == 403
-        assert response.json()["taskid"] == encode_id(leader.task_id)
+        assert response.json()["taskid"] == base64_text.encode_url(leader.task_id)
         assert leader.task.state == "open"
 
     def test_other_spelling_of_a_task_has_no_address(self) -> None:
