@@ -59,7 +59,7 @@ class CollectionStalledError(Exception):
 
 @dataclass(frozen=True)
 class CollectionResult:
-    """What `collect` prints; see README."""
+    """What `collect` prints; see docs/commands.md."""
 
     recipe: Recipe
     fleet: FleetResult
