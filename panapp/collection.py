@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 
 from devices_sim.fleet import FleetResult, run_fleet
 from devices_sim.forecast import Forecast
@@ -100,7 +100,8 @@ class CollectionResult:
 
     def _stated_besides(self, shape: Callable[[Any], Any]) -> dict[str, Any]:
         """What only some statistics say: bounds of the error, and details."""
-        release, besides = self.release, {}
+        release = self.release
+        besides: dict[str, Any] = {}
         if release.error_bounds:
             besides |= {"error_bound": shape(release.error_bounds), "confidence": release.confidence}
         if release.details:
@@ -116,7 +117,7 @@ def collection_run(
     seed: int | None,
     eager: bool,
     processes: int,
-    actor: AbstractBaseUser | None,
+    actor: User | None,
     say: Say,
     forewarn: Callable[[Forecast], None] = lambda _: None,
 ) -> CollectionResult:
@@ -148,7 +149,7 @@ def collection_run(
         if forecast is not None:
             forewarn(forecast)
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
-        truth = run.truth(recipe.published.mechanism, fleet)
+        truth = run.truth(recipe.published, fleet)
         truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
         submitted = time.monotonic()
         simulation_close(recipe=recipe, actor=actor)

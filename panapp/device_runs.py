@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from analyzer.models import Intake
 from devices_sim.fleet import FleetResult
@@ -18,8 +18,11 @@ from devices_sim.workloads.events_file import HEADER as EVENTS_HEADER
 from devices_sim.workloads.values_file import HEADER as VALUES_HEADER
 from leader.models import Farewell
 from panprivacy.errors import FieldError
+from panprivacy.mechanisms.recipe_statistic import recipe_mechanism
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
+from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from recipes.models import Recipe
@@ -52,7 +55,7 @@ class DeviceRun(ABC):
         """
 
     @abstractmethod
-    def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
+    def truth(self, recipe: PublishedRecipe, fleet: FleetResult) -> tuple[float, ...]:
         """The exact answer to what is estimated."""
 
     def forecast(
@@ -75,10 +78,9 @@ class OneServerRun(DeviceRun):
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
         return events_csv(path, statistic.parameters.steps)
 
-    def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
+    def truth(self, recipe: PublishedRecipe, fleet: FleetResult) -> tuple[float, ...]:
         """About the whole population, those included that were not sampled."""
-        values: tuple[float, ...] = statistic.truth(fleet.devices_by_answer)
-        return values
+        return recipe_mechanism(recipe).truth(cast("Mapping[int, int]", fleet.devices_by_answer))
 
 
 class TwoServerRun(OneServerRun):
@@ -99,12 +101,13 @@ class ShufflerRun(DeviceRun):
     waiting = "messages"  # several of each user, which nobody can tell apart any more
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
+        if not isinstance(statistic, ShuffleStatistic):
+            raise TypeError(f"{statistic.statistic} does not go through a shuffler")
         return values_csv(path, statistic.value_of)
 
-    def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
+    def truth(self, recipe: PublishedRecipe, fleet: FleetResult) -> tuple[float, ...]:
         """About the users whose messages were mixed: who came later, nobody asks about."""
-        values: tuple[float, ...] = statistic.truth_of(fleet.accepted_by_answer)
-        return values
+        return shuffle_statistic(recipe).truth_of(cast("Mapping[str, int]", fleet.accepted_by_answer))
 
     def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> Forecast:
         return forecast_of_values(recipe, workload, processes)

@@ -11,6 +11,7 @@ from devices_sim.transport import HttpTransport
 from panapp.collection import CollectionStalledError
 from panapp.services import ServiceError, Services, wait_until
 from panapp.simulation_end import simulation_close, simulation_give_up
+from panprivacy.streams.recipe_statistic import stream_statistic
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record
@@ -78,8 +79,7 @@ def stream_run(
 def _truth(recipe: Recipe, universe: Sequence[str], items: Sequence[str]) -> tuple[float, ...]:
     counts = Counter(items)
     places = {str(place): counts[item] for place, item in enumerate(universe) if item in counts}
-    truth: tuple[float, ...] = recipe.published.mechanism.truth(places)
-    return truth
+    return stream_statistic(recipe.published).truth(places)
 
 
 def _is_released(recipe: Recipe, services: Services) -> bool:

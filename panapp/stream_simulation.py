@@ -96,7 +96,7 @@ def stream_simulate(
     seconds += time.perf_counter() - began
     if _says_nothing(statistic, estimate):
         say("This result says nothing: its margin is half the range of possible answers or more.")
-    first, *others = guarantees = [guarantee.as_dict() for guarantee in statistic.guarantees()]
+    stated, *others = guarantees = [guarantee.as_dict() for guarantee in statistic.guarantees()]
     return {
         "statistic": statistic.statistic,
         "items": in_all,
@@ -106,7 +106,7 @@ def stream_simulate(
         "truth": _shown(statistic, statistic.truth(plan.counts)),
         **_truth_range(statistic, plan.counts),
         **({"details": dict(estimate.details)} if estimate.details else {}),
-        "guarantee": first,
+        "guarantee": stated,
         **({"guarantees": guarantees} if others else {}),
         "state_bytes": len(state.to_bytes()),
         "seconds": round(seconds, 3),
@@ -171,8 +171,9 @@ def _given(
             raise unknown_field(field, statistic, Trust.CURATOR)
     given = {field: value for field, value in members.items() if field in known}
     if "universe_size" in given:
-        field = next(field for field in fields(statistic.parameters_class) if field.name == "universe_size")
-        size = description_of(field).check(field.name, int, given["universe_size"])
+        name = "universe_size"
+        stated_as = next(field for field in fields(statistic.parameters_class) if field.name == name)
+        size = description_of(stated_as).check(name, int, given[name])
         given.setdefault("table_size", min(size, LARGEST_TABLE))
     stated = given.get("announced_intrusions", 0)
     if isinstance(stated, int) and stated >= 0:

@@ -20,6 +20,7 @@ from aggregation.models import Chunk, SubAggregate
 from aggregation.selectors import progress_of
 from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
 from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe_statistic import report_statistic
 from panprivacy.statistic import InvalidReportError
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
@@ -68,7 +69,7 @@ def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
         groups = _groups(list(waiting.values_list("pk", "count")), reports_per_chunk(recipe.published))
         if not groups:
             return []
-        length = recipe.published.mechanism.contribution_length
+        length = report_statistic(recipe.published).contribution_length
         SubAggregate.objects.get_or_create(recipe=recipe, defaults={"total": [0] * length})
         stale_at = timezone.now() + timedelta(seconds=settings.CHUNK_STALE_SECONDS)
         chunks = [Chunk(recipe=recipe, count=count, send_after=stale_at) for _, count in groups]
@@ -148,7 +149,7 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
 
 
 def _decrypt(published: PublishedRecipe, key: PrivateKey, payloads: Sequence[bytes]) -> _Sum:
-    mechanism = published.mechanism
+    mechanism = report_statistic(published)
     public_key = published.public_key
     size, per_report = public_key.ciphertext_bytes, mechanism.report_ciphertexts
     allowed = mechanism.allowed_values

@@ -9,6 +9,7 @@ from aggregation.models import Chunk, SubAggregate
 from aggregation.operations import chunks_plan, chunks_resend
 from aggregation.selectors import progress_of
 from aggregation.tasks import process_chunk
+from panprivacy.recipe_statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
 from reports.models import ReportNonce, StoredReports
 
@@ -55,7 +56,7 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
     if to_plan or not sum_is_settled(recipe):
         return None
     counted = SubAggregate.objects.filter(recipe=recipe).first()
-    total = counted.total if counted else [0] * recipe.published.mechanism.contribution_length
+    total = counted.total if counted else [0] * report_statistic(recipe.published).contribution_length
     return ReportSum(tuple(total), progress.summed, progress.received)
 
 

@@ -132,7 +132,6 @@ def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBase
 
 def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> Release:
     """The release as it will stand, not yet stored."""
-    mechanism = recipe.published.mechanism
     servers = servers_of(recipe, progress)
     release = Release(
         recipe=recipe,
@@ -157,7 +156,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
             release.reason += f" ({so_far})"
         return release
     try:
-        estimate = outcome.estimate(mechanism)
+        estimate = outcome.estimate(recipe.published)
     except ArithmeticError:
         # Parameters at the edge of what floating point can hold. Without this end the key would stay.
         logger.exception("estimate_failed", recipe=recipe.identifier)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from panprivacy import base64_text
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.recipe import Recipe
+from panprivacy.recipe_statistic import report_statistic
 from web.bodies import MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
 from web.problems import Problem, malformed_body
@@ -68,7 +69,7 @@ class WellFormedReport:
 
 def largest_body(recipe: Recipe, reports: int) -> int:
     """Bytes that a body with so many reports of a recipe takes at most, in JSON with some spaces."""
-    ciphertexts = recipe.mechanism.report_ciphertexts
+    ciphertexts = report_statistic(recipe).report_ciphertexts
     per_ciphertext = 2 * recipe.public_key.ciphertext_bytes + 16
     return min(BODY_BYTES, 1_024 + reports * (256 + ciphertexts * per_ciphertext))
 
@@ -128,7 +129,7 @@ def read_report(content: object, recipe: Recipe, decode: Decoder) -> WellFormedR
     encoded = content["ciphertexts"]
     if not isinstance(encoded, list):
         raise ReportRejectedError("malformed_report", "ciphertexts must be a list.")
-    expected = recipe.mechanism.report_ciphertexts
+    expected = report_statistic(recipe).report_ciphertexts
     if len(encoded) != expected:
         raise ReportRejectedError(
             "wrong_ciphertext_count", f"{recipe.statistic} sends {expected} ciphertexts, not {len(encoded)}."

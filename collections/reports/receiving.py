@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views import View
@@ -22,7 +22,7 @@ class ReceivingView(View):
     what: str
     """What is sent here, e.g. `reports`."""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
             if request.method not in {"POST", "OPTIONS"}:
                 raise method_not_allowed("POST")
@@ -41,6 +41,7 @@ class ReceivingView(View):
     def not_open(self, recipe: Recipe) -> Problem:
         """The answer to what came before the recipe opened, or after it closed."""
         recipe.refresh_from_db()
-        ahead = recipe.status == Recipe.Status.PUBLISHED and recipe.opens_at > timezone.now()
-        detail = f"It opens {format_time(recipe.opens_at)}." if ahead else "It is closed."
+        opens_at = recipe.published.opens_at
+        ahead = recipe.status == Recipe.Status.PUBLISHED and opens_at > timezone.now()
+        detail = f"It opens {format_time(opens_at)}." if ahead else "It is closed."
         return Problem("recipe-not-open", f"The recipe accepts no {self.what} now", 409, detail)

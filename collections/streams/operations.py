@@ -19,6 +19,7 @@ from audit.operations import entry_append
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.streams.recipe_statistic import stream_statistic
 from panprivacy.streams.sample import Sample
 from panprivacy.streams.state import StreamState
 from streams.actions import INTRUSION_ANNOUNCED
@@ -51,7 +52,7 @@ def stream_start(*, published: PublishedRecipe, sample: Sample) -> Stream:
         FieldError: its state would be larger than LARGEST_STATE bytes.
     """
     stream = Stream(identifier=published.identifier, document=published.canonical.decode())
-    state = published.mechanism.start(secrets.SystemRandom())
+    state = stream_statistic(published).start(secrets.SystemRandom())
     _require_small(state, published)
     state_seal(stream, state)
     stream.save(force_insert=True)
@@ -102,7 +103,7 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
         _require_open(stream, now)
         ItemBatch.objects.create(stream=stream, nonce=nonce)
         state = state_unseal(stream)
-        stream.published.mechanism.process_batch(state, cells, secrets.SystemRandom())
+        stream_statistic(stream.published).process_batch(state, cells, secrets.SystemRandom())
         _advance(stream, partial(state_seal, state=state))
 
 
@@ -144,7 +145,7 @@ def _announce(
     if not stream.is_open:
         raise IntrusionRefusedError("the recipe is closed")
     state = state_unseal(stream)
-    statistic = stream.published.mechanism
+    statistic = stream_statistic(stream.published)
     allowed = statistic.parameters.announced_intrusions
     if state.announced_intrusions >= allowed:
         raise IntrusionRefusedError(f"the recipe allows {allowed:,}, and they have been made")
@@ -192,12 +193,11 @@ def estimate_draw(*, identifier: str) -> None:
 def _estimate_made(stream: Stream) -> Estimate | None:
     state = state_unseal(stream)
     try:
-        estimate: Estimate = stream.published.mechanism.estimate(state, secrets.SystemRandom())
+        return stream_statistic(stream.published).estimate(state, secrets.SystemRandom())
     except ArithmeticError:
         # Parameters at the edge of what floating point can hold.
         logger.exception("estimate_failed", recipe=stream.identifier)
         return None
-    return estimate
 
 
 @transaction.atomic

@@ -85,7 +85,7 @@ def _sealed(stream: Stream, kind: bytes, content: bytes) -> bytes:
     return seal(content, key, _associated_data(stream, kind), secrets.SystemRandom())
 
 
-def _unsealed(stream: Stream, kind: bytes, sealed: bytes) -> bytes:
+def _unsealed(stream: Stream, kind: bytes, sealed: bytes | memoryview) -> bytes:
     key = key_slots(stream.id).read(stream.version)
     if key is None:
         raise StreamLostError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 
 from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.streams.recipe_statistic import stream_statistic
 from streams.models import AnnouncedIntrusion, SeenState, Stream
 
 
@@ -20,7 +21,7 @@ class ArrayLayout:
 
 def state_layout(published: PublishedRecipe) -> tuple[ArrayLayout, ...]:
     """What the arrays of such a recipe's state look like. It follows from the recipe, not from any stream."""
-    state = published.mechanism.start(random.Random())  # noqa: S311  # thrown away: only its shape is read
+    state = stream_statistic(published).start(random.Random())  # noqa: S311  # thrown away: only its shape is read
     return tuple(ArrayLayout(name, array.dtype.name, array.shape) for name, array in state.arrays.items())
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from panprivacy.estimate import Estimate
-from panprivacy.statistic import ReportStatistic, Statistic
+from panprivacy.recipe import Recipe
+from panprivacy.recipe_statistic import report_statistic
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Sum:
     total: tuple[int, ...]
     reports: int
 
-    def estimate(self, statistic: ReportStatistic[Any]) -> Estimate:
-        """What the statistic makes of it."""
-        return statistic.estimate(self.total, self.reports)
+    def estimate(self, recipe: Recipe) -> Estimate:
+        """What the recipe's statistic makes of it."""
+        return report_statistic(recipe).estimate(self.total, self.reports)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Estimated:
     made: Estimate | None
     reports: None = None
 
-    def estimate(self, statistic: Statistic[Any]) -> Estimate:
+    def estimate(self, recipe: Recipe) -> Estimate:
         """The estimate as it was made. Raises ArithmeticError where none could be computed."""
         if self.made is None:
             raise ArithmeticError("no estimate could be computed from the data")

@@ -45,6 +45,8 @@ class StreamStatistic(Statistic[P]):
 
     device_input = DeviceInput.ITEMS
 
+    parameters_class: ClassVar[type[StreamParameters]]
+
     @property
     def cohort_size(self) -> int:
         return 0

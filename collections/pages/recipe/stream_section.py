@@ -15,6 +15,7 @@ from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.parameters import NUMBERED
+from panprivacy.streams.recipe_statistic import stream_statistic
 from recipes.models import Recipe
 from streams.access import may_announce
 from streams.actions import INTRUSION_ANNOUNCED
@@ -77,7 +78,7 @@ class LooksShown:
 def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     """The part of the page's context that speaks of the state."""
     published = recipe.published
-    statistic: StreamStatistic[Any] = published.mechanism
+    statistic = stream_statistic(published)
     intrusions = looks_made(request, str(recipe.identifier))
     announces = may_announce(request.user)
     return {
@@ -158,8 +159,9 @@ def arrays_shown(published: PublishedRecipe) -> tuple[ArrayShown, ...]:
 
 def items_told(published: PublishedRecipe) -> dict[str, str]:
     """How items are sent: an example, and what counts as one."""
-    if published.parameters.items == NUMBERED:
-        last = published.parameters.universe_size - 1
+    parameters = stream_statistic(published).parameters
+    if parameters.items == NUMBERED:
+        last = parameters.universe_size - 1
         first, second = min(17, last), min(4, last // 2)
         return {
             "example_items": _quoted(str(first), str(second), str(first)),
@@ -168,7 +170,7 @@ def items_told(published: PublishedRecipe) -> dict[str, str]:
         }
     return {
         "example_items": _quoted("first item", "second item", "first item"),
-        "about_items": _ABOUT_ITEMS[str(published.parameters.items)],
+        "about_items": _ABOUT_ITEMS[str(parameters.items)],
     }
 
 

@@ -1,6 +1,7 @@
 import pytest
 from django.db.models import QuerySet
 from django.utils import timezone
+from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks
 
 from audit.models import Entry
 from audit.selectors import entries_of_recipe
@@ -41,12 +42,12 @@ def test_what_is_seen_is_the_state_as_it_was_and_what_goes_on_is_another() -> No
 
 
 def test_the_state_that_was_seen_is_the_only_earlier_one_that_can_be_read(
-    django_capture_on_commit_callbacks: object,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     recipe = published_stream()
     fold(recipe, ["3"])
     copy = stream_of(recipe)
-    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+    with django_capture_on_commit_callbacks(execute=True):
         announce(recipe)
     assert not opens(copy)
     assert keys_on_disk(stream_of(recipe)) == {stream_of(recipe).version}

@@ -1,0 +1,14 @@
+"""What makes a recipe's reports into its result."""
+
+from typing import Any
+
+from panprivacy.recipe import Recipe
+from panprivacy.statistic import ReportStatistic
+
+
+def report_statistic(recipe: Recipe) -> ReportStatistic[Any]:
+    """The recipe's statistic with its parameters; TypeError where it is not made of reports."""
+    statistic = recipe.mechanism
+    if not isinstance(statistic, ReportStatistic):
+        raise TypeError(f"{recipe.statistic} is not made of reports")
+    return statistic

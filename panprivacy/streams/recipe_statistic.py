@@ -1,0 +1,14 @@
+"""The streaming algorithm that a recipe asks for."""
+
+from typing import Any
+
+from panprivacy.recipe import Recipe
+from panprivacy.streams.interface import StreamStatistic
+
+
+def stream_statistic(recipe: Recipe) -> StreamStatistic[Any]:
+    """The recipe's statistic with its parameters; TypeError where it is not of a stream of items."""
+    statistic = recipe.mechanism
+    if not isinstance(statistic, StreamStatistic):
+        raise TypeError(f"{recipe.statistic} is not of a stream of items")
+    return statistic
