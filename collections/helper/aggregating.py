@@ -148,7 +148,7 @@ def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
         for init, outcome in zip(verified.inits, verified.outcomes, strict=True)
     }
     _add_to_buckets(task, verified, outcomes)
-    job.answer = AggregationJobResp(
+    answer = AggregationJobResp(
         tuple(
             VerifyResp(
                 report_id,
@@ -159,8 +159,9 @@ def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
     ).encode()
     rejected = Counter(outcome.reason for outcome in outcomes.values() if isinstance(outcome, ReportError))
     rejections_add(task=task, side=Side.HELPER, reasons=rejected)
+    job.answer = answer
     job.save(update_fields=["answer"])
-    return job.answer
+    return answer
 
 
 def _add_to_buckets(task: Task, verified: _Verified, outcomes: dict[bytes, Outcome]) -> None:

@@ -14,5 +14,9 @@ def resource_id_of(task: Task, body: bytes) -> bytes:
 
 def answer_stored(kind: type[Answer], *, task: Task, resource_id: bytes) -> bytes | None:
     """The answer that was given before; None where none was."""
-    found = kind.objects.filter(task=task, resource_id=resource_id).values_list("answer", flat=True).first()
+    found = (
+        kind._default_manager.filter(task=task, resource_id=resource_id)
+        .values_list("answer", flat=True)
+        .first()
+    )
     return None if found is None else bytes(found)

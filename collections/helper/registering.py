@@ -31,6 +31,7 @@ from panprivacy.trust_models.two_server import TwoServers
 from peers.helper_calls import REQUEST_BYTES
 from peers.problems import dap_problem
 from peers.recipe_document import recipe_read
+from peers.required import required
 from storage.signing_key import signing_key, verification_key
 from web.problems import Problem
 
@@ -218,7 +219,7 @@ def _store(
             verify_key=verify_key,
             collector_config=_usable(collector_config),
             peer_url=configuration.leader_aggregator_endpoint,
-            peer_key=settings.LEADER_KEY,
+            peer_key=required(settings.LEADER_KEY, "PANAPP_LEADER_KEY"),
             now=now,
             share_key=share_key,
             document=document,

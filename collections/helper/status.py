@@ -22,6 +22,7 @@ from panprivacy import base64_text
 from panprivacy.coarse import coarse, coarse_rejections
 from panprivacy.dap.vdafs import vdaf_name
 from panprivacy.recipe import Recipe, format_time
+from peers.required import required
 from peers.server_status import server_status
 
 UNTOLD: Mapping[str, Any] = {"reports": None, "rejections": None}
@@ -31,7 +32,7 @@ UNTOLD: Mapping[str, Any] = {"reports": None, "rejections": None}
 def status(tasks: Sequence[Task]) -> dict[str, Any]:
     """Everything that a page with these tasks shows, as plain JSON values."""
     return {
-        **server_status(settings.HELPER_URL),
+        **server_status(required(settings.HELPER_URL, "PANAPP_HELPER_URL")),
         "tasks": tasks_status(tasks),
         "hpke_keys": [
             {

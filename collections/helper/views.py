@@ -32,6 +32,7 @@ from panprivacy.dap.collection import AggregateShare, AggregateShareReq
 from panprivacy.dap.media import media_type
 from peers.json_bodies import json_response, read_json
 from peers.problems import dap_problem
+from peers.required import required
 from peers.signed_views import signed
 from web.failures import View
 from web.problems import Problem
@@ -44,8 +45,8 @@ def _for_leader(*methods: str, most: int) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         return signed(
             methods=methods,
-            peer_key=lambda: settings.LEADER_KEY,
-            base_url=lambda: settings.HELPER_URL,
+            peer_key=lambda: required(settings.LEADER_KEY, "PANAPP_LEADER_KEY"),
+            base_url=lambda: required(settings.HELPER_URL, "PANAPP_HELPER_URL"),
             most=lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
             about=about_task,
         )(view)

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from panprivacy.coarse import coarse
 from panprivacy.recipe import format_time
+from peers.required import required
 from peers.server_status import server_status
 from shuffler.models import Batch
 from shuffler.registering import recipe_of
@@ -16,7 +17,7 @@ from shuffler.registering import recipe_of
 def status(batches: Sequence[Batch]) -> dict[str, Any]:
     """Everything that a page with these batches shows, as plain JSON values."""
     return {
-        **server_status(settings.SHUFFLER_URL),
+        **server_status(required(settings.SHUFFLER_URL, "PANAPP_SHUFFLER_URL")),
         "batches": [_public(batch) for batch in batches],
     }
 

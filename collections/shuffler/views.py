@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from panprivacy import base64_text
 from peers.json_bodies import json_response, read_json
+from peers.required import required
 from peers.signed_views import signed
 from shuffler.ending import batch_end, upkeep
 from shuffler.limits import EMPTY_BYTES, REGISTRATION_BYTES, largest_body
@@ -25,8 +26,8 @@ PART_TYPE = "application/octet-stream"
 def _for_analyzer(*methods: str, most: int) -> Callable[[View], View]:
     return signed(
         methods=methods,
-        peer_key=lambda: settings.ANALYZER_KEY,
-        base_url=lambda: settings.SHUFFLER_URL,
+        peer_key=lambda: required(settings.ANALYZER_KEY, "PANAPP_ANALYZER_KEY"),
+        base_url=lambda: required(settings.SHUFFLER_URL, "PANAPP_SHUFFLER_URL"),
         most=lambda: most,
     )
 
