@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
@@ -13,13 +13,13 @@ INTERRUPTED = "the command that simulated it was interrupted"
 FAILED = "the command that simulated it failed"
 
 
-def simulation_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> None:
+def simulation_close(*, recipe: Recipe, actor: User | None) -> None:
     """Close a simulation, unless something else did: a helper's end, a full batch, the beat at its time."""
     with suppress(RecipeStateError):
         recipe_close(recipe=recipe, actor=actor)
 
 
-def simulation_give_up(*, recipe: Recipe, error: BaseException, actor: AbstractBaseUser | None) -> None:
+def simulation_give_up(*, recipe: Recipe, error: BaseException, actor: User | None) -> None:
     """Close a simulation, and withhold its result unless it is there already.
 
     Args:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin, User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -13,6 +13,7 @@ from django.views import View
 
 from audit.actions import ACCESS_DENIED
 from audit.operations import entry_append_bounded
+from web.htmx import htmx_of
 
 READ_LOG = "audit.view_entry"
 
@@ -25,6 +26,13 @@ def may_read_log(user: AbstractBaseUser | AnonymousUser) -> bool:
     if not isinstance(user, PermissionsMixin | AnonymousUser):
         return False
     return bool(getattr(user, "is_staff", False)) or user.has_perm(READ_LOG)
+
+
+def signed_in_user(request: HttpRequest) -> User:
+    """The account behind a request; PermissionDenied where nobody is signed in."""
+    if not request.user.is_authenticated:
+        raise PermissionDenied("Sign in first.")
+    return request.user
 
 
 def log_access(request: HttpRequest) -> dict[str, Callable[[], bool]]:
@@ -47,7 +55,7 @@ class AccessCheckedView(ABC, View):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
-            if request.htmx:  # type: ignore[attr-defined]  # HtmxMiddleware
+            if htmx_of(request):
                 # A part of a page: a sign-in form must not be swapped into it, nor what was typed be lost.
                 return HttpResponse("Sign in again.", status=401)
             # Only a page can be returned to after signing in; a refused form is not sent again.

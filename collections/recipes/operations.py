@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from ledger.selectors import population_named
@@ -17,7 +17,7 @@ from storage.sealing import secret_unseal
 
 @transaction.atomic
 def recipe_draft_save(
-    *, members: Mapping[str, object], actor: AbstractBaseUser | None, recipe: Recipe | None = None
+    *, members: Mapping[str, object], actor: User | None, recipe: Recipe | None = None
 ) -> Recipe:
     """Create a draft, or replace the content of one.
 

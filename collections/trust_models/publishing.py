@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
@@ -29,7 +29,7 @@ NOBODY: Partners = {}
 def recipe_publish(
     *,
     recipe: Recipe,
-    actor: AbstractBaseUser | None,
+    actor: User | None,
     simulation: bool = False,
     partners: Partners = NOBODY,
     universe: Sequence[str] | None = None,
@@ -66,7 +66,7 @@ def recipe_publish(
 def recipe_publish_file(
     *,
     members: Mapping[str, object],
-    actor: AbstractBaseUser | None,
+    actor: User | None,
     simulation: bool = False,
     partners: Partners = NOBODY,
     universe: Sequence[str] | None = None,
@@ -109,7 +109,7 @@ def _prepare(
     return _Prepared(made, now, guarantees)
 
 
-def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None) -> Recipe:
+def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None) -> Recipe:
     published = prepared.secrets.published
     spend(published=published)
     recipe.identifier = published.identifier
@@ -138,7 +138,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None
 
 
 @transaction.atomic
-def recipe_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> Recipe:
+def recipe_close(*, recipe: Recipe, actor: User | None) -> Recipe:
     """Published → closed: no report is accepted any more.
 
     The row lock waits for requests that are storing reports, so a report that was

@@ -14,6 +14,7 @@ from audit.access import LogReadersOnly
 from audit.models import Entry
 from audit.registry import action_choices
 from audit.selectors import BrokenChainError, entries_search, log_verify
+from web.htmx import htmx_of
 from web.paging import cursor_of, page_of, text_of
 
 PAGE_SIZE = 50
@@ -61,7 +62,7 @@ class ChainView(LogReadersOnly):
         except BrokenChainError as error:
             problem = str(error)
         context = {"problem": problem, "last": Entry.objects.first()}
-        template = "log/_chain.html" if request.htmx else "log/chain.html"  # type: ignore[attr-defined]  # HtmxMiddleware
+        template = "log/_chain.html" if htmx_of(request) else "log/chain.html"
         response = render(request, template, context)
         patch_vary_headers(response, ("HX-Request",))
         return response

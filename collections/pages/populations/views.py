@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views import View
 
-from audit.access import may_read_log
+from audit.access import may_read_log, signed_in_user
 from ledger.access import AdministratorsOnly, may_change_populations
 from ledger.exports import book_csv, book_document
 from ledger.models import Population
@@ -100,7 +100,7 @@ class NewPopulationView(AdministratorsOnly):
                     name=form.cleaned_data["name"],
                     description=form.cleaned_data["description"],
                     budget=form.budget,
-                    actor=request.user,  # type: ignore[arg-type]  # signed in
+                    actor=signed_in_user(request),
                 )
             except FieldError as error:
                 form.add_field_error(error)
@@ -126,7 +126,7 @@ class PopulationEditView(AdministratorsOnly):
                     population=population,
                     description=form.cleaned_data["description"],
                     budget=form.budget,
-                    actor=request.user,  # type: ignore[arg-type]  # signed in
+                    actor=signed_in_user(request),
                 )
             except FieldError as error:
                 form.add_field_error(error)

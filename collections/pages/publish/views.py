@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from audit.access import signed_in_user
 from pages.kinds import KINDS, Kind, kind_of
 from pages.publish.forms import RecipeForm, recipe_form_class, trust_unavailable
 from pages.publish.promise import Promise, promise_of
@@ -126,7 +127,7 @@ class PublishView(PublishersOnly):
             published = recipe_publish(
                 recipe=recipe,
                 universe=typed_universe(universe) or None,
-                actor=request.user,  # type: ignore[arg-type]  # signed in
+                actor=signed_in_user(request),
                 partners=configured_partners(),
             )
         except (FieldError, RecipeStateError) as error:
@@ -202,7 +203,8 @@ def _form_answer(request: HttpRequest, form: RecipeForm, recipe: Recipe | None) 
     if not valid or form.draft is None:
         return _form_page(request, form, form, recipe, status=422)
     try:
-        saved = recipe_draft_save(members=form.draft.as_dict(), actor=request.user, recipe=recipe)  # type: ignore[arg-type]  # signed in
+        actor = signed_in_user(request)
+        saved = recipe_draft_save(members=form.draft.as_dict(), actor=actor, recipe=recipe)
     except RecipeStateError as error:
         messages.info(request, f"Nothing was changed: {error}.")
         return redirect("overview")

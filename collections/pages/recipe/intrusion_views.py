@@ -6,9 +6,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from audit.access import signed_in_user
 from pages.recipe.seen_states import arrays_seen
 from pages.recipe.stream_section import looks_shown, wonders
 from panprivacy.errors import FieldError
+from panprivacy.streams.recipe_statistic import stream_statistic
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
 from streams.access import AnnouncersOnly
@@ -41,7 +43,7 @@ class AnnounceView(AnnouncersOnly):
         try:
             intrusion = intrusion_announce(
                 identifier=identifier,
-                actor=request.user,  # type: ignore[arg-type]  # signed in
+                actor=signed_in_user(request),
                 reason=form.cleaned_data["reason"],
                 now=timezone.now(),
             )
@@ -58,7 +60,7 @@ class AnnounceView(AnnouncersOnly):
         self, request: HttpRequest, identifier: str, form: ReasonForm, status: int = 200
     ) -> HttpResponse:
         recipe = _stream_recipe(identifier)
-        statistic, made = recipe.published.mechanism, intrusions_of(identifier).count()
+        statistic, made = stream_statistic(recipe.published), intrusions_of(identifier).count()
         left = intrusions_left(recipe.published)
         if recipe.status != Recipe.Status.PUBLISHED or left < 1:
             reason = "the recipe is closed" if left > 0 else "the recipe allows no more"
@@ -83,7 +85,7 @@ class SeenView(AnnouncersOnly):
     def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
         recipe, intrusion = _stream_recipe(identifier), _intrusion(identifier, number)
         seen = _seen(intrusion)
-        statistic = recipe.published.mechanism
+        statistic = stream_statistic(recipe.published)
         context = {
             "recipe": recipe,
             "intrusion": intrusion,

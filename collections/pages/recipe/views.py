@@ -15,7 +15,7 @@ from django.utils.http import quote_etag
 from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
 
-from audit.access import may_read_log
+from audit.access import may_read_log, signed_in_user
 from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_standings
 from pages.kinds import kind_of
@@ -69,6 +69,7 @@ from releases.servers import (
 )
 from trust_models import trust_model_of
 from trust_models.publishing import recipe_close
+from web.htmx import htmx_of
 from web.paging import cursor_of, page_of, text_of
 
 PAGE_SIZE = 20
@@ -111,7 +112,8 @@ class OverviewView(View):
             "filtered": bool(text) or status != "all" or bool(page.newest),
             "drafts": drafts_list()[:PAGE_SIZE] if may_publish(request.user) else [],
         }
-        partial = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]  # HtmxMiddleware
+        htmx = htmx_of(request)
+        partial = htmx and not htmx.history_restore_request
         if not partial:
             context["standings"] = spending_standings(STRIPS)
         if not context["cards"]:
@@ -186,7 +188,7 @@ class CloseView(PublishersOnly):
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _recipe(identifier)
         try:
-            recipe_close(recipe=recipe, actor=request.user)  # type: ignore[arg-type]  # signed in
+            recipe_close(recipe=recipe, actor=signed_in_user(request))
         except RecipeStateError as error:
             messages.info(request, f"Nothing was changed: {error}.")
         else:

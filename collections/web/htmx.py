@@ -1,0 +1,10 @@
+"""Requests for a part of a page."""
+
+from django.http import HttpRequest
+from django_htmx.middleware import HtmxDetails
+
+
+def htmx_of(request: HttpRequest) -> HtmxDetails:
+    """What the page's script says of a request; false where the browser itself sent it."""
+    details: HtmxDetails = vars(request)["htmx"]  # HtmxMiddleware puts it there
+    return details
