@@ -15,7 +15,6 @@ from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_of
 from analyzer.intake import intake_begin, intake_end
 from analyzer.models import Intake
-from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.trust import Trust
@@ -26,6 +25,7 @@ from recipes.models import Recipe, ShufflerSignature
 from reports.selectors import rejections_by_reason
 from trust_models.agreement import asked, partner_of, require_signed
 from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.keys import recipe_key_make
 from trust_models.outcomes import (
     Outcome,
     Progress,
@@ -71,7 +71,7 @@ class ShufflerModel(TrustModel):
         universe: Sequence[str] | None,
     ) -> Prepared:
         partner = partner_of(self.trust, SHUFFLER, partners)
-        private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
+        private_key = recipe_key_make(draft, secrets.SystemRandom())
         servers = ShufflerAndAnalyzer(
             shuffler_url=partner.url,
             shuffler_verification_key=partner.verification_key,

@@ -8,7 +8,6 @@ from typing import Self
 
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
-from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
@@ -19,6 +18,7 @@ from reports.parsing import ARRIVAL_REASONS
 from reports.selectors import rejections_by_reason
 from storage.sealing import secret_seal
 from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.keys import recipe_key_make
 from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
 
 
@@ -36,7 +36,7 @@ class SealedKey(Prepared):
         return cls(published, sealed)
 
     def store(self, recipe: Recipe) -> None:
-        RecipeKey.objects.create(recipe=recipe, scheme=self.published.servers.scheme, sealed=self.sealed)
+        RecipeKey.objects.create(recipe=recipe, scheme=self.published.public_key.scheme, sealed=self.sealed)
 
 
 class SingleServerModel(TrustModel):
@@ -54,7 +54,7 @@ class SingleServerModel(TrustModel):
         partners: Partners,
         universe: Sequence[str] | None,
     ) -> Prepared:
-        private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
+        private_key = recipe_key_make(draft, secrets.SystemRandom())
         published = draft.publish(OneServer.of(private_key.public_key), now, simulation=simulation)
         return SealedKey.of(private_key, published)
 

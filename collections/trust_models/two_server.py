@@ -25,7 +25,6 @@ from leader.selectors import LeaderProgress, exchanges_waiting, helper_count, pr
 from panprivacy.dap.basics import HpkeConfig, ReportError
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import task_of
-from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe import Recipe as PublishedRecipe
@@ -39,6 +38,7 @@ from recipes.errors import RecipeStateError
 from recipes.models import HelperSignature, Recipe
 from trust_models.agreement import asked, partner_of, require_signed
 from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.keys import recipe_key_make
 from trust_models.outcomes import (
     Outcome,
     Progress,
@@ -118,10 +118,11 @@ class TwoServerModel(TrustModel):
     ) -> Prepared:
         partner = partner_of(self.trust, HELPER, partners)
         source = secrets.SystemRandom()
-        share_key = generate_private_key(draft.encryption, source)
+        share_key = recipe_key_make(draft, source)
         request = source.randbytes(REQUEST_BYTES)
+        scheme = share_key.public_key.scheme
         theirs = asked(
-            self.trust, HELPER, partner, lambda: helper_key(partner, request=request, scheme=draft.encryption)
+            self.trust, HELPER, partner, lambda: helper_key(partner, request=request, scheme=scheme)
         )
         servers = TwoServers(
             leader_url=partner.leader_url,
