@@ -34,17 +34,18 @@ class _Unobserved:
         """Keep nothing."""
 
 
-class RequestsBeforeMiddleware(middleware.PrometheusBeforeMiddleware):
+class RequestsBeforeMiddleware(middleware.PrometheusBeforeMiddleware):  # type: ignore[misc]  # has no types
     """django_prometheus's, but what devices and senders of items bring is not timed."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         if is_unmeasured(request):
             self.metrics.responses_total.inc()
             return response
-        return super().process_response(request, response)
+        answer: HttpResponse = super().process_response(request, response)
+        return answer
 
 
-class RequestsAfterMiddleware(middleware.PrometheusAfterMiddleware):
+class RequestsAfterMiddleware(middleware.PrometheusAfterMiddleware):  # type: ignore[misc]  # has no types
     """django_prometheus's, but what devices and senders of items bring is neither timed nor measured."""
 
     def label_metric(

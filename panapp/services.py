@@ -305,13 +305,14 @@ def _queue(broker_url: str) -> Iterator[str]:
 
 def _delete_queues(broker_url: str, name: str) -> None:
     with Connection(broker_url) as connection:
+        unreachable: tuple[type[BaseException], ...] = (OperationalError, *connection.connection_errors)
         try:
             for queue in QueueNames.of(name).queues():
                 bound = queue(connection.default_channel)
                 # Deleting takes the bindings along only where this process knows of them.
                 bound.declare()
                 bound.delete()
-        except (OperationalError, *connection.connection_errors) as error:
+        except unreachable as error:
             # To be known, but not in place of a result, or of the reason why there is none.
             logger.warning("queues_not_deleted", queue=name, error=str(error))
 

@@ -8,6 +8,7 @@ whatever is lost, doubled or killed, every message is stored once. Nothing is de
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -130,7 +131,7 @@ def _ask(intake: Intake, shuffler: PeerClient, now: datetime) -> None:
             raise
         answer = NotFull(intake.received)
     if isinstance(answer, NotFull):
-        changes = {"received": min(answer.received, recipe.cohort_size - 1)}
+        changes: dict[str, Any] = {"received": min(answer.received, recipe.cohort_size - 1)}
         if closed:
             changes |= {"state": State.NOT_FULL, "farewell": "it closed before all users had come"}
     else:

@@ -48,7 +48,12 @@ def read_before_save(
     before = None
     if instance.pk and not raw and (update_fields is None or not set(watched).isdisjoint(update_fields)):
         # Not FOR UPDATE: that would wait for whoever is adding the account to a group.
-        before = sender.objects.select_for_update(no_key=True).filter(pk=instance.pk).values(*watched).first()
+        before = (
+            sender._default_manager.select_for_update(no_key=True)
+            .filter(pk=instance.pk)
+            .values(*watched)
+            .first()
+        )
     _remember(instance, sender, before)
 
 
@@ -102,7 +107,7 @@ def record_holding_change(
     if action in {"post_add", "pre_remove", "pre_clear"}:
         holder, held = HOLDINGS[sender]
         own, other = (held, holder) if reverse else (holder, held)
-        rows = sender.objects.filter(**{own: instance})  # type: ignore[attr-defined]  # any model has it
+        rows = sender._default_manager.filter(**{own: instance})
         if pk_set is not None:
             rows = rows.filter(**{f"{other}__in": pk_set})
         _remember(instance, sender, list(rows.select_related(holder, held)))
@@ -116,7 +121,7 @@ def read_before_deletion(sender: type[Model], instance: User | Group, **_: objec
     """Remember what goes with it: cascades send no signal of their own relations."""
     if isinstance(instance, Group):
         members = User.groups.through.objects.filter(group=instance).select_related("user", "group")
-        holds = {"permissions": _names(instance.permissions.select_related("content_type"))}
+        holds: dict[str, Any] = {"permissions": _names(instance.permissions.select_related("content_type"))}
         _remember(instance, sender, (list(members), holds))
     else:
         holds = {
@@ -141,7 +146,7 @@ def record_deletion(sender: type[Model], instance: User | Group, **_: object) ->
 
 def _append_holdings(through: type[Model], rows: Iterable[Model], *, given: bool) -> None:
     holder, held = HOLDINGS[through]
-    by_holder: dict[str, list[Model]] = {}
+    by_holder: dict[str, list[Group | Permission]] = {}
     for row in rows:
         by_holder.setdefault(_subject(getattr(row, holder)), []).append(getattr(row, held))
     verb = {"group": ("left", "joined"), "permission": ("taken", "given")}[held][given]
@@ -155,7 +160,7 @@ def _append(action: Action, subject: str, details: Mapping[str, Any]) -> None:
 
 def _acting() -> AbstractBaseUser | None:
     actor = current_actor()
-    return actor if actor is not None and actor.is_authenticated else None  # type: ignore[return-value]  # signed in
+    return actor if actor is not None and actor.is_authenticated else None
 
 
 def _subject(holder: User | Group) -> str:
@@ -175,7 +180,7 @@ def _is_upgraded_hash(account: User, update_fields: Iterable[str] | None) -> boo
     return (
         update_fields is not None
         and set(update_fields) == {"password"}
-        and account._password is None
+        and vars(account).get("_password") is None
         and account.has_usable_password()
     )
 

@@ -108,12 +108,15 @@ def _advance(task: Task, now: datetime) -> None:
 def _collect_all(task: Task, now: datetime) -> None:
     if CollectionJob.objects.filter(task=task).exists():
         return
-    query = Query.of_interval(configuration_of(task).task_interval)
+    interval = configuration_of(task).task_interval
+    if interval is None:
+        raise ValueError("a task that is collected by itself must say which times its reports have")
+    query = Query.of_interval(interval)
     collection_job_create(task=task, request=CollectionJobReq(query), now=now)
 
 
 @transaction.atomic
-def _lease(rows: QuerySet[Any], now: datetime) -> tuple[uuid.UUID, ...]:
+def _lease(rows: QuerySet[Any], now: datetime) -> tuple[Any, ...]:
     """Keys of requests that are due, none of which is handed out again before a crash would have shown."""
     due = (
         rows.select_for_update(skip_locked=True, of=("self",))

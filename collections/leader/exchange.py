@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import F
 
-from leader.models import AggregationJob, CollectionJob, Farewell
+from leader.models import AggregationJob, CollectionJob, Exchange, Farewell
 from panprivacy import base64_text
 from panprivacy.dap.codec import Message
 from panprivacy.dap.media import media_type
@@ -89,11 +89,11 @@ def exchange_ask(
     return None
 
 
-def exchange_failed(row: Asking, *, error: str, now: datetime) -> None:
+def exchange_failed(row: Exchange, *, error: str, now: datetime) -> None:
     """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
     wait = min(timedelta(seconds=2 ** min(row.attempts, 10)), LONGEST_WAIT)
     # An update, not a save: a row that somebody else has finished in the meantime must stay gone.
-    type(row).objects.filter(pk=row.pk).update(
+    type(row)._default_manager.filter(pk=row.pk).update(
         attempts=F("attempts") + 1,
         failing_since=row.failing_since or now,
         last_error=error[:300],
@@ -103,13 +103,13 @@ def exchange_failed(row: Asking, *, error: str, now: datetime) -> None:
     logger.warning("helper_request_failed", request=str(row), attempts=row.attempts + 1, error=error)
 
 
-def _wait(row: Asking, *, send_after: datetime, location: str, now: datetime) -> None:
+def _wait(row: Exchange, *, send_after: datetime, location: str, now: datetime) -> None:
     """Go on after an answer that is for later. That ends no trouble: only an answer for good does."""
     waiting_since = row.waiting_since or now
     troubles = [] if row.failing_since is None else [row.failing_since]
     if now - waiting_since >= PATIENCE:
         troubles.append(waiting_since)
-    type(row).objects.filter(pk=row.pk).update(
+    type(row)._default_manager.filter(pk=row.pk).update(
         send_after=send_after,
         location=location,
         attempts=0,

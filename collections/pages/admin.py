@@ -12,7 +12,7 @@ from recipes.models import Recipe
 from releases.models import NUMBERS, Release
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time it takes none
     """Nothing can be added, changed or deleted, whatever permissions an account has."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:

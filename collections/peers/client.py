@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from django.utils import timezone
 
 from panprivacy.dap.media import problem_token
-from panprivacy.dap.signatures import SignatureRefusedError, sign_request, verify_response
+from panprivacy.dap.signature_base import SignatureRefusedError
+from panprivacy.dap.signatures import sign_request, verify_response
 from peers.transport import Transport, https_transport
 
 LONGEST_WORDS = 200

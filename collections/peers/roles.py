@@ -1,12 +1,13 @@
 """The other servers with which this installation runs recipes, and what to do where there is none."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 
 from panprivacy import base64_text
-from panprivacy.dap.signatures import SignatureRefusedError
+from panprivacy.dap.signature_base import SignatureRefusedError
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import Partner
 
@@ -40,7 +41,8 @@ class PartnerRole:
     def configured(self) -> Partner | None:
         """The server as the settings name it; None where they name none."""
         names = (self.url_setting, self.key_setting, self.our_url_setting)
-        url, key, our_url = (getattr(settings, name.removeprefix("PANAPP_"), "") for name in names)
+        values: list[Any] = [getattr(settings, name.removeprefix("PANAPP_"), "") for name in names]
+        url, key, our_url = values
         if not (url and key) or (self.our_url_setting and not our_url):
             return None
         return Partner(url=url, verification_key=key, leader_url=our_url, signing_key=settings.SIGNING_KEY)

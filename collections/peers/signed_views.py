@@ -11,7 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from panprivacy.dap.signatures import SignatureRefusedError, sign_response, verify_request
+from panprivacy.dap.signature_base import SignatureRefusedError
+from panprivacy.dap.signatures import sign_response, verify_request
 from storage.signing_key import signing_key
 from web.bodies import read_body
 from web.failures import FAILURES, About, View, about_nothing, failure_response

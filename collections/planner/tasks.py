@@ -13,7 +13,7 @@ OVERTIME_SECONDS = 20.0
 
 
 # Not sent again when a worker dies: whoever still wants the plan asks again.
-@shared_task(acks_late=False, soft_time_limit=TASK_SECONDS + OVERTIME_SECONDS)
+@shared_task(acks_late=False, soft_time_limit=int(TASK_SECONDS + OVERTIME_SECONDS))
 def compute_plan(question: dict[str, Any], slot: int) -> None:
     """Compute a plan and keep it in the cache; safe to run twice."""
     asked = Question.from_mapping(question)

@@ -68,7 +68,7 @@ class GuaranteeSerializer(serializers.Serializer[dict[str, Any]]):
         default=0,
         help_text="How often it may be read before, each time announced and randomized anew after it.",
     )
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # a member; DRF keeps its own `source` apart
     assumption = serializers.CharField(allow_blank=True)
 
 

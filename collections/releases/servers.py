@@ -35,8 +35,9 @@ class ServerShown:
 
         How many reports a server found valid would else tell whoever sent them about the plaintext.
         """
-        told = recipe.simulation and self.counted is not None
-        counted = coarse(self.counted, recipe.cohort_size) if told else None
+        counted = None
+        if recipe.simulation and self.counted is not None:
+            counted = coarse(self.counted, recipe.cohort_size)
         return replace(self.coarse(recipe.cohort_size), counted=counted)
 
     def as_dict(self) -> dict[str, Any]:

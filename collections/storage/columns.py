@@ -1,11 +1,20 @@
 """Reading columns that may be empty by their type, but not at this point."""
 
+from typing import Any
+
 
 def stored_bytes(value: bytes | memoryview | None) -> bytes:
     """The bytes of a filled binary column; ValueError where it is empty."""
     if value is None:
         raise ValueError("a column that must be filled by now is empty")
     return bytes(value)
+
+
+def stored_json(value: Any) -> Any:
+    """The content of a filled JSON column; ValueError where it is empty."""
+    if value is None:
+        raise ValueError("a column that must be filled by now is empty")
+    return value
 
 
 def stored_number(value: int | None) -> int:

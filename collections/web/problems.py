@@ -1,7 +1,7 @@
 """The one error shape of every interface for programs: problem documents (RFC 9457)."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
@@ -80,7 +80,8 @@ def from_exception(error: Exception) -> Problem | None:
     if isinstance(error, exceptions.MethodNotAllowed):
         return method_not_allowed("see the API documentation")
     if isinstance(error, exceptions.ValidationError) and isinstance(error.detail, dict):
-        field, messages = next(iter(error.detail.items()))
+        # Our serializers nest no others: every field has a list of messages.
+        field, messages = next(iter(cast("dict[str, list[str]]", error.detail).items()))
         return invalid_parameter(field, f"{field} {messages[0]}")
     if isinstance(error, exceptions.ParseError):
         return malformed_body(str(error.detail))

@@ -66,7 +66,9 @@ class PlanForm(forms.Form):
         }
         if given["unknown"] == NOTHING:
             return members
-        targets = {name: given[name] for name in ("margin", "aggregator_epsilon") if name in given}
+        targets: dict[str, Any] = {
+            name: given[name] for name in ("margin", "aggregator_epsilon") if name in given
+        }
         if "aggregator_epsilon" in targets:
             # One δ for all: the recipe's.
             targets["aggregator_delta"] = given["delta"]
@@ -85,7 +87,7 @@ class PlanForm(forms.Form):
     def problems(self) -> list[tuple[str, str]]:
         """(label, message) of everything that is wrong."""
         return [
-            (str(self.fields[name].label) if name in self.fields else "", " ".join(messages))
+            (str(self.fields[name].label) if name in self.fields else "", " ".join(map(str, messages)))
             for name, messages in self.errors.items()
         ]
 

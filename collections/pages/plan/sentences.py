@@ -1,6 +1,6 @@
 """What a plan says, in sentences."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pages.words.certainty import epsilon_text, odds_factor
@@ -104,7 +104,7 @@ def _changes(changes: Mapping[str, float]) -> str:
 
 def _shortfall(mechanism: type[Mechanism[Any]], closest: Proposal, solution: Mapping[str, Any]) -> str:
     expectation = solution["expectation"]
-    said = {
+    said: Mapping[str, Callable[[], str]] = {
         "margin": lambda: f"the margin is {margin_text(mechanism, expectation)}",
         "cohort": lambda: "the cohort size is " + _reached(expectation["reports"]["cohort_probability"]),
         "aggregator": lambda: _aggregator(solution["epsilons"]["aggregator"], closest.parameters.delta),

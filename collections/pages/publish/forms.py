@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django import forms
 
@@ -102,7 +102,7 @@ class RecipeForm(forms.Form):
     population_size = forms.IntegerField(
         label="Devices that will hear of it",
         min_value=1,
-        max_value=POPULATION_SIZE.maximum,
+        max_value=cast("int", POPULATION_SIZE.maximum),
         help_text="Used for the preview only; it is not part of the recipe.",
         error_messages=range_errors(POPULATION_SIZE),
     )
@@ -195,7 +195,7 @@ class RecipeForm(forms.Form):
         """(label, message) of every field that the preview needs and that has an error."""
         needed = {*self.mechanism.parameters_class.names(), "population_size"}
         return [
-            (str(self.fields[name].label), " ".join(messages))
+            (str(self.fields[name].label), " ".join(map(str, messages)))
             for name, messages in self.errors.items()
             if name in needed
         ]
@@ -266,7 +266,7 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     fields["step_seconds"] = number_field(STEP_SECONDS, int, required=True)
     fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
     fields["step_seconds"].initial = SUGGESTED["step_seconds"]
-    form = type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism})
+    form = cast("type[RecipeForm]", type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism}))
     shown = {name for _, names in kind.groups for name in names} | set(mechanism.parameters_class.names())
     # Copies: fields that subclasses inherit are shared between them.
     form.base_fields = {name: deepcopy(form.base_fields[name]) for name in form.base_fields if name in shown}
@@ -277,8 +277,9 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
         form.base_fields[name].help_text = kind.help[name]
     if "items" in form.base_fields:
         form.base_fields["items"].help_text += f" {ABOUT_LISTS}"
-    form.base_fields["trust"].initial = trusts_of(mechanism)[0].value
-    form.base_fields["trust"].choices = [(trust.value, SHOWN[trust].title) for trust in kind.trusts]
+    trust_field = cast("forms.ChoiceField", form.base_fields["trust"])
+    trust_field.initial = trusts_of(mechanism)[0].value
+    trust_field.choices = [(trust.value, SHOWN[trust].title) for trust in kind.trusts]
     return form
 
 
@@ -295,10 +296,11 @@ def _field_of(field: dataclasses.Field[Any]) -> forms.Field:
         return choice_field
     kind = number_kind(field)
     box = number_field(description, kind, required=required)
+    default: Any = field.default
     if has_default:
-        if field.default is not None:
+        if default is not None:
             # 1.0 is shown as 1.
-            box.initial = int(field.default) if field.default == int(field.default) else field.default
+            box.initial = int(default) if default == int(default) else default
     elif kind is int:
         box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
     return box
@@ -321,13 +323,16 @@ def number_field(description: Description, kind: type, *, required: bool) -> for
             attributes["data-slider-from"] = description.usual_minimum
     if kind is not int:
         attributes["step"] = "any"
+    ends: list[Any] = [low, high]
+    if kind is int:
+        ends = [None if end is None else int(end) for end in ends]
     field_class = forms.IntegerField if kind is int else forms.FloatField
     return field_class(
         label=description.label,
         help_text=f"{description.help} {_range_text(description)}".strip(),
         required=required,
-        min_value=low if kind is not int or low is None else int(low),
-        max_value=high if kind is not int or high is None else int(high),
+        min_value=ends[0],
+        max_value=ends[1],
         error_messages=range_errors(description),
         widget=forms.NumberInput(attrs=attributes),
     )

@@ -54,7 +54,7 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     for *_, interval in intervals:
         shown += [*interval.low, *interval.high]
     for (key, name), role in zip(THRESHOLDS.items(), ("line-3", "line-4"), strict=True):
-        if verdict_of(release) and key in release.details:
+        if release.details and verdict_of(release) and key in release.details:
             traces.append(_dots(name, role, "line-ns-open", 28, labels, [release.details[key]], horizontal))
             shown.append(release.details[key])
     if truth is not None:

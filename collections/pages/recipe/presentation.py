@@ -19,6 +19,7 @@ from releases.selectors import (
     shown_interval_of,
     verdict_of,
 )
+from storage.columns import stored_json
 from web.numbers import (
     at_place,
     consistent_with_zero,
@@ -124,7 +125,7 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     """The release in one sentence."""
     verdict = verdict_of(release)
     if verdict:
-        return Headline(f"Verdict: {verdict_shown(release.details)}", "")
+        return Headline(f"Verdict: {verdict_shown(stored_json(release.details))}", "")
     mechanism, excerpt = recipe.published.mechanism, excerpt_of(release)
     triples = list(zip(excerpt.positions, excerpt.values, _margins(excerpt), strict=True))
     position, value, half_width = max(triples, key=lambda triple: triple[1])

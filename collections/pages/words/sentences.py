@@ -189,7 +189,8 @@ def _colluding(guarantee: Guarantee, honest_delta: float | None) -> str:
     found = ""
     if guarantee.found_epsilon is not None:
         # At a larger δ the ε that is found may be the smaller one: no stronger promise for it.
-        larger = None not in (guarantee.delta, honest_delta) and guarantee.delta > honest_delta
+        delta = guarantee.delta
+        larger = delta is not None and honest_delta is not None and delta > honest_delta
         at = " at this larger δ" if larger else ""
         found = f" (worst case found{at}: {epsilon_text(guarantee.found_epsilon)})"
     numbers = f"ε = {epsilon_text(guarantee.epsilon)}, δ = {_delta(guarantee)}{found}"

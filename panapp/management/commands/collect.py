@@ -83,7 +83,8 @@ class Command(BaseCommand):
         with run.workload(path, statistic) as workload:
             require_migrated_database()
             beside = {} if run.partner is None else {run.partner: settings.DATA_DIR / run.partner}
-            with running_services(workers=options["workers"], **beside) as services:
+            helper, shuffler = beside.get("helper"), beside.get("shuffler")
+            with running_services(workers=options["workers"], helper=helper, shuffler=shuffler) as services:
                 result = collection_run(
                     members=members,
                     workload=workload,

@@ -63,8 +63,11 @@ class Command(BaseCommand):
 
     def run(self, *, serve: bool, port: int) -> None:
         # One helper and one shuffler for all: what is published with the form may name them too.
-        partners = {role: settings.DATA_DIR / role for role in ("helper", "shuffler")}
-        with running_services(port=port if serve else None, **partners) as services:
+        with running_services(
+            port=port if serve else None,
+            helper=settings.DATA_DIR / "helper",
+            shuffler=settings.DATA_DIR / "shuffler",
+        ) as services:
             late = flights()
             for example in EVENTS:
                 self.collect(example, late, services)
