@@ -24,7 +24,7 @@ def database_url() -> str:
 
 
 @contextmanager
-def services_on_test_database(**options: object) -> Iterator[Services]:
+def services_on_test_database(**options: Any) -> Iterator[Services]:
     """Running services that share this process's database and secrets.
 
     With `helper=tmp_path` they are the leader of a helper whose database and secrets lie there. Short
@@ -34,9 +34,9 @@ def services_on_test_database(**options: object) -> Iterator[Services]:
         "DATABASE_URL": database_url(),
         "PANAPP_DATA_DIR": str(settings.DATA_DIR),
         "PANAPP_CHUNK_STALE_SECONDS": "2",
-        **options.pop("environment", {}),  # type: ignore[dict-item]
+        **options.pop("environment", {}),
     }
-    with running_services(environment=environment, **options) as services:  # type: ignore[arg-type]
+    with running_services(environment=environment, **options) as services:
         yield services
 
 

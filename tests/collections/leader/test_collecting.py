@@ -1,5 +1,6 @@
 """Collections: a batch once; both shares, or a refusal that both sides can see."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
@@ -21,6 +22,7 @@ from tests.collections.leader.pair import (
     CLOCK,
     FAULTS,
     HOUR,
+    Answer,
     Fault,
     KilledError,
     Pair,
@@ -390,12 +392,12 @@ def test_end_while_a_job_is_on_its_way_leaves_nothing_behind() -> None:
     pair = Pair()
     pair.upload(0, 1, 2)
 
-    def ended_meanwhile(send: object) -> object:
-        answer = send()  # type: ignore[operator]
+    def ended_meanwhile(send: Callable[[], Answer]) -> Answer:
+        answer = send()
         task_end(task=pair.task, reason="ended", now=pair.now)
         return answer
 
-    pair.network.faults.append(ended_meanwhile)  # type: ignore[arg-type]
+    pair.network.faults.append(ended_meanwhile)
     pair.settle(3)
     assert pair.counts()[0] == 0
     assert not AggregationJob.objects.exists()

@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import SettingsWrapper
 
 from dap.models import Task
 from leader import tasks
@@ -101,9 +102,9 @@ def test_beat_and_routes_name_tasks_that_exist() -> None:
         assert fnmatch.filter(celery_application.tasks, pattern), pattern
 
 
-def test_partner_of_a_task_is_the_helper_that_it_was_registered_with(settings: object) -> None:
+def test_partner_of_a_task_is_the_helper_that_it_was_registered_with(settings: SettingsWrapper) -> None:
     pair = Pair()
-    settings.HELPER_URL = "https://elsewhere.example/helper"  # type: ignore[attr-defined]
+    settings.HELPER_URL = "https://elsewhere.example/helper"
     partner = partner_of(pair.task)
     assert (partner.url, partner.leader_url) == (HELPER_URL, LEADER_URL)
     assert partner.verification_key == helper_verification_key()
