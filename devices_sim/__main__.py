@@ -121,7 +121,7 @@ def _join(options: argparse.Namespace) -> None:
         simulation=options.simulation,
     ) as device:
         part = "not sampled; takes no part" if device.phase is Phase.NOT_SAMPLED else "takes part"
-        _say(f"joined “{device.recipe.name}” ({device.recipe.parameters.steps} steps): {part}")
+        _say(f"joined “{device.recipe.name}” ({device.recipe.parameters.step_count} steps): {part}")
 
 
 def _step(options: argparse.Namespace) -> None:
@@ -130,7 +130,7 @@ def _step(options: argparse.Namespace) -> None:
             device.require_ahead(options.number)
             device.catch_up(options.number - 1)
         device.step(options.event, number=options.number)
-        _say(f"step {device.steps_taken} of {device.recipe.parameters.steps} taken")
+        _say(f"step {device.steps_taken} of {device.recipe.parameters.step_count} taken")
 
 
 def _send(options: argparse.Namespace) -> None:

@@ -24,7 +24,7 @@ from devices_sim.algorithm import (
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
 from devices_sim.transport import Delivery, RecipeClosedError, RecipeNotOpenError, ServedRecipe, Transport
-from devices_sim.uploads import upload_of
+from devices_sim.trust_models import reporting_model
 from panprivacy.recipe import Recipe, format_time
 
 
@@ -147,7 +147,7 @@ class Device:
 
     def require_ahead(self, number: int) -> None:
         """WrongStepError unless step `number` (1..T) is still to be taken."""
-        steps, taken = self.recipe.parameters.steps, self._state.step
+        steps, taken = self.recipe.parameters.step_count, self._state.step
         if not 1 <= number <= steps:
             raise WrongStepError(f"there is no step {number}: the steps are 1 to {steps}")
         if number <= taken:
@@ -179,10 +179,10 @@ class Device:
             WrongStepError: `step` lies before the steps taken, or beyond T.
         """
         self._require_usable()
-        if not self._state.step <= step <= self.recipe.parameters.steps:
+        if not self._state.step <= step <= self.recipe.parameters.step_count:
             raise WrongStepError(
                 f"cannot catch up to step {step}: it must be at least {self._state.step} (taken already) "
-                f"and at most {self.recipe.parameters.steps}"
+                f"and at most {self.recipe.parameters.step_count}"
             )
         state = self._state
         while state.step < step:
@@ -223,7 +223,7 @@ class Device:
         if self._state.phase is Phase.DONE:
             return None
         try:
-            with upload_of(self.recipe, transport) as upload:
+            with reporting_model(self.recipe).upload(self.recipe, transport) as upload:
                 delivery = upload.submit(wire_report(self._state))
         except RecipeNotOpenError as error:
             raise early_or_late(error, self.recipe, transport, now) from error

@@ -5,6 +5,7 @@ import secrets
 import time
 from dataclasses import dataclass
 
+from devices_sim.algorithm import values_statistic
 from devices_sim.fleet_devices import ValueDevices
 from devices_sim.workloads import Workload
 from panprivacy.recipe import Recipe
@@ -60,7 +61,9 @@ def forecast_of_values(recipe: Recipe, workload: Workload[str], processes: int) 
         if taken >= MEASURED_SECONDS:
             break
     at_once = min(processes, os.cpu_count() or 1)
-    return Forecast(users, recipe.mechanism.most_messages, taken / measured * users / at_once)
+    return Forecast(
+        users, values_statistic(recipe.mechanism).most_messages, taken / measured * users / at_once
+    )
 
 
 def _time(seconds: float) -> str:

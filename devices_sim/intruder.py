@@ -63,7 +63,8 @@ def ciphertexts_of(snapshot: bytes) -> tuple[bytes, ...]:
 
 
 def _members(snapshot: bytes) -> dict[str, Any]:
-    return json.loads(snapshot[len(FORMAT) :].partition(b"\n")[2])
+    members: dict[str, Any] = json.loads(snapshot[len(FORMAT) :].partition(b"\n")[2])
+    return members
 
 
 class Attack(ABC):

@@ -4,7 +4,7 @@ import http
 import random
 from collections.abc import Sequence
 
-import msgpack  # type: ignore[import-untyped]  # the package carries no types
+import msgpack
 
 from devices_sim.transport import API, Transport, refusal
 

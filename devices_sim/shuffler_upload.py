@@ -3,7 +3,7 @@
 import http
 from collections.abc import Mapping, Sequence
 
-import msgpack  # type: ignore[import-untyped]  # the package carries no types
+import msgpack
 
 from devices_sim.transport import (
     BatchAnswer,

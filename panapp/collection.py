@@ -9,11 +9,13 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.contrib.auth.models import AbstractBaseUser
 
-from devices_sim.fleet import FleetResult, run_fleet
+from devices_sim.fleet import run_fleet
+from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import Forecast
 from devices_sim.transport import HttpTransport
+from devices_sim.trust_models import reporting_model
 from devices_sim.workloads import Workload
-from panapp.device_runs import DEVICE_RUNS, DeviceRun
+from panapp.pairing import Pairing
 from panapp.services import ServiceError, Services, wait_until
 from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
@@ -141,17 +143,18 @@ def collection_run(
     started = time.monotonic()
     partners = {trust: pairing.partner() for trust, pairing in services.pairings.items()}
     recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partners=partners)
-    run = DEVICE_RUNS[recipe.published.trust]
+    model = reporting_model(recipe.published)
+    pairing = services.pairings.get(recipe.published.trust)
     try:
-        forecast = run.forecast(recipe.published, workload, processes)
+        forecast = model.forecast(recipe.published, workload, processes)
         if forecast is not None:
             forewarn(forecast)
-        fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
-        truth = run.truth(recipe.published.mechanism, fleet)
+        fleet = _run_devices(recipe, workload, services, pairing, seed, eager, processes, say)
+        truth = model.truth(recipe.published.mechanism, fleet)
         truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
         submitted = time.monotonic()
         simulation_close(recipe=recipe, actor=actor)
-        release = _wait_for_release(run, recipe, services, say)
+        release = _wait_for_release(pairing, recipe, services, say)
     except (ServiceError, CollectionStalledError):
         # No report will follow, so the recipe must not stay open with its key. Other workers may end it.
         simulation_close(recipe=recipe, actor=actor)
@@ -159,11 +162,11 @@ def collection_run(
     except BaseException as error:
         # Not all devices have reported, and the partner ends with this command: nobody else would end it.
         simulation_give_up(recipe=recipe, error=error, actor=actor)
-        _wait_for_farewell(run, recipe, say, SHORT_FAREWELL_SECONDS)
+        _wait_for_farewell(pairing, recipe, say, SHORT_FAREWELL_SECONDS)
         raise
     recipe.refresh_from_db()
     ended = time.monotonic()
-    _wait_for_farewell(run, recipe, say)
+    _wait_for_farewell(pairing, recipe, say)
     # Devices and requests overlap when several processes work: their wall-clock time is shared
     # out in proportion to the time that the processes spent on each.
     busy = fleet.device_seconds + fleet.submit_seconds
@@ -187,6 +190,7 @@ def _run_devices(
     recipe: Recipe,
     workload: Workload[Any],
     services: Services,
+    pairing: Pairing | None,
     seed: int | None,
     eager: bool,
     processes: int,
@@ -194,7 +198,6 @@ def _run_devices(
 ) -> FleetResult:
     with HttpTransport(services.base_url) as transport:
         served = transport.recipe(str(recipe.identifier))
-    pairing = services.pairings.get(recipe.published.trust)
     return run_fleet(
         served=served,
         verification_key=verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
@@ -220,7 +223,8 @@ def _rejected(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
     return {reason: count for reason, count in rejected.items() if count}
 
 
-def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: Say) -> Release:
+def _wait_for_release(pairing: Pairing | None, recipe: Recipe, services: Services, say: Say) -> Release:
+    waiting = "reports" if pairing is None else pairing.waiting
     last_progress, moved_at = None, time.monotonic()
     while True:
         release = Release.objects.filter(recipe=recipe).first()
@@ -230,7 +234,7 @@ def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: S
         standing = source_of(recipe).standing(recipe)
         progress = (standing.servers[0].counted, standing.waiting)
         if progress != last_progress:
-            say(f"{progress[0]:,} reports summed, {progress[1]:,} {run.waiting} waiting")
+            say(f"{progress[0]:,} reports summed, {progress[1]:,} {waiting} waiting")
             last_progress, moved_at = progress, time.monotonic()
         elif time.monotonic() - moved_at > STALLED_SECONDS:
             errors = "".join(
@@ -238,15 +242,19 @@ def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: S
             )
             raise CollectionStalledError(
                 f"nothing was summed for {STALLED_SECONDS:.0f} seconds; "
-                f"{progress[1]:,} {run.waiting} are waiting{errors}"
+                f"{progress[1]:,} {waiting} are waiting{errors}"
             )
         time.sleep(POLL_SECONDS)
 
 
-def _wait_for_farewell(run: DeviceRun, recipe: Recipe, say: Say, seconds: float = FAREWELL_SECONDS) -> None:
+def _wait_for_farewell(
+    pairing: Pairing | None, recipe: Recipe, say: Say, seconds: float = FAREWELL_SECONDS
+) -> None:
     """Until nothing is left to tell the partner: with the processes ends who would tell it."""
-    if not wait_until(lambda: not run.owes_farewell(recipe), seconds, POLL_SECONDS):
-        say(f"the {run.partner} has not heard of the end; it is told when both run again")
+    if pairing is None:
+        return
+    if not wait_until(lambda: not pairing.owes_farewell(recipe), seconds, POLL_SECONDS):
+        say(f"the {pairing.role} has not heard of the end; it is told when both run again")
 
 
 def _first(values: Any) -> Any:

@@ -14,10 +14,13 @@ from typing import ClassVar, TypeVar
 
 from django.conf import settings
 
+from analyzer.models import Intake
 from dap.provisioning import Partner
+from leader.models import Farewell
 from panapp import environment
 from panapp.ports import HOST, held_lasting_port
 from panprivacy.trust import Trust
+from recipes.models import Recipe
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
 """What an installation keeps for itself, beside all that begins with PANAPP_."""
@@ -44,6 +47,9 @@ class Pairing(ABC):
 
     site_key_variable: ClassVar[str]
     """What tells the partner the site's key."""
+
+    waiting: ClassVar[str]
+    """What the workers have still to decrypt or verify, when it is counted."""
 
     site_port: int
     site_key: bytes
@@ -79,6 +85,10 @@ class Pairing(ABC):
     def partner(self) -> Partner:
         """The partner, as those know it who publish recipes here."""
 
+    @abstractmethod
+    def owes_farewell(self, recipe: Recipe) -> bool:
+        """Whether the partner has still to hear of the end of a recipe, and to delete what it holds."""
+
 
 class HelperPairing(Pairing):
     """A leader, which is this installation, and a helper."""
@@ -86,6 +96,7 @@ class HelperPairing(Pairing):
     trust = Trust.TWO_SERVER
     role = "helper"
     site_key_variable = "PANAPP_LEADER_KEY"
+    waiting = "reports"
 
     @property
     def leader_url(self) -> str:
@@ -107,6 +118,9 @@ class HelperPairing(Pairing):
             signing_key=settings.SIGNING_KEY,
         )
 
+    def owes_farewell(self, recipe: Recipe) -> bool:
+        return Farewell.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier))).exists()
+
 
 class ShufflerPairing(Pairing):
     """An analyzer, which is this installation, and a shuffler."""
@@ -114,11 +128,19 @@ class ShufflerPairing(Pairing):
     trust = Trust.SHUFFLER
     role = "shuffler"
     site_key_variable = "PANAPP_ANALYZER_KEY"
+    waiting = "messages"  # several of each user, which nobody can tell apart any more
 
     def partner(self) -> Partner:
         return Partner(
             url=self.url, verification_key=self.key, leader_url="", signing_key=settings.SIGNING_KEY
         )
+
+    def owes_farewell(self, recipe: Recipe) -> bool:
+        return Intake.objects.filter(recipe=recipe, is_deleted_there=False).exists()
+
+
+PAIRINGS: Mapping[Trust, type[Pairing]] = {kind.trust: kind for kind in (HelperPairing, ShufflerPairing)}
+"""By trust model; under the others this installation needs no partner."""
 
 
 @contextmanager

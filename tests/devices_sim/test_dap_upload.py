@@ -28,7 +28,7 @@ from devices_sim.transport import (
     TransportError,
     WireReport,
 )
-from devices_sim.uploads import upload_of
+from devices_sim.trust_models import reporting_model
 from devices_sim.workloads import bernoulli
 from panprivacy.dap import (
     BatchMode,
@@ -223,8 +223,8 @@ def test_main_join_asks_for_the_helper_key_and_send_delivers(tmp_path, capsys):
 
 
 def test_upload_of_a_recipe_is_chosen_by_its_trust(pair, server):
-    assert isinstance(upload_of(pair.recipe, pair.transport()), DapUpload)
-    assert isinstance(upload_of(server.recipe, server.transport()), RestUpload)
+    assert isinstance(reporting_model(pair.recipe).upload(pair.recipe, pair.transport()), DapUpload)
+    assert isinstance(reporting_model(server.recipe).upload(server.recipe, server.transport()), RestUpload)
 
 
 def test_submit_fetches_each_configuration_once_for_all_reports(pair):
