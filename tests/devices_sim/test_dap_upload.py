@@ -20,7 +20,6 @@ from devices_sim.transport import (
     BatchAnswer,
     Delivery,
     HttpTransport,
-    InProcessTransport,
     RecipeClosedError,
     RecipeNotOpenError,
     Rejection,
@@ -43,7 +42,8 @@ from panprivacy.dap.media import media_type
 from panprivacy.dap.vdafs import Prio3HistogramConfig
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
-from tests.devices_sim.server import VERIFICATION_KEY, listening
+from tests.devices_sim.in_process import InProcessTransport
+from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, listening
 from tests.devices_sim.two_servers import (
     HELPER_KEY,
     HELPER_URL,
@@ -304,7 +304,7 @@ def test_submit_batch_that_had_to_be_repeated_counts_its_own_replays_as_accepted
         pair.publish(leader_url=f"{url}/leader", helper_url=f"{helper_url}/helper", epsilon=SURE)
         reports = reports_of(pair, [1, 0, 1])
         with (
-            HttpTransport(url, sleep=lambda _: None) as transport,
+            HttpTransport(url, retries=AT_ONCE) as transport,
             DapUpload(pair.recipe, transport) as upload,
         ):
             assert upload.submit_batch(reports) == BatchAnswer(3, ())
