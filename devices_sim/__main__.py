@@ -1,9 +1,12 @@
 """One device on the command line: `python -m devices_sim join | step | send`, or `send-value`.
 
-Exit codes: 0 done, 1 the server refused or could not be reached (try again), 2 bad input or
-a state that does not allow the command, 3 the report will never be taken (do not try again): the
-recipe is closed, the shuffler has all the users that it mixes, the server rejected the report itself,
-or it is not known whether a value arrived.
+Exit codes:
+
+- 0: done.
+- 1: the server refused, or could not be reached. Try again.
+- 2: bad input, or a state that does not allow the command.
+- 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
+  users, the server rejected the report itself, or it is unknown whether a value arrived.
 """
 
 import argparse

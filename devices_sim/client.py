@@ -1,8 +1,8 @@
 """A real device: one recipe, one state file, one report.
 
-The file is replaced as a whole after every step, so a device that loses power at any
-instant has taken its step or has not. Whoever reads the file before and after every
-step sees only ciphertexts that all change each time.
+The file is replaced as a whole after every step. A device that loses power has therefore taken its step, or
+has not. Someone who reads the file before and after every step sees only ciphertexts, all of which change
+each time.
 """
 
 import random
@@ -75,7 +75,7 @@ class Device:
             path: the state file to be; its directory must exist.
             served: the recipe as fetched.
             verification_key: the server's Ed25519 key (32 bytes), pinned beforehand.
-            helper_key: the helper's likewise; a two-server recipe is refused without it.
+            helper_key: the helper's, pinned too; a two-server recipe is refused without it.
             server: the server's address, kept in the file for `send`'s caller.
             simulation: whether this device is a simulated one.
             random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.

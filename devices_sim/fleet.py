@@ -1,8 +1,8 @@
 """Fleets of simulated devices: many reports per second, over the same API as real ones.
 
-A device that nobody intrudes upon is indistinguishable from one that only ever made its last
-state; a *lazy* fleet (the default) computes just that. An *eager* fleet takes every step of
-every device, as a real one does, and is the reference.
+Without an intruder, a device cannot be told from one that only made its last state. A *lazy* fleet (the
+default) computes just that state. An *eager* fleet takes every step of every device, as real ones do, and is
+the reference.
 """
 
 import contextlib
@@ -94,8 +94,7 @@ def run_fleet(
         transport: the server's address, or what makes a transport to it (picklable where
             `processes` > 1).
         seed: repeats the same coins and noise whatever the number of processes; None for
-            `secrets.SystemRandom()`. For simulations only: whoever knows the seed can decrypt
-            every report.
+            `secrets.SystemRandom()`. For simulations only: the seed decrypts every report.
         eager: take every step instead of only the last state; for values it makes no difference.
         processes: 1 works in this process.
         progress: called in this process, after every bucket, with the result so far (not a copy).

@@ -30,7 +30,7 @@ class _EventDevices(FleetDevices[Set[int]]):
     """Devices with events in some of T steps."""
 
     def __init__(self, recipe: Recipe) -> None:
-        # Tables are not constant-time; nobody measures the time of a device that does not exist.
+        # Tables are not constant-time; that matters on real devices only.
         self._algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables())
 
     def answer(self, given: Set[int]) -> int:

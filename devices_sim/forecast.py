@@ -1,4 +1,4 @@
-"""How much work a fleet of values is, before it begins: a user may send thousands of encrypted messages."""
+"""How long a fleet of values will take: a user may send thousands of encrypted messages."""
 
 import os
 import secrets
@@ -33,7 +33,7 @@ class Forecast:
 
     @property
     def is_long(self) -> bool:
-        """Whether it may take so long that nobody should wait without knowing."""
+        """Whether it takes so long that the user should be told first."""
         return self.seconds > MINUTE / 6  # decrypting, mostly by fewer processes, takes several times as long
 
     def __str__(self) -> str:

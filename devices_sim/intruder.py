@@ -1,4 +1,4 @@
-"""An intruder who reads a device's whole state before and after every step, and what it learns.
+"""Attacks by an intruder who reads a device's whole state before and after every step.
 
 The distinguishing game of computational local pan-privacy (LPP, Definition 2.10): two streams of
 events are public, a fair coin chooses which of them a device lives through, and the intruder

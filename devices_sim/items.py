@@ -1,4 +1,4 @@
-"""Where the items of a stream come from: they are sent in batches to the curator (docs/protocol.md)."""
+"""Sends the items of a stream to the curator, in batches (docs/protocol.md)."""
 
 import http
 import random

@@ -1,6 +1,6 @@
 """Requests of a device to a server, and what it reads of the public REST API (docs/protocol.md).
 
-How reports are sent is told in `upload`.
+`upload` sends reports.
 """
 
 import base64
@@ -44,7 +44,7 @@ PARTNER_SIGNATURES = ("helper_signature", "shuffler_signature")
 
 DUPLICATE = "duplicate_nonce"
 
-# What it tells of repeated requests names their addresses, and a device keeps those to itself.
+# urllib3 logs the address of every repeated request; what a device does stays out of logs.
 logging.getLogger("urllib3").propagate = False
 
 
@@ -96,7 +96,7 @@ class RecipeClosedError(TransportError):
 
 
 class BatchFullError(TransportError):
-    """The shuffler has the messages of as many users as it mixes, and takes no more."""
+    """The shuffler has the messages of all the users that it mixes, and accepts no more."""
 
 
 def _transport_error(
@@ -221,7 +221,7 @@ class Transport(ABC):
 
     def verification_key(self) -> bytes:
         """The Ed25519 key (32 bytes) that signs the server's recipes. Pin it: fetching it each time
-        would trust whoever answers."""
+        would trust any server that answers."""
         members = json_object(self.get(f"{API}/verification-key/"))
         if members.get("algorithm") != "ed25519":
             raise TransportError(
@@ -247,7 +247,7 @@ class Transport(ABC):
             target = None if following is None else self._target_of(following)
 
     def recipe(self, identifier: str) -> ServedRecipe:
-        """One recipe. Whoever uses it verifies it (`Recipe.verified`)."""
+        """One recipe, not verified yet: see `ServedRecipe.verified`."""
         members = json_object(self.get(f"{API}/recipes/{quote(identifier, safe='')}/"))
         document = members.get("document")
         if members.get("id") != identifier or not isinstance(document, dict):
@@ -263,10 +263,10 @@ class Transport(ABC):
         )
 
     def get(self, target: str, *, accept: str = JSON) -> Answer:
-        """What there is at a path (with query).
+        """The answer 200 of a path (with query).
 
         Raises:
-            TransportError: no answer came, or not that there is something.
+            TransportError: no answer, or another one.
         """
         answer = self.exchange("GET", target, accept=accept)
         if answer.status != http.HTTPStatus.OK:
@@ -317,7 +317,7 @@ class HttpTransport(Transport):
     def exchange(
         self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
     ) -> Answer:
-        # The name of the program is nobody's business.
+        # A server need not know with which program it speaks.
         headers = {"Accept": accept, "User-Agent": urllib3.util.SKIP_HEADER}
         if content_type:
             headers["Content-Type"] = content_type

@@ -45,7 +45,7 @@ def send_value(
         served: the recipe as fetched.
         transport: to the server that published it; stays open.
         verification_key: that server's Ed25519 key (32 bytes), pinned beforehand.
-        shuffler_key: the shuffler's likewise; the recipe is refused without it.
+        shuffler_key: the shuffler's, pinned too; the recipe is refused without it.
         simulation: whether this device is a simulated one.
         random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
 
@@ -55,7 +55,7 @@ def send_value(
         FieldError: the recipe takes no values, or not this one; or it does not keep its promise.
         RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
         RecipeNotOpenError: the recipe takes no values yet; RecipeClosedError: any more.
-        BatchFullError: the shuffler has as many users as it mixes; it will take no more.
+        BatchFullError: the shuffler has all the users that it mixes, and accepts no more.
         ReportRejectedError: it refused the messages, as it will again.
         UnknownDeliveryError: no answer after several attempts.
         TransportError: refused for another reason: the messages have not been taken.
