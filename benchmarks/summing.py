@@ -22,8 +22,8 @@ from django.core.management import call_command
 from aggregation.models import SubAggregate
 from benchmarks.end_to_end import RECIPE
 from panapp.services import running_services
-from recipes.operations import recipe_close, recipe_publish_file
 from reports.models import StoredReports
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 CHUNK_REPORTS = 2_000
 

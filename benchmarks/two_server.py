@@ -32,6 +32,8 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from panprivacy import base64_text
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "two_server.json"
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
@@ -83,13 +85,12 @@ def made_reports(task: Any, count: int) -> list[Any]:
 
 def upload(task: Any, reports: Sequence[Any]) -> None:
     """Send every report, over a few connections that stay open, as a proxy in front of devices would."""
-    from dap.http import encode_id
     from dap.operations import configuration_of
     from panprivacy.dap import UploadRequest
     from panprivacy.dap.media import media_type
 
     leader = urlsplit(configuration_of(task).leader_aggregator_endpoint)
-    path = f"{leader.path}/tasks/{encode_id(bytes(task.task_id))}/reports"
+    path = f"{leader.path}/tasks/{base64_text.encode_url(bytes(task.task_id))}/reports"
     headers = {"Content-Type": media_type(UploadRequest)}
     bodies = [
         UploadRequest(tuple(reports[start : start + UPLOAD_REPORTS])).encode()

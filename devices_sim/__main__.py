@@ -10,8 +10,6 @@ Exit codes:
 """
 
 import argparse
-import base64
-import binascii
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +25,7 @@ from devices_sim.transport import (
     TransportError,
 )
 from devices_sim.value_client import UnknownDeliveryError, send_value
+from panprivacy import base64_text
 from panprivacy.recipe import IDENTIFIER_PATTERN
 
 VERIFICATION_KEY_BYTES = 32
@@ -164,14 +163,10 @@ def _identifier(text: str) -> str:
 
 
 def _verification_key(text: str) -> bytes:
-    message = f"must be {VERIFICATION_KEY_BYTES} bytes in base64"
     try:
-        key = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise argparse.ArgumentTypeError(message) from None
-    if len(key) != VERIFICATION_KEY_BYTES:
-        raise argparse.ArgumentTypeError(message)
-    return key
+        return base64_text.decode(text, VERIFICATION_KEY_BYTES)
+    except base64_text.Base64Error as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _say(line: str) -> None:

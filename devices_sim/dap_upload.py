@@ -1,6 +1,5 @@
 """Reports to two servers, by DAP (draft 18, section 4.4): sealed to each, and uploaded to the leader."""
 
-import base64
 import random
 import secrets
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from devices_sim.transport import (
     refusal,
 )
 from devices_sim.upload import Upload
+from panprivacy import base64_text
 from panprivacy.dap import (
     HpkeConfig,
     HpkeConfigList,
@@ -91,8 +91,7 @@ class TaskClient:
         self._helper = transport.at(configuration.helper_aggregator_endpoint)
         self._random_source = secrets.SystemRandom() if random_source is None else random_source
         self._configs: tuple[HpkeConfig, HpkeConfig] | None = None
-        identifier = base64.urlsafe_b64encode(task_id).rstrip(b"=").decode()
-        self._target = f"/tasks/{identifier}/reports"
+        self._target = f"/tasks/{base64_text.encode_url(task_id)}/reports"
 
     def close(self) -> None:
         """Let go of connections."""

@@ -11,7 +11,6 @@ import itertools
 import json
 import random
 from abc import ABC, abstractmethod
-from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from scipy.stats import beta
 
 from devices_sim.algorithm import ClientAlgorithm, Phase
 from devices_sim.state_file import FORMAT, Enrolment, encode
+from panprivacy import base64_text
 from panprivacy.encryption.interface import PublicKey
 
 Snapshots = tuple[bytes, ...]
@@ -59,7 +59,7 @@ def observed_device(enrolment: Enrolment, public_key: PublicKey | None = None) -
 
 def ciphertexts_of(snapshot: bytes) -> tuple[bytes, ...]:
     """The encoded ciphertexts of a state file, as anyone can read them."""
-    return tuple(b64decode(text) for text in _members(snapshot)["ciphertexts"])
+    return tuple(map(base64_text.decode, _members(snapshot)["ciphertexts"]))
 
 
 def _members(snapshot: bytes) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class EqualPieces(Attack):
     that was kept while the other changed, and randomness that was used for both.
 
     Args:
-        piece_bytes: length of what must be new each time: an ElGamal point, a Paillier ciphertext.
+        piece_bytes: length of what must be new each time: half a ciphertext, which is an ElGamal point.
     """
 
     def __init__(self, piece_bytes: int) -> None:

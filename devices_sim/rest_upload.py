@@ -1,6 +1,5 @@
 """Reports to a single server, over the public REST API (docs/protocol.md)."""
 
-import base64
 import http
 import json
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from devices_sim.transport import (
     refusal,
 )
 from devices_sim.upload import Upload
+from panprivacy import base64_text
 
 MSGPACK = "application/msgpack"
 NOT_OPEN = "/problems/recipe-not-open"
@@ -44,8 +44,8 @@ class RestUpload(Upload):
     def submit(self, report: WireReport) -> Delivery:
         body = json.dumps(
             {
-                "nonce": base64.b64encode(report.nonce).decode(),
-                "ciphertexts": [base64.b64encode(ciphertext).decode() for ciphertext in report.ciphertexts],
+                "nonce": base64_text.encode(report.nonce),
+                "ciphertexts": list(map(base64_text.encode, report.ciphertexts)),
             }
         ).encode()
         answer = self._transport.exchange("POST", self._target, body=body, content_type=JSON)

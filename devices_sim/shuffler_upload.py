@@ -19,7 +19,7 @@ from devices_sim.transport import (
 )
 from devices_sim.upload import Upload
 from panprivacy.recipe import Recipe
-from panprivacy.servers import ShufflerAndAnalyzer
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 
 MSGPACK = "application/msgpack"
 BATCH_FULL = "batch_full"

@@ -4,7 +4,6 @@ It holds the public recipe, the public step counter, the report's random nonce, 
 ciphertexts; no seed, no plaintext, no time. Its size depends on the recipe and the counter only.
 """
 
-import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import rfc8785
 from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
 from devices_sim.storage import StateFileError
 from devices_sim.transport import ServedRecipe
+from panprivacy import base64_text
 from panprivacy.recipe import Recipe
 
 FORMAT = b"panapp-device-state-1\n"
@@ -58,15 +58,17 @@ def encode(enrolment: Enrolment, state: DeviceState) -> bytes:
     if state.phase is not Phase.DONE:
         members |= {
             "document": enrolment.served.document,
-            "signature": _base64(enrolment.served.signature),
-            "verification_key": _base64(enrolment.verification_key),
+            "signature": base64_text.encode(enrolment.served.signature),
+            "verification_key": base64_text.encode(enrolment.verification_key),
             "server": enrolment.server,
             "step": state.step,
-            "ciphertexts": [_base64(bytes(ciphertext)) for ciphertext in state.ciphertexts],
-            "nonce": _base64(state.nonce),
+            "ciphertexts": [base64_text.encode(bytes(ciphertext)) for ciphertext in state.ciphertexts],
+            "nonce": base64_text.encode(state.nonce),
         }
         helper = {"key": enrolment.helper_key, "signature": enrolment.served.partner_signature}
-        members |= {f"helper_{name}": _base64(value) for name, value in helper.items() if value is not None}
+        members |= {
+            f"helper_{name}": base64_text.encode(value) for name, value in helper.items() if value is not None
+        }
     body = rfc8785.dumps(members)
     return FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
 
@@ -112,18 +114,27 @@ def decode(content: bytes) -> LiveState | DoneState:
 
 def _live(members: Mapping[str, Any]) -> LiveState:
     helper_key, helper_signature = (
-        _bytes(members[name]) if name in members else None for name in ("helper_key", "helper_signature")
+        base64_text.decode(members[name]) if name in members else None
+        for name in ("helper_key", "helper_signature")
     )
     served = ServedRecipe(
-        members["recipe"], members["document"], _bytes(members["signature"]), "open", helper_signature
+        members["recipe"],
+        members["document"],
+        base64_text.decode(members["signature"]),
+        "open",
+        helper_signature,
     )
-    enrolment = Enrolment(served, _bytes(members["verification_key"]), members["server"], helper_key)
+    enrolment = Enrolment(
+        served, base64_text.decode(members["verification_key"]), members["server"], helper_key
+    )
     recipe = enrolment.verified()
     state = DeviceState(
         phase=Phase(members["phase"]),
         step=members["step"],
-        ciphertexts=tuple(recipe.public_key.parse(_bytes(text)) for text in members["ciphertexts"]),
-        nonce=_bytes(members["nonce"]),
+        ciphertexts=tuple(
+            recipe.public_key.parse(base64_text.decode(text)) for text in members["ciphertexts"]
+        ),
+        nonce=base64_text.decode(members["nonce"]),
     )
     if not 0 <= state.step <= recipe.parameters.step_count:
         raise ValueError(f"step {state.step} is not one of {recipe.parameters.step_count}")
@@ -131,11 +142,3 @@ def _live(members: Mapping[str, Any]) -> LiveState:
     if len(state.nonce) != (NONCE_BYTES if bound or state.phase is Phase.REPORTED else 0):
         raise ValueError("the nonce does not fit the phase")
     return LiveState(enrolment, recipe, state)
-
-
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
-
-
-def _bytes(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)

@@ -3,8 +3,6 @@
 `upload` sends reports.
 """
 
-import base64
-import binascii
 import http
 import json
 import logging
@@ -18,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import urllib3
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from panprivacy import base64_text
 from panprivacy.recipe import Recipe
 
 API = "/api/v1"
@@ -384,11 +383,9 @@ def json_object(answer: Answer) -> dict[str, Any]:
 
 
 def _from_base64(value: object, name: str) -> bytes:
-    if not isinstance(value, str):
-        raise TransportError(f"{name} in the server's answer is not base64")
     try:
-        return base64.b64decode(value, validate=True)
-    except binascii.Error:
+        return base64_text.decode(value)
+    except base64_text.Base64Error:
         raise TransportError(f"{name} in the server's answer is not base64") from None
 
 

@@ -5,7 +5,6 @@
 `task.json` is what `manage.py task create` printed; measurements are JSON: 3, or for a vector [0,1,1].
 """
 
-import base64
 import json
 import sys
 import time
@@ -13,18 +12,15 @@ from pathlib import Path
 
 from devices_sim.dap_upload import TaskClient
 from devices_sim.transport import HttpTransport
+from panprivacy.base64_text import decode_url
 from panprivacy.dap import TaskConfiguration
-
-
-def from_base64url(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def main(file: str, *measurements: str) -> None:
     task = json.loads(Path(file).read_text())
-    configuration = TaskConfiguration.decode(from_base64url(task["task_configuration"]))
+    configuration = TaskConfiguration.decode(decode_url(task["task_configuration"]))
     with HttpTransport(configuration.leader_aggregator_endpoint) as transport:
-        client = TaskClient(from_base64url(task["task_id"]), configuration, transport)
+        client = TaskClient(decode_url(task["task_id"]), configuration, transport)
         # One request with a report for each; a real client has one measurement.
         uploaded = client.measure(
             [json.loads(measurement) for measurement in measurements],

@@ -1,7 +1,5 @@
 """Reading settings from the environment: typed, and failing closed."""
 
-import base64
-import binascii
 import json
 import os
 import secrets
@@ -11,6 +9,8 @@ from urllib.parse import urlsplit
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.core.exceptions import ImproperlyConfigured
+
+from panprivacy import base64_text
 
 
 def text(name: str, default: str | None = None) -> str:
@@ -59,12 +59,9 @@ def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
 def key_of_32_bytes(name: str, value: str) -> bytes:
     """32 bytes from base64."""
     try:
-        key = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != 32:
-        raise ImproperlyConfigured(f"{name} must be 32 bytes in base64")
-    return key
+        return base64_text.decode(value, 32)
+    except base64_text.Base64Error as error:
+        raise ImproperlyConfigured(f"{name} {error}") from None
 
 
 def address(name: str, *, path: str, secure: bool) -> str | None:
@@ -121,8 +118,8 @@ def fresh_secrets() -> dict[str, str]:
     """One new secret of each kind, by the name of its setting in lower case."""
     return {
         "secret_key": secrets.token_urlsafe(48),
-        "signing_key": base64.b64encode(secrets.token_bytes(32)).decode(),
-        "key_encryption_key": base64.b64encode(secrets.token_bytes(32)).decode(),
+        "signing_key": base64_text.encode(secrets.token_bytes(32)),
+        "key_encryption_key": base64_text.encode(secrets.token_bytes(32)),
     }
 
 

@@ -6,7 +6,7 @@ from django.utils.functional import lazy
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
-from panapp.api_docs import ApiDocsView
+from pages.api_docs import ApiDocsView
 from panapp.health import live, ready
 from panapp.metrics import metrics
 

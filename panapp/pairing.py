@@ -3,7 +3,6 @@
 Between two organizations people do the same by hand (docs/operations.md).
 """
 
-import base64
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -14,13 +13,11 @@ from typing import ClassVar, TypeVar
 
 from django.conf import settings
 
-from analyzer.models import Intake
-from dap.provisioning import Partner
-from leader.models import Farewell
 from panapp import environment
 from panapp.ports import HOST, held_lasting_port
+from panprivacy import base64_text
 from panprivacy.trust import Trust
-from recipes.models import Recipe
+from peers.partner import Partner
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
 """What an installation keeps for itself, beside all that begins with PANAPP_."""
@@ -48,9 +45,6 @@ class Pairing(ABC):
     site_key_variable: ClassVar[str]
     """What tells the partner the site's key."""
 
-    waiting: ClassVar[str]
-    """What the workers have still to decrypt or verify, when it is counted."""
-
     site_port: int
     site_key: bytes
     key: bytes
@@ -65,7 +59,7 @@ class Pairing(ABC):
     def site_variables(self) -> dict[str, str]:
         """What tells the site of this partner."""
         name = f"PANAPP_{self.role.upper()}"
-        return {f"{name}_URL": self.url, f"{name}_KEY": base64.b64encode(self.key).decode()}
+        return {f"{name}_URL": self.url, f"{name}_KEY": base64_text.encode(self.key)}
 
     def partner_variables(self, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
         """The partner's whole environment: nothing of the site's database, broker, secrets or settings."""
@@ -78,16 +72,12 @@ class Pairing(ABC):
             "PANAPP_ROLE": self.role,
             "PANAPP_DATA_DIR": str(self.data),
             f"PANAPP_{self.role.upper()}_URL": self.url,
-            self.site_key_variable: base64.b64encode(self.site_key).decode(),
+            self.site_key_variable: base64_text.encode(self.site_key),
         }
 
     @abstractmethod
     def partner(self) -> Partner:
         """The partner, as those know it who publish recipes here."""
-
-    @abstractmethod
-    def owes_farewell(self, recipe: Recipe) -> bool:
-        """Whether the partner has still to hear of the end of a recipe, and to delete what it holds."""
 
 
 class HelperPairing(Pairing):
@@ -96,7 +86,6 @@ class HelperPairing(Pairing):
     trust = Trust.TWO_SERVER
     role = "helper"
     site_key_variable = "PANAPP_LEADER_KEY"
-    waiting = "reports"
 
     @property
     def leader_url(self) -> str:
@@ -118,9 +107,6 @@ class HelperPairing(Pairing):
             signing_key=settings.SIGNING_KEY,
         )
 
-    def owes_farewell(self, recipe: Recipe) -> bool:
-        return Farewell.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier))).exists()
-
 
 class ShufflerPairing(Pairing):
     """An analyzer, which is this installation, and a shuffler."""
@@ -128,19 +114,11 @@ class ShufflerPairing(Pairing):
     trust = Trust.SHUFFLER
     role = "shuffler"
     site_key_variable = "PANAPP_ANALYZER_KEY"
-    waiting = "messages"  # several of each user, which nobody can tell apart any more
 
     def partner(self) -> Partner:
         return Partner(
             url=self.url, verification_key=self.key, leader_url="", signing_key=settings.SIGNING_KEY
         )
-
-    def owes_farewell(self, recipe: Recipe) -> bool:
-        return Intake.objects.filter(recipe=recipe, is_deleted_there=False).exists()
-
-
-PAIRINGS: Mapping[Trust, type[Pairing]] = {kind.trust: kind for kind in (HelperPairing, ShufflerPairing)}
-"""By trust model; under the others this installation needs no partner."""
 
 
 @contextmanager

@@ -53,7 +53,7 @@ TEMPLATES = [
         "OPTIONS": {
             "context_processors": list(ROLE.context_processors),
             # How numbers and names are shown, in every role: it needs no app, and no database.
-            "libraries": {"presentation": "recipes.templatetags.presentation"},
+            "libraries": {"presentation": "pages.templatetags.presentation"},
         },
     }
 ]
@@ -291,7 +291,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "recipes.problems.exception_handler",
+    "EXCEPTION_HANDLER": "web.problems.exception_handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Private telemetry: device API",
@@ -303,7 +303,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "reports.openapi.add_report_paths",
         "reports.items_openapi.add_items_path",
-        "recipes.openapi.add_problem_responses",
+        "web.openapi.add_problem_responses",
     ],
 }
 # A local installation has one web process, so that its counts of failures need not be shared.

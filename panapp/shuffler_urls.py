@@ -2,9 +2,9 @@
 
 from django.urls import include, path
 
+from pages.status.shuffler import PAGES
 from panapp.health import live, ready
 from panapp.metrics import metrics
-from shuffler.pages import PAGES
 
 urlpatterns = [
     *PAGES.urls(),
@@ -14,7 +14,7 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
 ]
 
-handler400 = "panapp.problem_errors.bad_request"
-handler403 = "panapp.problem_errors.forbidden"
-handler404 = "panapp.problem_errors.not_found"
-handler500 = "panapp.problem_errors.server_error"
+handler400 = "web.problem_errors.bad_request"
+handler403 = "web.problem_errors.forbidden"
+handler404 = "web.problem_errors.not_found"
+handler500 = "web.problem_errors.server_error"

@@ -6,8 +6,8 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.operations import result_withhold
+from trust_models.publishing import recipe_close
 
 INTERRUPTED = "the command that simulated it was interrupted"
 FAILED = "the command that simulated it failed"

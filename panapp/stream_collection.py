@@ -12,9 +12,9 @@ from panapp.collection import CollectionStalledError
 from panapp.services import ServiceError, Services, wait_until
 from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
-from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import truth_record
+from trust_models.publishing import recipe_publish_file
 
 RELEASE_SECONDS = 60.0
 """For how long a result is waited for: all that is left to do is to read one state."""

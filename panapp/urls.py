@@ -13,16 +13,16 @@ urlpatterns = [
     path("api/v1/", include("planner.api_urls")),
     path("api/v1/", include("reports.urls")),
     path("admin/", admin.site.urls),
-    path("", include("audit.urls")),
-    path("", include("ledger.urls")),
-    path("", include("recipes.urls")),
-    path("", include("planner.urls")),
-    path("", include("planner.papers_urls")),
-    path("", include("releases.urls")),
+    path("", include("pages.log.urls")),
+    path("", include("pages.populations.urls")),
+    path("", include("pages.publish.urls")),
+    path("", include("pages.plan.urls")),
+    path("", include("pages.papers.urls")),
+    path("", include("pages.recipe.urls")),
     path("", include("panapp.operations_urls")),
 ]
 
-handler400 = "panapp.errors.bad_request"
-handler403 = "panapp.errors.forbidden"
-handler404 = "panapp.errors.not_found"
-handler500 = "panapp.errors.server_error"
+handler400 = "web.errors.bad_request"
+handler403 = "web.errors.forbidden"
+handler404 = "web.errors.not_found"
+handler500 = "web.errors.server_error"

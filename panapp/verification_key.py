@@ -4,12 +4,12 @@ Devices pin it, and the other side of a collection (leader, helper, shuffler, an
 a Django command: those need complete settings, and the other side's key is among them.
 """
 
-import base64
 import sys
 
 from django.core.exceptions import ImproperlyConfigured
 
 from panapp import environment, installation
+from panprivacy import base64_text
 
 
 def verification_key(signing_key: str) -> str:
@@ -18,7 +18,7 @@ def verification_key(signing_key: str) -> str:
 
 
 def _shown(signing_key: bytes) -> str:
-    return base64.b64encode(environment.public_half(signing_key)).decode()
+    return base64_text.encode(environment.public_half(signing_key))
 
 
 if __name__ == "__main__":

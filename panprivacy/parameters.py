@@ -204,8 +204,8 @@ class Parameters(PublicParameters):
     )
     aggregator_epsilon: float | None = described(
         label="Aggregator target ε",
-        help="What whoever sees only the combined result must be held to, proved, under replacement, at δ "
-        "and the cohort size. Parameters that do not reach it are refused; leave it empty to state none.",
+        help="Upper limit for the ε of the published result. Recipes above it cannot be published. Proved, "
+        "under replacement, at δ and the cohort size; empty for no limit.",
         minimum=1e-6,
         usual_minimum=0.01,
         maximum=20,

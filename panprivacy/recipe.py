@@ -24,10 +24,10 @@ from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, K, PublicParameters, as_typed
 from panprivacy.remedies import remedies
-from panprivacy.servers import SERVERS, Servers
-from panprivacy.servers import RecipeVerificationError as RecipeVerificationError
 from panprivacy.statistic import Statistic
-from panprivacy.trust import Trust
+from panprivacy.trust import FIRST, Trust
+from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
+from panprivacy.trust_models.members import RecipeVerificationError as RecipeVerificationError
 
 FORMAT = "panapp-recipe-3"
 """Version of the format of new documents."""
@@ -107,7 +107,7 @@ class RecipeDraft:
             if name not in members:
                 raise FieldError(name, "is missing")
         statistic = statistic_class(members["statistic"])
-        trust = _trust(members.get("trust", statistic.trusts[0].value), statistic)
+        trust = _trust(members.get("trust", trusts_of(statistic)[0].value), statistic)
         own_fields = draft_fields(statistic, trust)
         parameter_members = {name: value for name, value in members.items() if name not in own_fields}
         if "k" in parameter_members and "k" not in statistic.parameters_class.names():
@@ -256,14 +256,14 @@ class Recipe:
         format_ = _require_format(members.pop("format", None))
         absent = ABSENT_MEMBERS.get(format_, frozenset())
         statistic = statistic_class(members.get("statistic"))
-        trust = _trust(members.get("trust", Trust.SINGLE_SERVER.value), statistic)
+        trust = _trust(members.get("trust", FIRST.value), statistic)
         own_fields = draft_fields(statistic, trust)
         for name in own_fields:
             if name not in members and name not in absent:
                 raise FieldError(name, "is missing")
             if name in members and name in absent:
                 raise FieldError(name, f"is not a member of a {format_} document")
-        servers_class = SERVERS[trust]
+        servers_class = TRUST_MODELS[trust]
         server_members = {name: members.pop(name) for name in servers_class.member_names if name in members}
         servers = servers_class.from_members(server_members)
         if members.get("encryption") != servers.scheme:
@@ -425,7 +425,7 @@ def draft_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ..
     silent = set()
     if "steps" not in statistic.parameters_class.names():
         silent.add("step_seconds")
-    if not SERVERS[trust].encrypts:
+    if not TRUST_MODELS[trust].encrypts:
         silent.add("encryption")
     return tuple(name for name in DRAFT_FIELDS if name not in silent)
 
@@ -434,16 +434,14 @@ def unknown_field(name: str, statistic: type[Statistic[Any]], trust: Trust) -> F
     """The refusal of a member that a recipe file of this kind has not, with all those that it may have."""
     parameters = statistic.parameters_class
     given = [field for field in parameters.names() if field not in parameters.derived_names()]
-    # Commands take it out of the file before the rest is read.
-    beside = ["universe"] if trust == Trust.CURATOR else []
-    fields = ", ".join((*draft_fields(statistic, trust), *given, *beside))
+    fields = ", ".join((*draft_fields(statistic, trust), *given, *TRUST_MODELS[trust].lists))
     return FieldError(name, f"is not a field of a {statistic.statistic} recipe; it has {fields}")
 
 
 def _trust(value: object, statistic: type[Statistic[Any]]) -> Trust:
     """The trust model of that name; FieldError unless `statistic` can be asked under it."""
-    if not isinstance(value, str) or value not in statistic.trusts:
-        allowed = " or ".join(trust.value for trust in statistic.trusts)
+    if not isinstance(value, str) or value not in trusts_of(statistic):
+        allowed = " or ".join(trust.value for trust in trusts_of(statistic))
         raise FieldError("trust", f"must be {allowed} for {statistic.statistic}, not {as_typed(value)}")
     return Trust(value)
 

@@ -1,4 +1,4 @@
-"""What every statistic says of itself, whoever collects for it: devices, a curator, a shuffler."""
+"""What every statistic says of itself, whether devices, a curator or a shuffler collect for it."""
 
 import math
 from abc import ABC, abstractmethod
@@ -7,9 +7,9 @@ from typing import ClassVar, Generic, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.device_input import DeviceInput
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import PublicParameters
-from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=PublicParameters)
 
@@ -44,8 +44,11 @@ class Statistic(ABC, Generic[P]):
     counts_devices: ClassVar[bool] = False
     """Whether the estimates are numbers of devices, so that each is a share of the population."""
 
-    trusts: ClassVar[tuple[Trust, ...]]
-    """The trust models under which it can be asked; the first is the default."""
+    device_input: ClassVar[DeviceInput]
+    """What is sent to be counted."""
+
+    values_are_bits: ClassVar[bool] = False
+    """Whether every value of a report is 0 or 1, which servers can check without reading it."""
 
     parameters_class: ClassVar[type[PublicParameters]]
 
@@ -94,14 +97,14 @@ class Statistic(ABC, Generic[P]):
 
     @abstractmethod
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        """What is released, for whoever reads nothing else; proved: what a budget is charged with.
+        """The release, against observers who read only it. Proved: a budget is charged with it.
 
         Args:
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
         """
 
     def sampled_event(self) -> PrivacyEvent | None:
-        """The same for whoever does not know who took part; None where all do."""
+        """The same against observers who do not know who took part; None where all do."""
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Who sees what devices send: between how many servers, and in which order, a recipe divides trust."""
+"""The names of the trust models; what each means for a recipe, `panprivacy.trust_models` says."""
 
 from enum import StrEnum
 
@@ -18,3 +18,7 @@ class Trust(StrEnum):
 
     CURATOR = "curator"
     """A curator sees every item of a stream, and keeps only a pan-private state of it (PPS section 2)."""
+
+
+FIRST = Trust.SINGLE_SERVER
+"""The trust model of documents and guarantees from before there were others: they do not name it."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from panprivacy.encryption.interface import Ciphertext
 from recipes.models import Recipe
-from recipes.operations import recipe_draft_save, recipe_publish, recipe_publish_file
+from recipes.operations import recipe_draft_save
+from trust_models.publishing import recipe_publish, recipe_publish_file
 
 
 def recipe_members(**changes: Any) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from aggregation.operations import chunk_process, chunks_plan
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_publish_file
 from releases.operations import result_release, truth_record
 from reports.operations import reports_submit
 from streams.operations import intrusion_announce, items_fold
 from tests.factories import fresh_nonce, published_recipe, report_of_count, report_of_values
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 PASSWORD = "correct horse battery staple"
 

@@ -99,17 +99,21 @@ def _groups(rows: Sequence[tuple[int, int]], most: int) -> list[tuple[list[int],
     return [*groups, (members, size)] if members else groups
 
 
-@transaction.atomic
-def chunks_resend() -> list[uuid.UUID]:
-    """Chunks whose task seems lost, marked as sent again; waits grow with every attempt."""
+def chunks_resend(*, recipe: Recipe) -> list[uuid.UUID]:
+    """Chunks of the recipe whose task seems lost, marked as sent again; waits grow with every attempt."""
     now = timezone.now()
-    stale = list(Chunk.objects.select_for_update(skip_locked=True).filter(send_after__lte=now)[:1_000])
-    for chunk in stale:
-        chunk.attempts += 1
-        wait = timedelta(seconds=settings.CHUNK_STALE_SECONDS * 2 ** min(chunk.attempts, 10))
-        chunk.send_after = now + min(wait, LONGEST_WAIT)
-        logger.warning("chunk_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
-    Chunk.objects.bulk_update(stale, ("attempts", "send_after"))
+    lost = Chunk.objects.filter(recipe=recipe, send_after__lte=now)
+    # Looked at without a lock first: at most ticks there is none.
+    if not lost.exists():
+        return []
+    with transaction.atomic():
+        stale = list(lost.select_for_update(skip_locked=True)[:1_000])
+        for chunk in stale:
+            chunk.attempts += 1
+            wait = timedelta(seconds=settings.CHUNK_STALE_SECONDS * 2 ** min(chunk.attempts, 10))
+            chunk.send_after = now + min(wait, LONGEST_WAIT)
+            logger.warning("chunk_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
+        Chunk.objects.bulk_update(stale, ("attempts", "send_after"))
     return [chunk.pk for chunk in stale]
 
 

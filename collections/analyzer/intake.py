@@ -16,8 +16,9 @@ from django.db.models import F, Q
 
 from analyzer.models import Intake
 from analyzer.storing import FETCHED_FAREWELL, BatchWrongError, part_check, part_store
-from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
-from dap.shuffling import (
+from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from peers.shuffler_calls import (
     NotFull,
     ShuffledBatch,
     batch_ask,
@@ -25,7 +26,6 @@ from dap.shuffling import (
     part_fetch,
     was_deleted_unfull,
 )
-from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from recipes.models import Recipe
 
 logger = structlog.get_logger(__name__)

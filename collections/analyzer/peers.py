@@ -2,9 +2,9 @@
 
 from django.conf import settings
 
-from dap.client import PeerClient
-from dap.transport import Transport, https_transport
-from panprivacy.servers import ShufflerAndAnalyzer
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from peers.client import PeerClient
+from peers.transport import Transport, https_transport
 from recipes.models import Recipe
 
 

@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views import View
 
-from audit.models import Action
+from audit.actions import ACCESS_DENIED
 from audit.operations import entry_append_bounded
 
 READ_LOG = "audit.view_entry"
@@ -55,7 +55,7 @@ class AccessCheckedView(ABC, View):
             return redirect_to_login(target)
         if not self.may_access(request.user):
             entry_append_bounded(
-                action=Action.ACCESS_DENIED,
+                action=ACCESS_DENIED,
                 subject=request.user.get_username(),
                 actor=request.user,
                 # By the page's name and not by the path, of which there is no end of different ones.

@@ -16,9 +16,10 @@ from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
 from django.dispatch import receiver
 
+from audit.actions import ACCOUNT_CHANGED, PERMISSION_CHANGED
 from audit.actor import current_actor
-from audit.models import Action
 from audit.operations import entry_append
+from audit.registry import Action
 
 FLAGS = ("is_active", "is_staff", "is_superuser")
 WATCHED = {User: ("username", "password", *FLAGS), Group: ("name",)}
@@ -32,6 +33,7 @@ HOLDINGS = {
 """Who holds what, by the table that says so."""
 
 # Django saves a single row without a transaction, and sends post_save when it is committed.
+# None of its hooks encloses both signals and the write: docs/adr/0011 says what else was considered.
 User.save = transaction.atomic(User.save)  # type: ignore[method-assign]  # meant: see above
 Group.save = transaction.atomic(Group.save)  # type: ignore[method-assign]  # meant: see above
 
@@ -64,18 +66,18 @@ def record_account_change(
     name = instance.get_username()
     if created and not raw:
         flags = {flag: getattr(instance, flag) for flag in FLAGS}
-        _append(Action.ACCOUNT_CHANGED, name, {"change": "created", "flags": flags})
+        _append(ACCOUNT_CHANGED, name, {"change": "created", "flags": flags})
     if before is None:
         return
     written = set(WATCHED[User]) if update_fields is None else set(WATCHED[User]).intersection(update_fields)
     changed = {field for field in written if before[field] != getattr(instance, field)}
     if "username" in changed:
-        _append(Action.ACCOUNT_CHANGED, name, {"change": "renamed", "from": before["username"], "to": name})
+        _append(ACCOUNT_CHANGED, name, {"change": "renamed", "from": before["username"], "to": name})
     if "password" in changed and not _is_upgraded_hash(instance, update_fields):
-        _append(Action.ACCOUNT_CHANGED, name, {"change": "password"})
+        _append(ACCOUNT_CHANGED, name, {"change": "password"})
     flags = {flag: [before[flag], getattr(instance, flag)] for flag in FLAGS if flag in changed}
     if flags:
-        _append(Action.PERMISSION_CHANGED, name, {"change": "flags", "flags": flags})
+        _append(PERMISSION_CHANGED, name, {"change": "flags", "flags": flags})
 
 
 @receiver(post_save, sender=Group)
@@ -84,7 +86,7 @@ def record_group_rename(sender: type[Model], instance: Group, **_: object) -> No
     before = _remembered(instance, sender)
     if before is not None and before["name"] != instance.name:
         details = {"change": "group renamed", "from": before["name"], "to": instance.name}
-        _append(Action.PERMISSION_CHANGED, _subject(instance), details)
+        _append(PERMISSION_CHANGED, _subject(instance), details)
 
 
 @receiver(m2m_changed, sender=User.groups.through)
@@ -132,9 +134,9 @@ def record_deletion(sender: type[Model], instance: User | Group, **_: object) ->
     memberships, holds = _remembered(instance, sender)
     _append_holdings(User.groups.through, memberships, given=False)
     if isinstance(instance, Group):
-        _append(Action.PERMISSION_CHANGED, _subject(instance), {"change": "group deleted", **holds})
+        _append(PERMISSION_CHANGED, _subject(instance), {"change": "group deleted", **holds})
     else:
-        _append(Action.ACCOUNT_CHANGED, _subject(instance), {"change": "deleted", **holds})
+        _append(ACCOUNT_CHANGED, _subject(instance), {"change": "deleted", **holds})
 
 
 def _append_holdings(through: type[Model], rows: Iterable[Model], *, given: bool) -> None:
@@ -144,7 +146,7 @@ def _append_holdings(through: type[Model], rows: Iterable[Model], *, given: bool
         by_holder.setdefault(_subject(getattr(row, holder)), []).append(getattr(row, held))
     verb = {"group": ("left", "joined"), "permission": ("taken", "given")}[held][given]
     for subject, things in sorted(by_holder.items()):
-        _append(Action.PERMISSION_CHANGED, subject, {"change": verb, f"{held}s": _names(things)})
+        _append(PERMISSION_CHANGED, subject, {"change": verb, f"{held}s": _names(things)})
 
 
 def _append(action: Action, subject: str, details: Mapping[str, Any]) -> None:

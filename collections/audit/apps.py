@@ -1,13 +1,5 @@
 from django.apps import AppConfig
-
-
-class AuditConfig(AppConfig):
-    name = "audit"
-    verbose_name = "Audit"
-    default = True
-
-    def ready(self) -> None:
-        from audit import accounts, sign_in  # noqa: F401  # connects the signal receivers
+from django.utils.module_loading import autodiscover_modules
 
 
 class AuditWithoutAccountsConfig(AppConfig):
@@ -15,3 +7,14 @@ class AuditWithoutAccountsConfig(AppConfig):
 
     name = "audit"
     verbose_name = "Audit"
+
+    def ready(self) -> None:
+        autodiscover_modules("actions")
+
+
+class AuditConfig(AuditWithoutAccountsConfig):
+    default = True
+
+    def ready(self) -> None:
+        super().ready()
+        from audit import accounts, sign_in  # noqa: F401  # connects the signal receivers

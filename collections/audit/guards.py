@@ -1,6 +1,6 @@
 """What the database refuses in this app's tables."""
 
-from audit.append_only import Guard
+from storage.append_only import Guard
 
 ENTRIES = Guard(
     "audit_entry",

@@ -11,7 +11,8 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from audit.models import Action, Entry, Head
+from audit.models import Entry, Head
+from audit.registry import Action
 
 
 def hash_of(entry: Entry) -> str:
@@ -20,7 +21,7 @@ def hash_of(entry: Entry) -> str:
         "index": entry.index,
         "at": entry.at.isoformat(),
         "actor": entry.actor,
-        "action": str(entry.action),
+        "action": entry.action,
         "subject": entry.subject,
         "details": entry.details,
         "previous_hash": entry.previous_hash,
@@ -50,7 +51,7 @@ def entry_append(
         index=head.index + 1,
         at=timezone.now(),
         actor=actor.get_username() if actor is not None else "",
-        action=action,
+        action=action.name,
         subject=subject,
         details=dict(details),
         salt=secrets.token_hex(16),
@@ -84,7 +85,7 @@ def entry_append_bounded(
         within: the time.
         alike: name of a detail; only entries that have it in common count, where one is named.
     """
-    earlier = Entry.objects.filter(action=action, subject=subject)
+    earlier = Entry.objects.filter(action=action.name, subject=subject)
     if alike:
         earlier = earlier.filter(**{f"details__{alike}": details[alike]})
     # Of the newest ones the last that leaves room for no more: however long the log, few rows are read.

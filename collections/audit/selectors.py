@@ -5,8 +5,9 @@ from contextlib import closing
 
 from django.db.models import Q, QuerySet
 
-from audit.models import GENESIS, PUBLIC_ACTIONS, Entry, Head
+from audit.models import GENESIS, Entry, Head
 from audit.operations import hash_of
+from audit.registry import public_actions
 
 
 class BrokenChainError(ValueError):
@@ -20,7 +21,7 @@ def entries_search(
 
     Args:
         text: an index, the beginning of a hash (8 digits or more), or words of subject or actor.
-        action: value of `Action`.
+        action: name of an action.
         actor: exact username.
         subject: exact identifier or username.
         before: only entries with a smaller index (keyset paging).
@@ -42,7 +43,7 @@ def entries_search(
 
 def entries_of_recipe(identifier: str) -> QuerySet[Entry]:
     """The public log of one recipe, oldest first."""
-    return Entry.objects.filter(subject=identifier, action__in=PUBLIC_ACTIONS).order_by("index")
+    return Entry.objects.filter(subject=identifier, action__in=public_actions()).order_by("index")
 
 
 def log_verify() -> None:

@@ -15,8 +15,9 @@ from django.contrib.auth.signals import user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from audit.models import Action
+from audit.actions import SIGN_IN_FAILED, SIGN_IN_LOCKED
 from audit.operations import entry_append_bounded
+from audit.registry import Action
 
 UNKNOWN_ACCOUNT = "(unknown account)"
 """Stands for a name that no account has: people type passwords into the wrong box."""
@@ -30,7 +31,7 @@ def record_failed_sign_in(
     if getattr(request, "axes_locked_out", False):
         # Refused unread: the lock itself has an entry, and a flood must not fill the log.
         return
-    _record(Action.SIGN_IN_FAILED, credentials.get("username"))
+    _record(SIGN_IN_FAILED, credentials.get("username"))
 
 
 @receiver(user_locked_out)
@@ -39,7 +40,7 @@ def record_lock(
 ) -> None:
     """An entry when an account is locked for a while; the signal comes at every attempt from then on."""
     if getattr(request, "axes_failures_since_start", None) == settings.AXES_FAILURE_LIMIT:
-        _record(Action.SIGN_IN_LOCKED, username)
+        _record(SIGN_IN_LOCKED, username)
 
 
 def _record(action: Action, username: str | None) -> None:

@@ -7,10 +7,11 @@ from django.conf import settings
 from django.db import transaction
 
 from dap.models import HpkeKey
-from dap.secrets_at_rest import HPKE_KEY, secret_seal, secret_unseal
+from dap.secrets_at_rest import HPKE_KEY
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.upload import HpkeConfigList
+from storage.sealing import secret_seal, secret_unseal
 
 CONFIG_IDS = 256
 

@@ -1,10 +1,9 @@
 """The identifier of a task as people write it: in base64url, as in DAP's addresses, or in hexadecimal, as
 recipes and the log have it. Commands take both, and print both."""
 
-import base64
 from collections.abc import Sequence
 
-from dap.http import encode_id
+from panprivacy import base64_text
 from panprivacy.dap.basics import TASK_ID_BYTES
 
 
@@ -12,10 +11,7 @@ def task_id_of(text: str) -> bytes:
     """The identifier, 32 bytes, from either spelling. Raises ValueError for anything else."""
     if len(text) == 2 * TASK_ID_BYTES:
         return bytes.fromhex(text)
-    task_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    if len(task_id) != TASK_ID_BYTES or encode_id(task_id) != text:
-        raise ValueError("not the identifier of a task")
-    return task_id
+    return base64_text.decode_url(text, TASK_ID_BYTES)
 
 
 def readable_arguments(arguments: Sequence[str]) -> list[str]:

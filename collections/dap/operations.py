@@ -12,12 +12,13 @@ from django.db.models import Sum
 
 from dap.errors import TaskConflictError, TaskEndedError
 from dap.models import AggregatedReport, ReportRejection, Side, Task
-from dap.secrets_at_rest import VERIFY_KEY, secret_seal, secret_unseal, share_key_seal, share_key_unseal
+from dap.secrets_at_rest import VERIFY_KEY, share_key_seal, share_key_unseal
 from panprivacy.dap.basics import HpkeConfig, Role
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.vdafs import verifier_for
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3.interface import Verifier
+from storage.sealing import secret_seal, secret_unseal
 
 CLAIM_ROWS = 5_000
 """Rows of one INSERT: databases bound the number of its parameters."""

@@ -1,30 +1,12 @@
-"""What a task and an aggregator keep secret, sealed under the key-encryption key.
-
-The associated data names what is sealed and whose it is: sealed secrets cannot be swapped in the
-database.
-"""
-
-import secrets
-
-from django.conf import settings
+"""The kinds of secrets that an aggregator keeps sealed, and the private keys of pan-private shares."""
 
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.encryption.sealing import seal, unseal
+from storage.sealing import secret_seal, secret_unseal
 
 HPKE_KEY = b"dap hpke key\n"
 VERIFY_KEY = b"dap verification key\n"
 SHARE_KEY = b"dap share key\n"
-
-
-def secret_seal(secret: bytes, *, kind: bytes, owner: bytes) -> bytes:
-    """`secret` as it is stored."""
-    return seal(secret, settings.KEY_ENCRYPTION_KEY, kind + owner, secrets.SystemRandom())
-
-
-def secret_unseal(sealed: bytes, *, kind: bytes, owner: bytes) -> bytes:
-    """Inverse of `secret_seal`. Raises SealFormatError or SealBrokenError."""
-    return unseal(bytes(sealed), settings.KEY_ENCRYPTION_KEY, kind + owner)
 
 
 def share_key_seal(key: PrivateKey, *, owner: bytes) -> bytes:

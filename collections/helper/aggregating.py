@@ -14,7 +14,6 @@ from django.db import transaction
 
 from dap.buckets import CommittedShare, bucket_add, bucket_identifier
 from dap.errors import BatchCollectedError
-from dap.http import DapProblem
 from dap.input_shares import input_shares_open
 from dap.models import Side, Task
 from dap.operations import configuration_of, rejections_add, reports_claim, task_hold_alive, verifier_of
@@ -32,6 +31,8 @@ from panprivacy.dap.aggregation import (
 from panprivacy.dap.basics import BatchMode, ReportError, UnsupportedExtensionError
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.prio3.interface import InvalidShareError, Prepared, ReportInput, VerificationError, Verifier
+from peers.problems import dap_problem
+from web.problems import Problem
 
 VERIFICATION_KEY_ID = 0
 """A task has one verification key, drawn before any report, and it never changes."""
@@ -61,7 +62,7 @@ def aggregation_job_create(*, task: Task, body: bytes, now: datetime) -> tuple[b
         The job's identifier (16 bytes) and the encoded AggregationJobResp.
 
     Raises:
-        DapProblem: the request is refused as a whole; nothing was done.
+        Problem: the request is refused as a whole; nothing was done.
         TaskEndedError: likewise.
     """
     job_id = resource_id_of(task, body)
@@ -77,23 +78,23 @@ def _read(task: Task, body: bytes) -> AggregationJobInitReq:
         request = AggregationJobInitReq.decode(body)
         batch_id = request.leader_selected_batch_id()
     except TooManyReportsError as error:
-        raise DapProblem.plain("too-many-reports", "The job is too large", 413, str(error)) from None
+        raise Problem("too-many-reports", "The job is too large", 413, str(error)) from None
     except UnsupportedExtensionError as error:
         types = list(error.types)
-        raise DapProblem.of("unsupportedExtension", str(error), unsupported_extensions=types) from None
+        raise dap_problem("unsupportedExtension", str(error), unsupported_extensions=types) from None
     except InvalidMessageError as error:
-        raise DapProblem.of("invalidMessage", str(error)) from None
+        raise dap_problem("invalidMessage", str(error)) from None
     leader_selects = configuration_of(task).batch_mode is BatchMode.LEADER_SELECTED
     if leader_selects != (batch_id is not None):
         must = "must" if leader_selects else "must not"
-        raise DapProblem.of("invalidMessage", f"A job of this batch mode {must} name a batch identifier.")
+        raise dap_problem("invalidMessage", f"A job of this batch mode {must} name a batch identifier.")
     if request.agg_param:
-        raise DapProblem.of("invalidAggregationParameter", "The aggregation parameter must be empty.")
+        raise dap_problem("invalidAggregationParameter", "The aggregation parameter must be empty.")
     if request.verification_key_id != VERIFICATION_KEY_ID:
         detail = f"The only verification key of this task has the identifier {VERIFICATION_KEY_ID}."
-        raise DapProblem.of("invalidMessage", detail)
+        raise dap_problem("invalidMessage", detail)
     if not request.verify_inits:
-        raise DapProblem.of("invalidMessage", "A job has at least one report.")
+        raise dap_problem("invalidMessage", "A job has at least one report.")
     return request
 
 

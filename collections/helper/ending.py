@@ -10,16 +10,16 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from audit.models import Action
 from audit.operations import entry_append
-from dap.erasing import log_truncate_on_commit
 from dap.hpke_keys import hpke_keys_expire
 from dap.models import AggregatedReport, Side, Task
 from dap.operations import configuration_of, task_end, task_remains_delete
 from dap.selectors import is_any_collected
+from helper.actions import TASK_ENDED
 from helper.models import AggregationJob, ReleasedShare, ShareKey
 from helper.registering import UNUSED_KEY_LIFETIME
 from panprivacy.recipe import format_time
+from storage.erasing import log_truncate_on_commit
 
 REASON_LENGTH = 200
 LAST_YEAR = datetime(9000, 1, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ def helper_task_end(*, task: Task, reason: str, now: datetime) -> None:
         ended_now = task_end(task=task, outcome=reason[:REASON_LENGTH], now=now)
         if ended_now:
             entry_append(
-                action=Action.TASK_ENDED,
+                action=TASK_ENDED,
                 subject=bytes(task.task_id).hex(),
                 actor=None,
                 # No count: it may be one of fewer devices than may ever be spoken about.

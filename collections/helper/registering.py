@@ -1,7 +1,5 @@
 """Which tasks the helper takes part in: it checks for itself everything that it will answer for."""
 
-import base64
-import binascii
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -10,16 +8,14 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
 from dap.errors import TaskConflictError, TaskEndedError
-from dap.http import DapProblem, own_verification_key, signing_key
 from dap.models import Side
 from dap.operations import task_named, task_share_key, task_store
-from dap.provisioning import REQUEST_BYTES
-from dap.recipe_document import recipe_read
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
+from helper.actions import TASK_REGISTERED
 from helper.models import ShareKey
+from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.hpke import HpkeSealError, seal
@@ -30,7 +26,13 @@ from panprivacy.encryption import generate_private_key, require_scheme
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
-from panprivacy.servers import TwoServers, require_url
+from panprivacy.trust_models.members import require_url
+from panprivacy.trust_models.two_server import TwoServers
+from peers.helper_calls import REQUEST_BYTES
+from peers.problems import dap_problem
+from peers.recipe_document import recipe_read
+from storage.signing_key import signing_key, verification_key
+from web.problems import Problem
 
 UNUSED_KEY_LIFETIME = timedelta(days=1)
 """For which a key waits for its recipe to be published."""
@@ -47,7 +49,7 @@ def share_key_make(*, request: bytes, scheme: str, now: datetime) -> Mapping[str
         The public key as JSON.
 
     Raises:
-        DapProblem: an unknown scheme, or one other than at the first request.
+        Problem: an unknown scheme, or one other than at the first request.
     """
     found = ShareKey.objects.filter(request=request).first()
     if found is None:
@@ -92,7 +94,7 @@ def recipe_task_register(
         Our Ed25519 signature of the recipe, 64 bytes: the same for the same recipe.
 
     Raises:
-        DapProblem: something is not as it must be; the detail names it.
+        Problem: something is not as it must be; the detail names it.
     """
     recipe = recipe_read(document=document, identifier=task_id.hex())
     ours = recipe.servers
@@ -100,7 +102,7 @@ def recipe_task_register(
         raise _refused("trust: must be two_server.")
     if ours.helper_url != settings.HELPER_URL:
         raise _refused(f"helper.url: must be {settings.HELPER_URL}.")
-    if ours.helper_verification_key != own_verification_key():
+    if ours.helper_verification_key != verification_key().public_bytes_raw():
         raise _refused("helper.verification_key: must be ours.")
     expected_id, configuration = task_of(recipe)
     if expected_id != task_id:
@@ -134,7 +136,7 @@ def plain_task_register(
         collector_config: encoded HpkeConfig.
 
     Raises:
-        DapProblem: something is not as it must be; the detail names it.
+        Problem: something is not as it must be; the detail names it.
     """
     try:
         decoded = TaskConfiguration.decode(configuration)
@@ -157,10 +159,10 @@ def plain_task_register(
 
 
 def decode_bytes(name: str, value: str, *, length: int | None = None) -> bytes:
-    """Base64 of a registration; DapProblem that names the field where it is not, or not `length` bytes."""
+    """Base64 of a registration; Problem that names the field where it is not, or not `length` bytes."""
     try:
-        decoded = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+        decoded = base64_text.decode(value)
+    except base64_text.Base64Error:
         raise _refused(f"{name}: must be base64.") from None
     if length is not None and len(decoded) != length:
         raise _refused(f"{name}: must be {length} bytes, not {len(decoded)}.")
@@ -227,7 +229,7 @@ def _store(
         raise _conflict(f"The task has ended: {error}") from None
     if is_new:
         entry_append(
-            action=Action.TASK_REGISTERED,
+            action=TASK_REGISTERED,
             subject=bytes(task.task_id).hex(),
             actor=None,
             details={
@@ -247,9 +249,9 @@ def _usable(collector_config: bytes) -> HpkeConfig:
     return config
 
 
-def _refused(detail: str) -> DapProblem:
-    return DapProblem.of("invalidMessage", detail)
+def _refused(detail: str) -> Problem:
+    return dap_problem("invalidMessage", detail)
 
 
-def _conflict(detail: str) -> DapProblem:
-    return DapProblem.plain("conflict", "Something else is there already", 409, detail)
+def _conflict(detail: str) -> Problem:
+    return Problem("conflict", "Something else is there already", 409, detail)

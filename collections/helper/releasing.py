@@ -5,13 +5,12 @@ import secrets
 
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
 from dap.buckets import Collected, batch_collect
 from dap.errors import BatchInvalidError, BatchOverlapError
-from dap.http import DapProblem
 from dap.models import Task
 from dap.operations import configuration_of, task_lock, verifier_of
+from helper.actions import SHARE_RELEASED
 from helper.answers import answer_stored, resource_id_of
 from helper.models import ReleasedShare
 from panprivacy.dap.basics import HpkeConfig, Role
@@ -25,6 +24,7 @@ from panprivacy.dap.collection import (
 from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.prio3.interface import Verifier
+from peers.problems import dap_problem
 
 
 def aggregate_share_release(*, task: Task, body: bytes) -> tuple[bytes, bytes]:
@@ -40,7 +40,7 @@ def aggregate_share_release(*, task: Task, body: bytes) -> tuple[bytes, bytes]:
         The share's identifier (16 bytes) and the encoded AggregateShare.
 
     Raises:
-        DapProblem: refused; nothing was done, and the batch is as open as before.
+        Problem: refused; nothing was done, and the batch is as open as before.
         TaskEndedError: likewise.
     """
     share_id = resource_id_of(task, body)
@@ -54,22 +54,22 @@ def _read(task: Task, body: bytes) -> AggregateShareReq:
     try:
         request = AggregateShareReq.decode(body)
     except InvalidExtensionError as error:
-        raise DapProblem.of("invalidExtension", str(error)) from None
+        raise dap_problem("invalidExtension", str(error)) from None
     except InvalidMessageError as error:
-        raise DapProblem.of("invalidMessage", str(error)) from None
+        raise dap_problem("invalidMessage", str(error)) from None
     collection = request.collection_job_req
     mode = configuration_of(task).batch_mode
     if request.batch_selector.batch_mode is not mode or collection.query.batch_mode is not mode:
-        raise DapProblem.of("invalidMessage", f"The task's batch mode is {mode.name.lower()}.")
+        raise dap_problem("invalidMessage", f"The task's batch mode is {mode.name.lower()}.")
     if collection.agg_param:
         # The only one that any report was verified with.
-        raise DapProblem.of("invalidMessage", "The aggregation parameter must be empty.")
+        raise dap_problem("invalidMessage", "The aggregation parameter must be empty.")
     if collection.extensions:
         types = [extension.extension_type for extension in collection.extensions]
         detail = "No extension of collection jobs is known."
-        raise DapProblem.of("unsupportedExtension", detail, unsupported_extensions=types)
+        raise dap_problem("unsupportedExtension", detail, unsupported_extensions=types)
     if not request.batch_selector.is_consistent_with(collection.query):
-        raise DapProblem.of("batchInvalid", "The batch selector is not within the collector's query.")
+        raise dap_problem("batchInvalid", "The batch selector is not within the collector's query.")
     return request
 
 
@@ -84,9 +84,9 @@ def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: 
     try:
         collected = batch_collect(task=task, selector=request.batch_selector, verifier=verifier)
     except BatchInvalidError as error:
-        raise DapProblem.of("batchInvalid", str(error)) from None
+        raise dap_problem("batchInvalid", str(error)) from None
     except BatchOverlapError as error:
-        raise DapProblem.of("batchOverlap", str(error)) from None
+        raise dap_problem("batchOverlap", str(error)) from None
     _require_releasable(configuration, request, collected)
     collector = HpkeConfig.decode(bytes(task.collector_config))
     associated = AggregateShareAad(bytes(task.task_id), configuration, request.collection_job_req)
@@ -96,7 +96,7 @@ def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: 
     answer = AggregateShare(sealed).encode()
     ReleasedShare.objects.create(task=task, resource_id=share_id, answer=answer)
     entry_append(
-        action=Action.SHARE_RELEASED,
+        action=SHARE_RELEASED,
         subject=bytes(task.task_id).hex(),
         actor=None,
         details={"report_count": collected.report_count, "min_batch_size": configuration.min_batch_size},
@@ -107,15 +107,15 @@ def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: 
 def _require_releasable(
     configuration: TaskConfiguration, request: AggregateShareReq, collected: Collected
 ) -> None:
-    """Raises DapProblem, which undoes the collection."""
+    """Raises Problem, which undoes the collection."""
     if collected.report_count < configuration.min_batch_size:
         # The leader shows and logs these words: below the cohort size, no number.
         detail = "The helper has fewer reports in this batch than the task needs."
-        raise DapProblem.of("invalidBatchSize", detail)
+        raise dap_problem("invalidBatchSize", detail)
     if (request.report_count, request.checksum) != (collected.report_count, collected.checksum):
         # No checksum: where one side has one report more, the two would tell which.
         detail = (
             f"Leader: {request.report_count} reports. Helper: {collected.report_count} reports, "
             "and not the same ones."
         )
-        raise DapProblem.of("batchMismatch", detail)
+        raise dap_problem("batchMismatch", detail)

@@ -15,14 +15,14 @@ from typing import Any
 
 from django.conf import settings
 
-from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import configuration_of
 from dap.selectors import collected_among, counts_of, hpke_keys_known, rejections_among
-from dap.server_status import server_status
+from panprivacy import base64_text
 from panprivacy.coarse import coarse, coarse_rejections
 from panprivacy.dap.vdafs import vdaf_name
 from panprivacy.recipe import Recipe, format_time
+from peers.server_status import server_status
 
 UNTOLD: Mapping[str, Any] = {"reports": None, "rejections": None}
 """What there is to say of the reports of real devices."""
@@ -74,7 +74,7 @@ def _public(task: Task, *, collected: bool) -> dict[str, Any]:
     configuration = configuration_of(task)
     return {
         "identifier": bytes(task.task_id).hex(),
-        "task_id": encode_id(bytes(task.task_id)),
+        "task_id": base64_text.encode_url(bytes(task.task_id)),
         "vdaf_type": configuration.vdaf_type,
         "vdaf": vdaf_name(configuration.vdaf_type),
         "cohort_size": configuration.min_batch_size,

@@ -1,6 +1,5 @@
 """The helper's resources for the leader: signed requests, signed answers."""
 
-import base64
 from collections.abc import Callable
 from functools import wraps
 
@@ -9,15 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from dap.errors import TaskEndedError
-from dap.http import (
-    DapProblem,
-    View,
-    encode_id,
-    json_response,
-    read_json,
-    require_message_type,
-    signed,
-)
+from dap.http import about_task, require_message_type
 from dap.models import Side, Task
 from dap.operations import task_named
 from dap.selectors import is_any_collected, rejections_of, report_count
@@ -34,10 +25,16 @@ from helper.registering import (
     share_key_make,
 )
 from helper.releasing import aggregate_share_release
+from panprivacy import base64_text
 from panprivacy.dap.aggregation import AggregationJobContinueReq, AggregationJobInitReq, AggregationJobResp
 from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.collection import AggregateShare, AggregateShareReq
 from panprivacy.dap.media import media_type
+from peers.json_bodies import json_response, read_json
+from peers.problems import dap_problem
+from peers.signed_views import signed
+from web.failures import View
+from web.problems import Problem
 
 RECIPE_MEMBERS = {"document", "request", "verify_key", "collector_hpke_config"}
 PLAIN_MEMBERS = {"task_configuration", "verify_key", "collector_hpke_config"}
@@ -50,6 +47,7 @@ def _for_leader(*methods: str, most: int) -> Callable[[View], View]:
             peer_key=lambda: settings.LEADER_KEY,
             base_url=lambda: settings.HELPER_URL,
             most=lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
+            about=about_task,
         )(view)
 
     return decorate
@@ -63,7 +61,7 @@ def _of_task(view: View) -> View:
         try:
             return view(request, body, task=_task(task_id), **arguments)
         except TaskEndedError as error:
-            raise DapProblem.of("unrecognizedTask", f"The task has ended: {error}") from None
+            raise dap_problem("unrecognizedTask", f"The task has ended: {error}") from None
 
     return with_task
 
@@ -71,7 +69,7 @@ def _of_task(view: View) -> View:
 def _task(task_id: bytes) -> Task:
     task = task_named(task_id=task_id, side=Side.HELPER)
     if task is None:
-        raise DapProblem.of("unrecognizedTask", "This helper does not take part in the task.")
+        raise dap_problem("unrecognizedTask", "This helper does not take part in the task.")
     return task
 
 
@@ -130,7 +128,7 @@ def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse
         collector_config=collector_config,
         now=now,
     )
-    return json_response({"signature": base64.b64encode(signature).decode()})
+    return json_response({"signature": base64_text.encode(signature)})
 
 
 @_for_leader("POST", most=AGGREGATION_JOB_BYTES)
@@ -148,14 +146,14 @@ def aggregation_job(request: HttpRequest, body: bytes, *, task: Task, resource_i
     """An aggregation job: always finished, since every VDAF here takes one round."""
     answer = _stored(AggregationJob, task, resource_id)
     if answer is None:
-        raise DapProblem.of("unrecognizedAggregationJob", "This task has no such aggregation job.")
+        raise dap_problem("unrecognizedAggregationJob", "This task has no such aggregation job.")
     if request.method == "POST":
         require_message_type(request, AggregationJobContinueReq)
         try:
             AggregationJobContinueReq.decode(body)
         except InvalidMessageError as error:
-            raise DapProblem.of("invalidMessage", str(error)) from None
-        raise DapProblem.of("stepMismatch", "The job is finished after its first step.")
+            raise dap_problem("invalidMessage", str(error)) from None
+        raise dap_problem("stepMismatch", "The job is finished after its first step.")
     return _kept(request, AggregationJobResp, answer)
 
 
@@ -175,7 +173,7 @@ def aggregate_share(request: HttpRequest, body: bytes, *, task: Task, resource_i
     answer = _stored(ReleasedShare, task, resource_id)
     if answer is None:
         detail = "This task has no such aggregate share."
-        raise DapProblem.plain("not-found", "There is nothing here", 404, detail)
+        raise Problem("not-found", "There is nothing here", 404, detail)
     return _kept(request, AggregateShare, answer)
 
 
@@ -187,7 +185,7 @@ def _stored(kind: type[Answer], task: Task, resource_id: bytes) -> bytes | None:
 
 def _created(request: HttpRequest, resource_id: bytes, message: type[Message], answer: bytes) -> HttpResponse:
     response = HttpResponse(answer, content_type=media_type(message))
-    response["Location"] = f"{request.path}/{encode_id(resource_id)}"
+    response["Location"] = f"{request.path}/{base64_text.encode_url(resource_id)}"
     return response
 
 

@@ -18,7 +18,6 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from dap.buckets import CommittedShare, bucket_add, bucket_identifier
-from dap.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
 from dap.errors import TaskEndedError
 from dap.input_shares import input_shares_open
 from dap.limits import JOB_REPORTS
@@ -46,6 +45,7 @@ from panprivacy.dap.basics import BATCH_ID_BYTES, BatchMode, ReportError
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.upload import Report, UploadRequest
 from panprivacy.prio3.interface import InvalidShareError, Prepared, Rejected, Verifier
+from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
 
 logger = structlog.get_logger(__name__)
 

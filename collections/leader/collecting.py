@@ -14,12 +14,10 @@ from django.db import transaction
 from django.db.models import Max, Q, Sum
 
 from dap.buckets import Collected, batch_collect, buckets_of
-from dap.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
 from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
 from dap.input_shares import TIME_LEEWAY
 from dap.models import BatchBucket, CollectedInterval, Task
 from dap.operations import configuration_of, task_lock, verifier_of
-from dap.provisioning import task_status_at_helper
 from leader.errors import CollectionRefusedError
 from leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for_good
 from leader.farewells import farewell_owe
@@ -39,6 +37,8 @@ from panprivacy.dap.collection import (
 )
 from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.prio3.interface import InexactSumError
+from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
+from peers.helper_calls import task_status_at_helper
 
 logger = structlog.get_logger(__name__)
 

@@ -10,24 +10,21 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from dap.errors import TaskEndedError
-from dap.http import (
-    RETRY_SECONDS,
-    DapProblem,
-    View,
-    empty_response,
-    encode_id,
-    require_message_type,
-    signed,
-)
+from dap.http import about_task, empty_response, require_message_type
 from dap.models import Task
 from dap.operations import configuration_of
 from leader.collecting import collection_job_create, collection_job_delete
 from leader.errors import CollectionRefusedError
 from leader.models import CollectionJob, Collector
 from leader.views import task_of
+from panprivacy import base64_text
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, CollectionJobResp, InvalidExtensionError
 from panprivacy.dap.media import PROBLEMS, media_type
+from peers.problems import dap_problem
+from peers.signed_views import signed
+from web.failures import View
+from web.problems import RETRY_SECONDS, Problem
 
 LARGEST_BODY = 64 * 1024
 
@@ -45,6 +42,7 @@ def for_collector(*methods: str) -> Callable[[View], View]:
                 peer_key=lambda: _collector_key(task_id),
                 base_url=lambda: _base_url(task_of(task_id)),
                 most=lambda: LARGEST_BODY,
+                about=about_task,
             )(view)
             return guarded(request, task_id=task_id, **arguments)
 
@@ -61,11 +59,11 @@ def collection_jobs(request: HttpRequest, body: bytes, task_id: bytes) -> HttpRe
         query = CollectionJobReq.decode(body)
         job = collection_job_create(task=task_of(task_id), request=query, now=timezone.now())
     except InvalidExtensionError as error:
-        raise DapProblem.of("invalidExtension", str(error)) from None
+        raise dap_problem("invalidExtension", str(error)) from None
     except InvalidMessageError as error:
-        raise DapProblem.of("invalidMessage", str(error)) from None
+        raise dap_problem("invalidMessage", str(error)) from None
     except CollectionRefusedError as error:
-        raise DapProblem.of(error.problem, error.detail) from None
+        raise dap_problem(error.problem, error.detail) from None
     except TaskEndedError as error:
         raise _ended(error) from None
     return _represent(job)
@@ -81,22 +79,22 @@ def collection_job(request: HttpRequest, body: bytes, task_id: bytes, job_id: by
         return empty_response()
     if job is None or job.state == CollectionJob.State.DELETED:
         detail = "There is no collection job with this identifier."
-        raise DapProblem.plain("not-found", "There is nothing here", 404, detail)
+        raise Problem("not-found", "There is nothing here", 404, detail)
     return _represent(job)
 
 
 def _represent(job: CollectionJob) -> HttpResponse:
     if job.state == CollectionJob.State.FAILED:
         if job.problem in PROBLEMS:
-            raise DapProblem.of(job.problem, job.detail)
-        raise DapProblem.plain("helper-refused", "The helper refused", 400, job.detail)
+            raise dap_problem(job.problem, job.detail)
+        raise Problem("helper-refused", "The helper refused", 400, job.detail)
     if job.state == CollectionJob.State.READY:
         response = HttpResponse(bytes(job.response), content_type=media_type(CollectionJobResp))
     else:
         response = empty_response()
         response["Retry-After"] = str(RETRY_SECONDS)
-    address = f"{_base_url(job.task)}/tasks/{encode_id(bytes(job.task.task_id))}"
-    response["Location"] = f"{address}/collection_jobs/{encode_id(job.pk.bytes)}"
+    address = f"{_base_url(job.task)}/tasks/{base64_text.encode_url(bytes(job.task.task_id))}"
+    response["Location"] = f"{address}/collection_jobs/{base64_text.encode_url(job.pk.bytes)}"
     return response
 
 
@@ -104,7 +102,7 @@ def _collector_key(task_id: bytes) -> bytes:
     collector = Collector.objects.filter(task=task_of(task_id)).first()
     if collector is None or collector.verification_key is None:
         detail = "This task has no collector that asks over the network."
-        raise DapProblem.plain("no-collector", "There is no such collector", 403, detail)
+        raise Problem("no-collector", "There is no such collector", 403, detail)
     return bytes(collector.verification_key)
 
 
@@ -112,5 +110,5 @@ def _base_url(task: Task) -> str:
     return configuration_of(task).leader_aggregator_endpoint
 
 
-def _ended(error: TaskEndedError) -> DapProblem:
-    return DapProblem.plain("task-ended", "The task has ended", 409, str(error))
+def _ended(error: TaskEndedError) -> Problem:
+    return Problem("task-ended", "The task has ended", 409, str(error))

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import F
 
-from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
-from dap.http import encode_id
 from leader.models import Exchange
+from panprivacy import base64_text
 from panprivacy.dap.codec import Message
 from panprivacy.dap.media import media_type
+from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 
 logger = structlog.get_logger(__name__)
 
@@ -64,7 +64,7 @@ def exchange_ask(
         if row.location:
             answer = peer.get(row.location)
         else:
-            path = f"/tasks/{encode_id(bytes(row.task.task_id))}/{resource}"
+            path = f"/tasks/{base64_text.encode_url(bytes(row.task.task_id))}/{resource}"
             answer = peer.post(path, body, media_type(message))
         if answer.body:
             return answer.body

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 
-from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.models import Task
 from dap.operations import task_remains_delete
-from dap.provisioning import Partner, task_end_at_helper
 from leader.exchange import exchange_failed
 from leader.models import Farewell
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.helper_calls import task_end_at_helper
+from peers.partner import Partner
 
 
 def farewell_owe(*, task: Task, reason: str, now: datetime) -> None:

@@ -7,13 +7,13 @@ from django.db import transaction
 from dap import operations as dap_operations
 from dap.models import Side, Task
 from dap.operations import task_lock, task_store
-from dap.secrets_at_rest import secret_seal
 from leader.farewells import farewell_owe
 from leader.models import AggregationJob, CollectionJob, Collector, Planning, Uploads
 from leader.results import COLLECTOR_KEY
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption.interface import PrivateKey
+from storage.sealing import secret_seal
 
 COLLECTOR_CONFIG_ID = 0
 """Of the HPKE key of a collector in this process: it has one for each task."""

@@ -2,12 +2,12 @@
 
 from django.conf import settings
 
-from dap.client import PeerClient
 from dap.models import Task
 from dap.operations import configuration_of
-from dap.provisioning import Partner
-from dap.transport import Transport, https_transport
 from leader.models import Registration
+from peers.client import PeerClient
+from peers.partner import Partner
+from peers.transport import Transport, https_transport
 
 
 def partner_of(task: Task, transport: Transport = https_transport) -> Partner:

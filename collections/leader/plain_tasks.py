@@ -9,13 +9,12 @@ from typing import Any
 
 from django.db import transaction
 
-from dap.http import encode_id
 from dap.models import Task
 from dap.operations import configuration_of
-from dap.provisioning import Partner, plain_task_register
 from leader.models import Collector
 from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from leader.registrations import registration_forget, registration_note
+from panprivacy import base64_text
 from panprivacy.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.hpke import HpkeSealError, generate_keypair, seal
@@ -32,6 +31,8 @@ from panprivacy.dap.vdafs import (
 )
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import VERIFY_KEY_SIZE
+from peers.helper_calls import plain_task_register
+from peers.partner import Partner
 
 VDAFS: Mapping[str, type[Message]] = {
     "prio3count": Prio3CountConfig,
@@ -164,7 +165,9 @@ def plain_task_create(
     """
     task_id = _task_id(random_source)
     configuration = plain.configuration(
-        leader_url=partner.leader_url, helper_url=partner.url, task_info=encode_id(task_id).encode()
+        leader_url=partner.leader_url,
+        helper_url=partner.url,
+        task_info=base64_text.encode_url(task_id).encode(),
     )
     verify_key = random_source.randbytes(VERIFY_KEY_SIZE)
     collector_config, collector_key = _collector(plain, random_source)
@@ -201,7 +204,7 @@ def describe_task(task: Task) -> dict[str, Any]:
     names = {message: name for name, message in VDAFS.items()}
     collector = Collector.objects.filter(task=task).first()
     return {
-        "task_id": encode_id(bytes(task.task_id)),
+        "task_id": base64_text.encode_url(bytes(task.task_id)),
         "identifier": bytes(task.task_id).hex(),
         "state": task.state,
         "leader": configuration.leader_aggregator_endpoint,
@@ -215,8 +218,8 @@ def describe_task(task: Task) -> dict[str, Any]:
         if interval is None
         else {"start": interval.start * precision, "duration": interval.duration * precision},
         "collected_here": collector is not None and collector.hpke_key is not None,
-        "collector_hpke_config": encode_id(bytes(task.collector_config)),
-        "task_configuration": encode_id(bytes(task.configuration)),
+        "collector_hpke_config": base64_text.encode_url(bytes(task.collector_config)),
+        "task_configuration": base64_text.encode_url(bytes(task.configuration)),
     }
 
 
@@ -224,7 +227,7 @@ def _task_id(random_source: random.Random) -> bytes:
     """A fresh identifier that reads like none of the options of a command line."""
     while True:
         task_id = random_source.randbytes(TASK_ID_BYTES)
-        if not encode_id(task_id).startswith("-"):
+        if not base64_text.encode_url(task_id).startswith("-"):
             return task_id
 
 

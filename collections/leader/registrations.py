@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 import structlog
 from django.db import transaction
 
-from dap.client import PeerRefusedError, PeerUnavailableError
-from dap.provisioning import Partner, task_end_at_helper
-from dap.transport import Transport, https_transport
 from leader.errors import RegistrationOverError
 from leader.models import Registration
 from leader.peers import registered_partner
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.helper_calls import task_end_at_helper
+from peers.partner import Partner
+from peers.transport import Transport, https_transport
 
 logger = structlog.get_logger(__name__)
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from dap.models import Task
 from dap.operations import configuration_of, verifier_of
-from dap.secrets_at_rest import secret_unseal
 from leader.models import CollectionJob, Collector
 from panprivacy.dap.basics import HpkeConfig, Interval, Role
 from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp
 from panprivacy.dap.hpke import HpkeOpenError, open_aggregate_share
 from panprivacy.prio3.interface import InexactSumError, InvalidShareError
+from storage.sealing import secret_unseal
 
 COLLECTOR_KEY = b"dap collector key\n"
 """Kind of secret, for the seal of a collector's HPKE private key."""

@@ -8,8 +8,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from audit.models import Action
 from audit.operations import entry_append
+from ledger.actions import POPULATION_CHANGED, POPULATION_CREATED
 from ledger.budget import Budget
 from ledger.composed import UnreadableEventError, composed_epsilon
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
@@ -74,7 +74,7 @@ def population_create(
     except IntegrityError:
         raise FieldError("name", "is taken by another population") from None
     entry_append(
-        action=Action.POPULATION_CREATED,
+        action=POPULATION_CREATED,
         subject=_subject(population),
         actor=actor,
         details={"description": population.description, **_columns(budget)},
@@ -101,7 +101,7 @@ def population_change(
         setattr(population, name, value)
     population.save(update_fields=list(after))
     entry_append(
-        action=Action.POPULATION_CHANGED,
+        action=POPULATION_CHANGED,
         subject=_subject(population),
         actor=actor,
         details={name: [before[name], after[name]] for name in after if before[name] != after[name]},

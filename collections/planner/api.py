@@ -16,7 +16,7 @@ from panprivacy.planning.plan import Question
 from panprivacy.planning.solver import UNKNOWNS
 from planner.operations import BusyError, State, plan_answer
 from recipes.api import GuaranteeSerializer
-from recipes.problems import Problem, invalid_parameter, malformed_body
+from web.problems import Problem, invalid_parameter, malformed_body
 
 BODY_BYTES = 8 * 1024
 """Many times the largest question."""

@@ -1,6 +1,5 @@
 """The public read API of recipes, for devices and for whoever checks on the server."""
 
-import base64
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -10,12 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.trust import Trust
 from recipes.models import Recipe
-from recipes.operations import verification_key
-from recipes.problems import invalid_parameter, not_found
 from recipes.selectors import guarantees_of, helper_signature_of, recipes_search, shuffler_signature_of
+from storage.signing_key import verification_key
+from web.problems import invalid_parameter, not_found
 
 PAGE_SIZE = 100
 STATUSES = ("open", "closed", "all")
@@ -99,7 +99,7 @@ class VerificationKeyView(APIView):
     )
     def get(self, request: Request) -> Response:
         raw = verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        return Response({"algorithm": "ed25519", "public_key": base64.b64encode(raw).decode()})
+        return Response({"algorithm": "ed25519", "public_key": base64_text.encode(raw)})
 
 
 class RecipeListView(APIView):
@@ -150,7 +150,7 @@ class RecipeView(APIView):
             {
                 "id": recipe.identifier,
                 "document": recipe.published.document,
-                "signature": base64.b64encode(bytes(recipe.signature)).decode(),
+                "signature": base64_text.encode(bytes(recipe.signature)),
                 "helper_signature": _in_base64(helper_signature_of(recipe)),
                 "shuffler_signature": _in_base64(shuffler_signature_of(recipe)),
                 "status": RecipeSummarySerializer().get_status(recipe),
@@ -160,4 +160,4 @@ class RecipeView(APIView):
 
 
 def _in_base64(signature: bytes | None) -> str | None:
-    return None if signature is None else base64.b64encode(signature).decode()
+    return None if signature is None else base64_text.encode(signature)

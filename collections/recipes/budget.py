@@ -14,7 +14,6 @@ from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
 from panprivacy.statistic import Statistic
-from recipes.kinds import kind_of
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
@@ -32,8 +31,6 @@ class Effect:
         composed: ε with the recipe, at the same δ; None where time did not suffice.
         exceeds: whether that is above the budget.
         delta_reason: why no ε is promised with it, and which δ would fit, as a clause; else empty.
-        reader: what those read against whom the budget protects, as an object.
-        replacement: what is replaced by what, as a clause.
         condition: what the recipe's cost relies on, as a clause; empty where it holds as it is.
     """
 
@@ -41,8 +38,6 @@ class Effect:
     composed: float | None
     exceeds: bool
     delta_reason: str
-    reader: str
-    replacement: str
     condition: str
 
 
@@ -50,15 +45,13 @@ def effect_of(mechanism: Statistic[Any], population: str) -> Effect:
     """What publishing would do. FieldError where there is no such population."""
     standing = standing_of(population_named(population))
     composed = standing.with_event(mechanism.aggregator_event().as_dict())
-    budget, kind = standing.budget, kind_of(type(mechanism))
+    budget = standing.budget
     exceeds = budget is not None and composed is not None and composed > budget.epsilon
     return Effect(
         standing=standing,
         composed=composed,
         exceeds=exceeds,
         delta_reason=delta_reason(mechanism, standing) if composed == math.inf else "",
-        reader=kind.reader,
-        replacement=kind.replacement,
         condition=mechanism.budget_condition,
     )
 

@@ -1,43 +1,18 @@
-"""What can be done to a recipe. Every operation is one transaction with its audit entry."""
+"""Drafts of recipes, and the private keys of published ones. Every operation is one transaction."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Mapping
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.utils import timezone
 
-from audit.models import Action
-from audit.operations import entry_append
 from ledger.selectors import population_named
 from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.encryption.sealing import unseal
-from panprivacy.mechanisms.assumptions import under_trust
-from panprivacy.recipe import RecipeDraft, format_time
-from recipes.budget import room_require, saying_what_fits, spend
-from recipes.custody import CUSTODIES
-from recipes.custody.interface import Holding, Partners
+from panprivacy.recipe import RecipeDraft
 from recipes.errors import RecipeStateError as RecipeStateError
-from recipes.models import Recipe, RecipeGuarantees, RecipeKey
-
-NOBODY: Partners = {}
-"""No other server is set up."""
-
-
-def signing_key() -> Ed25519PrivateKey:
-    """The key that signs every recipe of this installation."""
-    return Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY)
-
-
-def verification_key() -> Ed25519PublicKey:
-    """The public half, which devices pin."""
-    return signing_key().public_key()
+from recipes.models import Recipe, RecipeKey
+from storage.sealing import secret_unseal
 
 
 @transaction.atomic
@@ -56,7 +31,7 @@ def recipe_draft_save(
     """
     draft = RecipeDraft.from_mapping(members)
     population_named(draft.population)
-    recipe = Recipe(created_by=actor) if recipe is None else _locked(recipe, Recipe.Status.DRAFT)
+    recipe = Recipe(created_by=actor) if recipe is None else recipe_locked(recipe, Recipe.Status.DRAFT)
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
     recipe.cohort_size = statistic_class(draft.statistic)(draft.parameters).cohort_size
     recipe.draft = draft.as_dict()
@@ -67,162 +42,27 @@ def recipe_draft_save(
 @transaction.atomic
 def recipe_draft_delete(*, recipe: Recipe) -> None:
     """Delete a draft. Raises RecipeStateError for a recipe that was published."""
-    _locked(recipe, Recipe.Status.DRAFT).delete()
-
-
-def recipe_publish(
-    *,
-    recipe: Recipe,
-    actor: AbstractBaseUser | None,
-    simulation: bool = False,
-    partners: Partners = NOBODY,
-    universe: Sequence[str] | None = None,
-) -> Recipe:
-    """Draft → published: make the keys, fix the document, sign it.
-
-    Do not call it in a transaction: another server may be asked on the way, and what it is asked is noted
-    before.
-
-    Args:
-        partners: the helper and the shuffler that are set up.
-        universe: the items that a recipe with `items = listed` is about. It is not stored.
-
-    Raises:
-        FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
-            exceed its population's budget, or another server refuses it).
-        PartnerUnavailableError: it did not answer; the draft is as it was, and can be published later.
-        RecipeStateError: the recipe is not a draft, or was changed while its key was made.
-    """
-    _require(recipe, Recipe.Status.DRAFT)
-    content = recipe.draft
-    draft = RecipeDraft.from_mapping(content)
-    with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, universe)
-        with transaction.atomic():
-            recipe = _locked(recipe, Recipe.Status.DRAFT)
-            if recipe.draft != content:
-                raise RecipeStateError(
-                    "the draft was changed while it was being published; look at it once more"
-                )
-            return _publish(recipe, prepared, actor)
-
-
-def recipe_publish_file(
-    *,
-    members: Mapping[str, object],
-    actor: AbstractBaseUser | None,
-    simulation: bool = False,
-    partners: Partners = NOBODY,
-    universe: Sequence[str] | None = None,
-) -> Recipe:
-    """Publish the content of a recipe file at once; as `recipe_publish`.
-
-    Raises:
-        FieldError, PartnerUnavailableError: nothing was stored.
-    """
-    draft = RecipeDraft.from_mapping(members)
-    with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, universe)
-        with transaction.atomic():
-            return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """What publishing needs and takes up to seconds to make: done before anything is locked."""
-
-    holding: Holding
-    published_at: datetime
-    guarantees: list[dict[str, Any]]
-
-
-def _prepare(
-    draft: RecipeDraft, simulation: bool, partners: Partners, universe: Sequence[str] | None
-) -> _Prepared:
-    now = timezone.now()
-    # The cheap refusals first: a key takes longer to make.
-    population_named(draft.population)
-    mechanism = draft.mechanism()
-    if not simulation:
-        room_require(mechanism=mechanism, population=draft.population)
-    guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
-    # Last, because others may be asked: nobody is for a draft that is refused here.
-    holding = CUSTODIES[draft.trust].prepare(
-        draft, now=now, simulation=simulation, partners=partners, universe=universe
-    )
-    return _Prepared(holding, now, guarantees)
-
-
-def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None) -> Recipe:
-    published = prepared.holding.published
-    spend(published=published)
-    recipe.identifier = published.identifier
-    recipe.document = published.canonical.decode()
-    recipe.signature = published.sign(signing_key())
-    recipe.opens_at, recipe.closes_at = published.opens_at, published.closes_at
-    recipe.simulation = published.simulation
-    recipe.status = Recipe.Status.PUBLISHED
-    recipe.published_at = prepared.published_at
-    recipe.save()
-    RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
-    prepared.holding.store(recipe)
-    entry_append(
-        action=Action.RECIPE_PUBLISHED,
-        subject=published.identifier,
-        actor=actor,
-        details={
-            "name": recipe.name,
-            "statistic": recipe.statistic,
-            "population": published.population,
-            "trust": published.trust.value,
-            "simulation": published.simulation,
-        },
-    )
-    return recipe
-
-
-@transaction.atomic
-def recipe_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> Recipe:
-    """Published → closed: no report is accepted any more.
-
-    The row lock waits for requests that are storing reports, so a report that was
-    acknowledged is there when the closed recipe is summed up.
-
-    Raises:
-        RecipeStateError: the recipe is not published, or is closed already.
-    """
-    recipe = _locked(recipe, Recipe.Status.PUBLISHED)
-    recipe.status = Recipe.Status.CLOSED
-    recipe.closed_at = timezone.now()
-    recipe.save(update_fields=["status", "closed_at"])
-    CUSTODIES[recipe.published.trust].close(recipe)
-    entry_append(
-        action=Action.RECIPE_CLOSED,
-        subject=str(recipe.identifier),
-        actor=actor,
-        details={"closes_at": format_time(recipe.closes_at)} if recipe.closes_at else {},
-    )
-    return recipe
+    recipe_locked(recipe, Recipe.Status.DRAFT).delete()
 
 
 def recipe_private_key(*, recipe: Recipe) -> PrivateKey:
     """The recipe's private key, decrypted in memory. Raises RecipeKey.DoesNotExist once it is deleted."""
     key = RecipeKey.objects.get(recipe=recipe)
-    encoded = unseal(
-        bytes(key.sealed), settings.KEY_ENCRYPTION_KEY, associated_data=str(recipe.identifier).encode()
-    )
+    encoded = secret_unseal(key.sealed, kind=b"", owner=str(recipe.identifier).encode())
     return load_private_key(key.scheme, encoded)
 
 
-def _locked(recipe: Recipe, required: Recipe.Status) -> Recipe:
+def recipe_locked(recipe: Recipe, required: Recipe.Status) -> Recipe:
+    """The recipe with its row locked; RecipeStateError unless it has this status."""
     locked = Recipe.objects.select_for_update().filter(pk=recipe.pk).first()
     if locked is None:
         raise RecipeStateError("the recipe does not exist any more")
-    _require(locked, required)
+    status_require(locked, required)
     return locked
 
 
-def _require(recipe: Recipe, required: Recipe.Status) -> None:
+def status_require(recipe: Recipe, required: Recipe.Status) -> None:
+    """RecipeStateError unless the recipe has this status."""
     if recipe.status != required:
         raise RecipeStateError(
             f"the recipe is {recipe.get_status_display().lower()}, not {required.label.lower()}"

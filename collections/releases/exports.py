@@ -9,14 +9,12 @@ from itertools import chain, islice, repeat
 from typing import Any
 
 from panprivacy.recipe import format_time
-from recipes.kinds import STREAMS, kind_of
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.operations import SOFTWARE
 from releases.selectors import interval_of
 from releases.servers import stated_servers
-from streams.models import AnnouncedIntrusion
-from streams.selectors import intrusions_of
+from trust_models import trust_model_of
 
 LINES_AT_ONCE = 1_000
 
@@ -43,11 +41,7 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
         "servers": [server.as_dict() for server in stated_servers(release)],
         "guarantees": release.guarantees,
     }
-    made = _intrusions_made(recipe)
-    if made is not None:
-        document["intrusions_made"] = [
-            {"number": intrusion.number, "at": format_time(intrusion.at)} for intrusion in made
-        ]
+    document |= trust_model_of(recipe).told_with_release(recipe)
     if release.outcome == Release.Outcome.WITHHELD:
         return {**document, "cause": release.cause, "reason": release.reason}
     interval = interval_of(release)
@@ -99,9 +93,8 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
         "error_bound": release.error_bounds or [],
         "confidence": repeat(release.confidence),
     }
-    made = _intrusions_made(recipe)
-    if made is not None:
-        columns["intrusions_made"] = repeat(len(made))
+    for name, members in trust_model_of(recipe).told_with_release(recipe).items():
+        columns[name] = repeat(len(members))
     columns |= {name: repeat(_cell(value)) for name, value in (release.details or {}).items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values
@@ -117,14 +110,6 @@ def _lines(rows: Iterable[Iterable[object]]) -> str:
     lines = io.StringIO()
     csv.writer(lines).writerows(rows)
     return lines.getvalue()
-
-
-def _intrusions_made(recipe: Recipe) -> list[AnnouncedIntrusion] | None:
-    """Those announced intrusions of a stream that took place, on which its error depends; None of a recipe
-    that has no stream. What `announced_intrusions` says is how many were allowed."""
-    if kind_of(type(recipe.published.mechanism)) is not STREAMS:
-        return None
-    return list(intrusions_of(str(recipe.identifier)))
 
 
 def _cell(value: object) -> object:

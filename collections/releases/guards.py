@@ -1,6 +1,6 @@
 """What the database refuses in this app's tables."""
 
-from audit.append_only import Guard
+from storage.append_only import Guard
 
 RELEASES = Guard("releases_release", "final", "a release is final", key="id", unique=("recipe_id",))
 TRUTHS = Guard(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
@@ -9,24 +10,22 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from aggregation.operations import chunks_resend
-from audit.models import Action
 from audit.operations import entry_append
-from dap.erasing import log_truncate_on_commit
 from ledger.operations import spending_return
 from panprivacy.coarse import coarse_step
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import RecipeStateError, recipe_close
 from recipes.selectors import guarantees_of
-from recipes.trust_models import TRUST_MODELS
+from releases.actions import RESULT_RELEASED, RESULT_WITHHELD
 from releases.excerpt import excerpt_made
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
 from releases.servers import ServerShown, servers_of
-from releases.sums import source_of
-from releases.sums.interface import GivenUp, Outcome, Refused, Standing, TooFew
-from releases.sums.single_server import send_chunks
+from storage.erasing import log_truncate_on_commit
 from streams.errors import StreamLostError
+from trust_models import trust_model_of
+from trust_models.outcomes import Outcome, Progress, Refused, TooFew
+from trust_models.publishing import recipe_close
 
 Cause = Release.Cause
 
@@ -39,6 +38,13 @@ REASON_LENGTH = 300
 
 SOFTWARE = "panapp 0.1.0"
 """Named in every release: what computed it."""
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """An authorized user ended the waiting for a result; `reason` is a clause."""
+
+    reason: str
 
 
 def collections_advance() -> None:
@@ -56,7 +62,6 @@ def collections_advance() -> None:
         except Exception:
             # One recipe that cannot be advanced must not hold up all others.
             logger.exception("recipe_not_advanced", recipe=recipe.identifier)
-    send_chunks(chunks_resend())
 
 
 def result_release(*, recipe: Recipe) -> Release | None:
@@ -67,16 +72,16 @@ def result_release(*, recipe: Recipe) -> Release | None:
     Returns:
         None while the recipe is open or reports of it wait to be summed.
     """
-    source = source_of(recipe)
+    model = trust_model_of(recipe)
     # Looked at without a lock first: at most ticks there is nothing to do.
-    if recipe.status != Recipe.Status.CLOSED or not source.is_settled(recipe):
+    if recipe.status != Recipe.Status.CLOSED or not model.is_settled(recipe):
         return None
-    source.draw(recipe)
+    model.draw(recipe)
     with transaction.atomic():
         recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
         if Release.objects.filter(recipe=recipe).exists():
             return None
-        outcome = source.outcome(recipe)
+        outcome = model.outcome(recipe)
         return None if outcome is None else _conclude(recipe, outcome, actor=None)
 
 
@@ -94,7 +99,7 @@ def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | No
             no simulation.
     """
     recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
-    if not (recipe.simulation or source_of(recipe).waits_for_another):
+    if not (recipe.simulation or trust_model_of(recipe).waits_for_another):
         raise RecipeStateError("the result depends on this server alone; it comes by itself")
     if recipe.status != Recipe.Status.CLOSED:
         raise RecipeStateError("only the result of a closed recipe can be withheld; close it first")
@@ -105,11 +110,11 @@ def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | No
 
 def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBaseUser | None) -> Release:
     """Store the release, delete what it was made of, and say so in the log. The recipe's row is locked."""
-    source = source_of(recipe)
-    release = _release(recipe, outcome, source.standing(recipe))
+    model = trust_model_of(recipe)
+    release = _release(recipe, outcome, model.progress(recipe))
     release.save(force_insert=True)
     released = release.outcome == Release.Outcome.RELEASED
-    source.forget(recipe, "the result was released" if released else release.reason)
+    model.forget(recipe, "the result was released" if released else release.reason)
     log_truncate_on_commit()
     # Below the cohort size, nothing that depends on what devices sent leaves the house.
     returned = None
@@ -117,7 +122,7 @@ def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBase
         returned = spending_return(recipe=str(recipe.identifier))
     withheld = {"reason": release.reason, "spending_returned": returned is not None}
     entry_append(
-        action=Action.RESULT_RELEASED if released else Action.RESULT_WITHHELD,
+        action=RESULT_RELEASED if released else RESULT_WITHHELD,
         subject=str(recipe.identifier),
         actor=actor,
         details={"reports": release.reports} if released else withheld,
@@ -125,10 +130,10 @@ def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBase
     return release
 
 
-def _release(recipe: Recipe, outcome: Outcome | GivenUp, standing: Standing) -> Release:
+def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> Release:
     """The release as it will stand, not yet stored."""
     mechanism = recipe.published.mechanism
-    servers = servers_of(recipe, standing)
+    servers = servers_of(recipe, progress)
     release = Release(
         recipe=recipe,
         outcome=Release.Outcome.WITHHELD,
@@ -145,7 +150,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, standing: Standing) -> 
     if isinstance(outcome, TooFew):
         cohort_size = recipe.cohort_size
         release.cause = Cause.TOO_FEW
-        needed = TRUST_MODELS[recipe.published.trust].needed
+        needed = trust_model_of(recipe).cohort_of
         release.reason = f"fewer {needed} than the cohort size of {cohort_size:,}"
         if coarse_step(cohort_size) < cohort_size:  # else there is no more to say
             so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
@@ -191,11 +196,11 @@ def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampl
 
 
 def _advance(recipe: Recipe) -> None:
-    source = source_of(recipe)
+    model = trust_model_of(recipe)
     is_open = recipe.status == Recipe.Status.PUBLISHED
-    if is_open and (_is_overdue(recipe, timezone.now()) or source.is_over(recipe)):
+    if is_open and (_is_overdue(recipe, timezone.now()) or model.is_over(recipe)):
         _close_if_open(recipe)
-    source.advance(recipe)
+    model.advance(recipe)
     result_release(recipe=recipe)
 
 

@@ -1,7 +1,7 @@
 """Progress in words, in the coarse steps of panprivacy/coarse.py."""
 
 from panprivacy.coarse import coarse, coarse_step
-from recipes.presentation import number
+from web.numbers import number
 
 
 def progress_text(count: int, cohort_size: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from panprivacy.coarse import coarse, coarse_rejections
 from recipes.models import Recipe
 from releases.models import Release
-from releases.sums.interface import ServerStanding, Standing
+from trust_models.outcomes import Progress, ServerProgress
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class ServerShown:
     """One server, with what somebody may know of it.
 
     Attributes:
-        name, url: as of `ServerStanding`.
+        name, url: as of `ServerProgress`.
         counted: reports in its sum; None where that is not told.
         rejected: reason → reports that it rejected.
     """
@@ -64,7 +64,7 @@ class TroubleShown:
     error: str = ""
 
 
-def troubles_of(recipe: Recipe, standing: Standing, *, everything: bool) -> list[TroubleShown]:
+def troubles_of(recipe: Recipe, progress: Progress, *, everything: bool) -> list[TroubleShown]:
     """The servers that do not do their part.
 
     Requests of an open recipe are about the reports whose leader's half opened: that one waits would tell
@@ -75,7 +75,7 @@ def troubles_of(recipe: Recipe, standing: Standing, *, everything: bool) -> list
     Args:
         everything: for those who watch over the collection.
     """
-    troubles = [(server.name, server.trouble) for server in standing.servers if server.trouble]
+    troubles = [(server.name, server.trouble) for server in progress.servers if server.trouble]
     if everything:
         return [TroubleShown(name, t.since, t.waiting, t.next_attempt, t.error) for name, t in troubles]
     if recipe.closed_at is None:
@@ -87,14 +87,14 @@ def troubles_of(recipe: Recipe, standing: Standing, *, everything: bool) -> list
     ]
 
 
-def servers_of(recipe: Recipe, standing: Standing, *, everything: bool = False) -> list[ServerShown]:
+def servers_of(recipe: Recipe, progress: Progress, *, everything: bool = False) -> list[ServerShown]:
     """The servers with what is public of them, exactly.
 
     Args:
         everything: for those who watch over the collection, once it has ended. Of simulated devices
             everything is public.
     """
-    return [_shown(server, everything or recipe.simulation) for server in standing.servers]
+    return [_shown(server, everything or recipe.simulation) for server in progress.servers]
 
 
 def counts_differ(servers: Sequence[ServerShown]) -> bool:
@@ -109,6 +109,6 @@ def stated_servers(release: Release) -> list[ServerShown]:
     return [ServerShown(**members) for members in release.servers]
 
 
-def _shown(server: ServerStanding, everything: bool) -> ServerShown:
+def _shown(server: ServerProgress, everything: bool) -> ServerShown:
     rejected = {**server.public_rejections, **(server.hidden_rejections if everything else {})}
     return ServerShown(server.name, server.url, server.counted, dict(sorted(rejected.items())))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 
-from dap.messagepack import read_messagepack
-from recipes.problems import Problem, malformed_body
-from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE
+from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
+from web.messagepack import read_messagepack
+from web.problems import Problem, malformed_body
 
 NONCE_BYTES = 16
 BATCH_ITEMS = 10_000

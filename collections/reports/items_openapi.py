@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from recipes.openapi import problem_response
-from recipes.problems import Problem
 from reports.items import BATCH_ITEMS, ITEM_LENGTH, NONCE_BYTES, invalid_item
-from reports.parsing import JSON_TYPE, MESSAGEPACK_TYPE
+from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
+from web.openapi import problem_response
+from web.problems import Problem
 
 _PATH = "/api/v1/recipes/{identifier}/items/"
 _BATCH = {"batch": bytes(range(NONCE_BYTES)).hex(), "items": ["N14228", "N24211", "N14228"]}

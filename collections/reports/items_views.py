@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
 from panprivacy.streams.item_bytes import ItemError
-from recipes.custody import CUSTODIES
-from recipes.problems import Problem
 from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
 from streams.errors import StreamClosedError, StreamLostError
 from streams.operations import items_fold
+from web.bodies import read_body
+from web.problems import Problem
 
 logger = structlog.get_logger(__name__)
 
@@ -25,11 +25,11 @@ class ItemsView(ReceivingView):
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = self.recipe(identifier)
-        elsewhere = CUSTODIES[recipe.published.trust].items_elsewhere(recipe.published)
+        elsewhere = recipe.published.servers.where_items_go()
         if elsewhere:
             title = "The recipe is not about a stream of items"
             raise Problem("recipe-takes-no-items", title, 409, elsewhere)
-        batch = read_items(self.read_body(request, BODY_BYTES), request.content_type or "")
+        batch = read_items(read_body(request, BODY_BYTES), request.content_type or "")
         try:
             items_fold(identifier=identifier, nonce=batch.nonce, items=batch.items, now=timezone.now())
         except ItemError as error:

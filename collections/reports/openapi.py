@@ -1,11 +1,12 @@
 """The description of the report endpoints, which are plain Django views and describe nothing themselves."""
 
-import base64
 from typing import Any
 
-from recipes.openapi import PROBLEM, problem_response
-from recipes.problems import Problem
-from reports.parsing import BATCH_REPORTS, JSON_TYPE, MESSAGEPACK_TYPE, NONCE_BYTES
+from panprivacy import base64_text
+from reports.parsing import BATCH_REPORTS, NONCE_BYTES
+from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
+from web.openapi import PROBLEM, problem_response
+from web.problems import Problem
 
 REASONS = (
     "malformed_report",
@@ -18,8 +19,8 @@ REASONS = (
 
 _PATH = "/api/v1/recipes/{identifier}/reports/"
 _TAGS = ["v1"]
-_NONCE = base64.b64encode(bytes(range(NONCE_BYTES))).decode()
-_CIPHERTEXT = base64.b64encode(b"\x02" + bytes(31) + b"\x01" + b"\x03" + bytes(31) + b"\x02").decode()
+_NONCE = base64_text.encode(bytes(range(NONCE_BYTES)))
+_CIPHERTEXT = base64_text.encode(b"\x02" + bytes(31) + b"\x01" + b"\x03" + bytes(31) + b"\x02")
 _EXAMPLE = {"nonce": _NONCE, "ciphertexts": [_CIPHERTEXT]}
 
 

@@ -1,15 +1,15 @@
 """From a request's body to reports that are well-formed under their recipe."""
 
-import base64
-import binascii
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dap.messagepack import read_messagepack
+from panprivacy import base64_text
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.recipe import Recipe
-from recipes.problems import Problem, malformed_body
+from web.bodies import MESSAGEPACK_TYPE
+from web.messagepack import read_messagepack
+from web.problems import Problem, malformed_body
 
 NONCE_BYTES = 16
 BATCH_REPORTS = 1_000
@@ -23,8 +23,6 @@ BATCH_CONTAINERS = 2 + 2 * BATCH_REPORTS
 SHORTEST_CIPHERTEXT = 64
 """Characters of a ciphertext in JSON, at least: the smallest has 66 bytes, in base64."""
 
-JSON_TYPE = "application/json"
-MESSAGEPACK_TYPE = "application/msgpack"
 
 ARRIVAL_REASONS = (
     "malformed_report",
@@ -157,9 +155,7 @@ def _raw_bytes(value: object) -> bytes:
 
 
 def _base64_bytes(value: object) -> bytes:
-    if not isinstance(value, str):
-        raise ValueError("nonce and ciphertexts must be base64 strings.")
     try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+        return base64_text.decode(value)
+    except base64_text.Base64Error:
         raise ValueError("nonce and ciphertexts must be base64 strings.") from None

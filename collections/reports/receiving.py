@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import structlog
-from django.core.exceptions import RequestDataTooBig
-from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
@@ -13,9 +10,8 @@ from django.views.decorators.csrf import csrf_exempt
 
 from panprivacy.recipe import format_time
 from recipes.models import Recipe
-from recipes.problems import Problem, malformed_body, method_not_allowed, not_found
-
-logger = structlog.get_logger(__name__)
+from web.failures import FAILURES, failure_response
+from web.problems import Problem, method_not_allowed, not_found
 
 
 @method_decorator(csrf_exempt, name="dispatch")  # no session is read: there is nothing to forge
@@ -31,18 +27,9 @@ class ReceivingView(View):
             if request.method not in {"POST", "OPTIONS"}:
                 raise method_not_allowed("POST")
             return super().dispatch(request, *args, **kwargs)
-        except Problem as problem:
-            response = problem.response()
-            if problem.status == 405:
-                response["Allow"] = "POST, OPTIONS"
-            return response
-        except OperationalError:
-            # Nothing was stored: the transaction is whole or not at all. Sending again is safe.
-            logger.exception("database_unavailable")
-            detail = f"The {self.what} were not stored. Send them again."
-            response = Problem("unavailable", "The server is busy", 503, detail).response()
-            response["Retry-After"] = "5"
-            return response
+        except FAILURES as failure:
+            undone = f"The {self.what} were not stored. Send them again."
+            return failure_response(failure, methods=("POST", "OPTIONS"), undone=undone)
 
     def recipe(self, identifier: str) -> Recipe:
         """The recipe of that identifier; Problem where there is none."""
@@ -50,21 +37,6 @@ class ReceivingView(View):
         if recipe is None:
             raise not_found("No recipe has this identifier.")
         return recipe
-
-    def read_body(self, request: HttpRequest, most: int) -> bytes:
-        """The body, of at most so many bytes; Problem where it is longer or of unknown length."""
-        if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
-            raise Problem("length-required", "The body's length is missing", 411, "Send Content-Length.")
-        try:
-            # Looked at before anything is read. It is a number: the server has parsed it already.
-            if int(request.headers.get("Content-Length") or 0) > most:
-                raise RequestDataTooBig
-            return request.body
-        except RequestDataTooBig:
-            detail = f"A body for this recipe is at most {most:,} bytes."
-            raise Problem("body-too-large", "The body is too large", 413, detail) from None
-        except (OSError, ValueError):
-            raise malformed_body("The body ended early.") from None
 
     def not_open(self, recipe: Recipe) -> Problem:
         """The answer to what came before the recipe opened, or after it closed."""

@@ -4,20 +4,12 @@ import json
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from recipes.custody import CUSTODIES
 from recipes.models import Recipe
-from recipes.problems import Problem
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
-from reports.parsing import (
-    BATCH_REPORTS,
-    JSON_TYPE,
-    MESSAGEPACK_TYPE,
-    Decoder,
-    decode_body,
-    largest_body,
-    read_batch,
-)
+from reports.parsing import BATCH_REPORTS, Decoder, decode_body, largest_body, read_batch
 from reports.receiving import ReceivingView
+from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE, read_body
+from web.problems import Problem
 
 
 class _ReportsView(ReceivingView):
@@ -27,12 +19,12 @@ class _ReportsView(ReceivingView):
 
     def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object, Decoder]:
         recipe = self.recipe(identifier)
-        custody = CUSTODIES[recipe.published.trust]
-        elsewhere = custody.upload_elsewhere(recipe.published)
+        servers = recipe.published.servers
+        elsewhere = servers.where_reports_go(recipe.published.identifier)
         if elsewhere:
-            kind, title = custody.elsewhere
+            kind, title = servers.reports_elsewhere
             raise Problem(kind, title, 409, elsewhere)
-        body = self.read_body(request, largest_body(recipe.published, self.most_reports))
+        body = read_body(request, largest_body(recipe.published, self.most_reports))
         content, decode = decode_body(body, request.content_type or "", accepted=self.media_types)
         return recipe, content, decode
 

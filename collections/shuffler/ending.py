@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
-from dap.erasing import log_truncate_on_commit
 from panprivacy.recipe import format_time
+from shuffler.actions import BATCH_ENDED
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
 from shuffler.registering import recipe_of
+from storage.erasing import log_truncate_on_commit
 
 REASON_LENGTH = 200
 
@@ -40,7 +40,7 @@ def batch_end(*, batch: Batch, reason: str, now: datetime) -> None:
         for kind in (Submission, SubmissionNonce, Part):
             kind.objects.filter(batch=batch).delete()
         entry_append(
-            action=Action.BATCH_ENDED,
+            action=BATCH_ENDED,
             subject=batch.identifier,
             actor=None,
             details={"reason": batch.outcome, "full": batch.was_full},

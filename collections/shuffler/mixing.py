@@ -5,14 +5,14 @@ from secrets import SystemRandom
 import numpy as np
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
-from dap.http import DapProblem
 from panprivacy.coarse import coarse
 from panprivacy.shuffle.shuffler import permute
+from shuffler.actions import BATCH_SHUFFLED
 from shuffler.limits import PART_BYTES
 from shuffler.models import Batch, Part, Submission
 from shuffler.registering import recipe_of
+from web.problems import Problem
 
 
 def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
@@ -22,7 +22,7 @@ def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
         The batch, and its number of parts.
 
     Raises:
-        DapProblem: it was deleted (`batch-deleted`, with the reason, and whether it ever was full), or is not
+        Problem: it was deleted (`batch-deleted`, with the reason, and whether it ever was full), or is not
             full (`not-full`, with the number of users in coarse steps).
     """
     if batch.state != Batch.State.SHUFFLED:
@@ -31,10 +31,10 @@ def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
 
 
 def part_of(*, batch: Batch, number: int) -> bytes:
-    """The ciphertexts of one part, one after the other. Raises DapProblem where there is none."""
+    """The ciphertexts of one part, one after the other. Raises Problem where there is none."""
     part = Part.objects.filter(batch=batch, number=number).first()
     if part is None:
-        raise DapProblem.plain("not-found", "There is nothing here", 404, "The batch has no such part.")
+        raise Problem("not-found", "There is nothing here", 404, "The batch has no such part.")
     return bytes(part.payload)
 
 
@@ -61,7 +61,7 @@ def _shuffle(batch: Batch) -> Batch:
     batch.state, batch.messages = Batch.State.SHUFFLED, len(payload) // size
     batch.save(update_fields=["state", "messages"])
     entry_append(
-        action=Action.BATCH_SHUFFLED,
+        action=BATCH_SHUFFLED,
         subject=batch.identifier,
         actor=None,
         details={"cohort_size": batch.cohort_size},
@@ -72,15 +72,12 @@ def _shuffle(batch: Batch) -> Batch:
 def _require_full(batch: Batch) -> None:
     if batch.state == Batch.State.ENDED:
         # Looked at first: of a batch that never was full, its analyzer would wait for ever.
-        problem = DapProblem.plain("batch-deleted", "The batch was deleted", 410, batch.outcome)
-        problem.document["full"] = batch.was_full
-        raise problem
+        raise Problem("batch-deleted", "The batch was deleted", 410, batch.outcome, full=batch.was_full)
     if not batch.was_full:
-        problem = DapProblem.plain(
+        raise Problem(
             "not-full",
             "The batch is not full",
             409,
             f"It is handed on when all {batch.cohort_size:,} users have come, and not before.",
+            received=coarse(batch.users, batch.cohort_size),
         )
-        problem.document["received"] = coarse(batch.users, batch.cohort_size)
-        raise problem

@@ -5,14 +5,14 @@ from secrets import SystemRandom
 
 from django.db import transaction
 
-from dap.http import DapProblem
-from dap.messagepack import MessagePackError, read_messagepack
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
 from panprivacy.recipe import Recipe
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from shuffler.limits import NONCE_BYTES
 from shuffler.models import Batch, Submission, SubmissionNonce
 from shuffler.registering import encryption_key_of, recipe_of
+from web.messagepack import MessagePackError, read_messagepack
+from web.problems import Problem
 
 RANDOM = SystemRandom()
 
@@ -29,7 +29,7 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
             first was.
 
     Raises:
-        DapProblem: nothing was stored.
+        Problem: nothing was stored.
     """
     recipe = recipe_of(batch.document)
     nonce, messages = _read(body, recipe)
@@ -77,7 +77,7 @@ def _rerandomized(messages: list[bytes], key: PublicKey) -> bytes:
         # All first: rerandomizing costs far more, and would be for nothing if the last one is bad.
         ciphertexts = [key.parse(message) for message in messages]
     except InvalidCiphertextError as error:
-        raise DapProblem.plain("invalid-ciphertext", "A message is no ciphertext", 422, f"{error}.") from None
+        raise Problem("invalid-ciphertext", "A message is no ciphertext", 422, f"{error}.") from None
     return b"".join(bytes(key.rerandomize(ciphertext, RANDOM)) for ciphertext in ciphertexts)
 
 
@@ -88,12 +88,12 @@ def _is_known(batch: Batch, nonce: bytes) -> bool:
 def _require_room(batch: Batch, recipe: Recipe, now: datetime) -> None:
     if batch.was_full:
         detail = f"All {batch.cohort_size:,} users have come."
-        raise DapProblem.plain("batch-full", "The batch is full", 409, detail)
+        raise Problem("batch-full", "The batch is full", 409, detail)
     in_time = recipe.simulation or recipe.opens_at <= now < recipe.closes_at
     if batch.state != Batch.State.COLLECTING or not in_time:
         detail = "Messages are accepted from its opening to its closing."
-        raise DapProblem.plain("recipe-not-open", "The recipe accepts no messages now", 409, detail)
+        raise Problem("recipe-not-open", "The recipe accepts no messages now", 409, detail)
 
 
-def _malformed(detail: str) -> DapProblem:
-    return DapProblem.plain("malformed-messages", "The messages cannot be read", 422, detail)
+def _malformed(detail: str) -> Problem:
+    return Problem("malformed-messages", "The messages cannot be read", 422, detail)

@@ -7,16 +7,18 @@ from functools import lru_cache
 from django.conf import settings
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
-from dap.http import DapProblem, own_verification_key, signing_key
-from dap.recipe_document import recipe_read
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe
-from panprivacy.servers import ShufflerAndAnalyzer
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from peers.problems import dap_problem
+from peers.recipe_document import recipe_read
+from shuffler.actions import BATCH_REGISTERED
 from shuffler.limits import require_fits
 from shuffler.models import Batch
+from storage.signing_key import signing_key, verification_key
+from web.problems import Problem
 
 
 def batch_register(*, identifier: str, document: str, now: datetime) -> bytes:
@@ -30,7 +32,7 @@ def batch_register(*, identifier: str, document: str, now: datetime) -> bytes:
         Our Ed25519 signature of the recipe, 64 bytes: the same for the same recipe.
 
     Raises:
-        DapProblem: something is not as it must be; the detail names it.
+        Problem: something is not as it must be; the detail names it.
     """
     recipe = recipe_read(document=document, identifier=identifier)
     ours = recipe.servers
@@ -38,7 +40,7 @@ def batch_register(*, identifier: str, document: str, now: datetime) -> bytes:
         raise _refused("trust: must be shuffler.")
     if ours.shuffler_url != settings.SHUFFLER_URL:
         raise _refused(f"shuffler.url: must be {settings.SHUFFLER_URL}.")
-    if ours.shuffler_verification_key != own_verification_key():
+    if ours.shuffler_verification_key != verification_key().public_bytes_raw():
         raise _refused("shuffler.verification_key: must be ours.")
     if not recipe.simulation and recipe.closes_at <= now:
         raise _refused("closes_at: must lie in the future.")
@@ -74,15 +76,15 @@ def _store(recipe: Recipe, now: datetime) -> None:
     )
     if batch.state == Batch.State.ENDED:
         detail = f"The batch has ended: {batch.outcome}"
-        raise DapProblem.plain("conflict", "Something else is there already", 409, detail)
+        raise Problem("conflict", "Something else is there already", 409, detail)
     if is_new:
         entry_append(
-            action=Action.BATCH_REGISTERED,
+            action=BATCH_REGISTERED,
             subject=recipe.identifier,
             actor=None,
             details={"cohort_size": batch.cohort_size},
         )
 
 
-def _refused(detail: str) -> DapProblem:
-    return DapProblem.of("invalidMessage", detail)
+def _refused(detail: str) -> Problem:
+    return dap_problem("invalidMessage", detail)

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.conf import settings
 
-from dap.server_status import server_status
 from panprivacy.coarse import coarse
 from panprivacy.recipe import format_time
+from peers.server_status import server_status
 from shuffler.models import Batch
 from shuffler.registering import recipe_of
 

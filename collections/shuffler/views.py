@@ -1,27 +1,24 @@
 """The shuffler's resources: one for devices, the others for the analyzer, signed."""
 
-import base64
 from collections.abc import Callable
-from functools import wraps
 
-import structlog
 from django.conf import settings
-from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.views.decorators.csrf import csrf_exempt
 
-from dap.http import DapProblem, View, json_response, read_body, read_json, signed
+from panprivacy import base64_text
+from peers.json_bodies import json_response, read_json
+from peers.signed_views import signed
 from shuffler.ending import batch_end, upkeep
 from shuffler.limits import EMPTY_BYTES, REGISTRATION_BYTES, largest_body
 from shuffler.mixing import batch_shuffle, part_of
 from shuffler.models import Batch
 from shuffler.receiving import submission_accept
 from shuffler.registering import batch_register, recipe_of
+from web.bodies import MESSAGEPACK_TYPE, read_body
+from web.failures import View, receiving
+from web.problems import Problem
 
-logger = structlog.get_logger(__name__)
-
-MESSAGEPACK_TYPE = "application/msgpack"
 PART_TYPE = "application/octet-stream"
 
 
@@ -38,43 +35,18 @@ def _batch(identifier: str) -> Batch:
     batch = Batch.objects.filter(identifier=identifier).first()
     if batch is None:
         detail = "This shuffler does not take part in the recipe."
-        raise DapProblem.plain("unrecognized-recipe", "There is no such recipe", 404, detail)
+        raise Problem("unrecognized-recipe", "There is no such recipe", 404, detail)
     return batch
 
 
-def _for_devices(view: View) -> View:
-    """Answers problems as documents. Nothing of a request is logged, not even when it fails."""
-
-    @csrf_exempt  # no session is read: there is nothing to forge
-    @wraps(view)
-    def answer(request: HttpRequest, identifier: str) -> HttpResponse:
-        try:
-            if request.method != "POST":
-                raise DapProblem.plain(
-                    "method-not-allowed", "The method is not allowed", 405, "Allowed: POST."
-                )
-            return view(request, identifier)
-        except DapProblem as problem:
-            response = problem.response()
-            if problem.status == 405:
-                response["Allow"] = "POST"
-            return response
-        except OperationalError as error:
-            # Nothing was stored: the transaction is whole or not at all. Sending again is safe.
-            logger.error("database_unavailable", error=type(error).__name__)
-            detail = "The messages were not stored. Send them again."
-            return DapProblem.plain("unavailable", "The server is busy", 503, detail).response()
-
-    return answer
-
-
-@_for_devices
+# Nothing of a request is logged, not even when it fails.
+@receiving(undone="The messages were not stored. Send them again.", private=True)
 def messages(request: HttpRequest, identifier: str) -> HttpResponse:
     """POST one user's messages."""
     batch = _batch(identifier)
     if request.content_type != MESSAGEPACK_TYPE:
         detail = f"Content-Type must be {MESSAGEPACK_TYPE}."
-        raise DapProblem.plain("unsupported-media-type", "The media type is not supported", 415, detail)
+        raise Problem("unsupported-media-type", "The media type is not supported", 415, detail)
     body = read_body(request, largest_body(recipe_of(batch.document)))
     submission_accept(batch=batch, body=body, now=timezone.now())
     response = json_response({"status": "accepted"})
@@ -89,7 +61,7 @@ def recipe(request: HttpRequest, body: bytes, *, identifier: str) -> HttpRespons
     now = timezone.now()
     upkeep(now=now)
     signature = batch_register(identifier=identifier, document=document, now=now)
-    return json_response({"signature": base64.b64encode(signature).decode()})
+    return json_response({"signature": base64_text.encode(signature)})
 
 
 @_for_analyzer("GET", "DELETE", most=EMPTY_BYTES)

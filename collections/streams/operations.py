@@ -15,13 +15,13 @@ import structlog
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from audit.models import Action
 from audit.operations import entry_append
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.streams.sample import Sample
 from panprivacy.streams.state import StreamState
+from streams.actions import INTRUSION_ANNOUNCED
 from streams.errors import IntrusionRefusedError, KeysNotErasedError, StreamClosedError
 from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, SeenState, Stream, StreamSample
 from streams.samples import sample_of, sample_seal
@@ -155,7 +155,7 @@ def _announce(
     statistic.announce_intrusion(state, secrets.SystemRandom())
     _advance(stream, partial(state_seal, state=state))
     entry_append(
-        action=Action.INTRUSION_ANNOUNCED,
+        action=INTRUSION_ANNOUNCED,
         subject=identifier,
         actor=actor,
         details={"number": intrusion.number, "allowed": allowed, "reason": reason},

@@ -3,8 +3,8 @@
 from functools import lru_cache
 from uuid import UUID
 
-from dap.secrets_at_rest import secret_seal, secret_unseal
 from panprivacy.streams.sample import Sample
+from storage.sealing import secret_seal, secret_unseal
 from streams.models import StreamSample
 
 KIND = b"stream sample\n"

@@ -36,6 +36,11 @@ class ReportingModel(DeviceTrustModel):
     def reporting(self, statistic: str) -> "ReportingModel":  # noqa: ARG002  # for refusals
         return self
 
+    @property
+    @abstractmethod
+    def sends(self) -> str:
+        """What devices send, for people, in the plural."""
+
     @abstractmethod
     def upload(self, recipe: Recipe, transport: Transport) -> Upload:
         """The way of a recipe's reports.

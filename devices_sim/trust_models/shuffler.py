@@ -21,6 +21,7 @@ from panprivacy.statistic import Statistic
 class Shuffler(ReportingModel):
     """Devices with one value each; they take no steps."""
 
+    sends = "messages"  # several of each user, which nobody can tell apart any more
     option = "values"
     header = HEADER
 

@@ -20,6 +20,7 @@ from panprivacy.statistic import Statistic
 class SingleServer(ReportingModel):
     """Devices with events, which report to the server that published the recipe."""
 
+    sends = "reports"
     option = "events"
     header = HEADER
 

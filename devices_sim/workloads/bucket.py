@@ -78,8 +78,7 @@ class ValueWorkload(Workload[str]):
 
     def require_fits(self, recipe: Recipe) -> None:
         if not isinstance(recipe.mechanism, ShuffleStatistic):
-            models = " or ".join(ShuffleStatistic.trusts)
-            raise FieldError("trust", f"must be {models} where devices have values, not {recipe.trust}")
+            raise FieldError("trust", f"must be one under which devices have values, not {recipe.trust}")
 
 
 BUCKET_DEVICES = 1_000

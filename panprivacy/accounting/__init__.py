@@ -1,1 +1,29 @@
-"""Guarantees, and the computations that they come from."""
+"""What releases cost in privacy: guarantees, and the computations that they come from.
+
+A release is a `PrivacyEvent` (`interface`), one file per kind; `registry` reads events from stored data.
+`guarantees` has the statements that recipes and pages show, `calibration` solves for a parameter,
+`composition` adds releases up, and `question` answers `manage.py account`. This room knows nothing of
+statistics, encryption or protocols: an event says in numbers all that matters here.
+
+Modules are imported one by one, as some of them load SciPy.
+"""
+
+__all__ = [
+    "binomial",
+    "binomial_noise",
+    "calibration",
+    "composition",
+    "discrete_gaussian_sum",
+    "failing",
+    "gaussian",
+    "given",
+    "guarantees",
+    "interface",
+    "one_hot_sum",
+    "question",
+    "randomized_response_sum",
+    "registry",
+    "sampling",
+    "shuffled",
+    "version",
+]

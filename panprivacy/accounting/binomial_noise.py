@@ -49,7 +49,7 @@ def binomial_epsilon(trials: int, p: float, q: float, delta: float, proved: floa
 
 @lru_cache(maxsize=256)
 def poisson_epsilon(mean: float, delta: float, proved: float) -> float:
-    """The same for Bin(L, 1/2), where L ~ Pois(mean) is known to whoever reads it."""
+    """The same for Bin(L, 1/2), where its readers know L ~ Pois(mean)."""
     if mean > _LARGEST_MEAN:
         return proved
     spread = 14 * math.sqrt(mean) + 150  # a tail below 1e-40 (RSP Lemma 4.3)

@@ -14,12 +14,12 @@ Theorem 10).
 **What it does not cover.** Where the parameters of later events, or whether there are any, depend on
 earlier outputs (full adaptivity), stopping before this number exceeds a budget is in general not a valid
 privacy filter: composing curves along the path taken and stopping where they would cross the target fails
-("f-Differential Privacy Filters: Validity and Approximate Solutions", arXiv:2602.06756, which also says when
-it does not). Filters are proved for (ε, δ) at the rate of advanced composition (Rogers, Roth, Ullman &
-Vadhan 2016; with its constants, Whitehouse, Ramdas, Rogers & Wu 2023), and for Rényi and zero-concentrated
-privacy as if parameters were fixed (Feldman & Zrnic 2021; Whitehouse et al. 2023). So a ledger that refuses
-what would exceed a budget gives this number's guarantee only as far as nobody plans recipes by the results of
-earlier ones.
+("f-Differential Privacy Filters: Validity and Approximate Solutions", arXiv:2602.06756, which also says
+when it does not). Filters are proved for (ε, δ) at the rate of advanced composition (Rogers, Roth, Ullman
+& Vadhan 2016; with its constants, Whitehouse, Ramdas, Rogers & Wu 2023), and for Rényi and
+zero-concentrated privacy as if parameters were fixed (Feldman & Zrnic 2021; Whitehouse et al. 2023). So a
+ledger that refuses recipes above a budget gives this number's guarantee only if nobody plans recipes by
+the results of earlier ones.
 """
 
 from collections import Counter
@@ -49,9 +49,9 @@ def epsilon_of(events: Iterable[PrivacyEvent], delta: float) -> float:
         delta: from `SMALLEST_DELTA`, below 1.
 
     Returns:
-        ε ≥ 0; 0 for no events. Above that of the events' exact curves by at most 0.2 %, as each is known
-        at some 200 points, and by what `delta_bound` adds: for sums of bits 0.1 % at n ≤ 10⁴, 0.5 % at 10⁶.
-        For a single event, its own.
+        ε ≥ 0; 0 for no events; for a single event its own. It exceeds the ε of the events' exact curves by
+        at most 0.2 %, as each curve is known at some 200 points. `delta_bound` adds to that: for sums of bits
+        0.1 % at n ≤ 10⁴, 0.5 % at 10⁶.
 
     Raises:
         FieldError: events with different neighbouring relations; δ outside its range, or so small that no
@@ -107,9 +107,9 @@ def _composed(counted: _Counted) -> tuple[ComposedLoss, ...]:
 class Repeated(NestedEvent, Decomposable):
     """`times` independent events with the same parameters.
 
-    Also bounds what one release costs whose parts are independent, as a one-hot vector under replacement,
-    of which two coordinates change: Repeated(event=Shuffled(n, ε₀), times=2). Where the event is pure
-    ((ε₀, 0)-private), ε is at most times·ε₀.
+    Also bounds one release with independent parts. For example, replacing a one-hot vector changes two
+    coordinates: Repeated(event=Shuffled(n, ε₀), times=2). Where the event is pure ((ε₀, 0)-private), ε is at
+    most times·ε₀.
     """
 
     kind: ClassVar[str] = "repeated"

@@ -58,7 +58,7 @@ _SMOOTH = 20.0  # from this standard deviation of the sum on, δ decreases in s 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteGaussianSum(PrivacyEvent):
-    """Σ of n whole numbers, each with its own N_Z(0, scale²), to whoever knows every number but one."""
+    """Σ of n whole numbers, each with its own N_Z(0, scale²), against observers of all but one."""
 
     kind: ClassVar[str] = "discrete_gaussian_sum"
 
@@ -146,14 +146,13 @@ def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
 def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> float:
     """The smallest s from which on the sum is (ε, δ)-private at every larger s.
 
-    δ is not monotone in s: as the lattice of values passes under the threshold, δ falls and
-    rises again (n = 1, range 1, ε = 20: δ is 2e-9 at s = 0.158, 1e-3 at s = 0.27). So the search
-    comes from above: from the s that zero-concentrated privacy allows for a single N_Z(0, s²)
-    (valid for every larger s; Canonne, Kamath & Steinke 2020, Theorem 4), or from where the sum has
-    standard deviation 20, above which no rise was found for ε ≤ 20 and δ ≥ 1e-30, down in
-    steps of 1 % (more where δ is far below its target, see `_step`) to the first s that fails, and then
-    between the two. A rise narrower than a step could go unseen; the s returned is itself always
-    checked: `delta_of` there is at most δ.
+    δ is not monotone in s. As the lattice of values passes under the threshold, δ falls and rises again
+    (n = 1, range 1, ε = 20: δ is 2e-9 at s = 0.158, 1e-3 at s = 0.27). So the search comes from above. It
+    starts at the s that zero-concentrated privacy allows for a single N_Z(0, s²), which is valid for every
+    larger s (Canonne, Kamath & Steinke 2020, Theorem 4). Or it starts where the sum has standard deviation
+    20; above that no rise was found for ε ≤ 20 and δ ≥ 1e-30. It goes down in steps of 1 % (more where δ is
+    far below its target, see `_step`) to the first s that fails, and then searches the last step. A rise
+    narrower than a step could go unseen, but the s returned is always checked: `delta_of` there is at most δ.
 
     Args:
         n, value_range: as of `delta_of`.

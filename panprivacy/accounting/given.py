@@ -1,4 +1,4 @@
-"""A guarantee (ε, δ) of which nothing more is known, as an event."""
+"""A guarantee (ε, δ) as an event, where nothing more is known."""
 
 import math
 from dataclasses import dataclass

@@ -4,28 +4,28 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from panprivacy.trust import Trust
+from panprivacy.trust import FIRST, Trust
 
 
 class Model(StrEnum):
     """Who is kept from learning: the observer against whom the guarantee is stated."""
 
     LOCAL = "local"
-    """Whoever reads one device's decrypted report: the server, or both of two servers together."""
+    """Readers of one device's decrypted report: the server, or both of two servers together."""
 
     AGGREGATOR = "aggregator"
-    """Whoever reads only the sum over a full cohort, and may know who took part. Either of two servers by
-    itself is one of them: beside the sum it sees uniformly random shares."""
+    """Readers of the sum over a full cohort alone, who may know who took part. Each of two servers by
+    itself is such a reader: beside the sum it sees uniformly random shares."""
 
     SAMPLED = "sampled"
-    """Whoever reads only the sum over a full cohort and its size, and does not know who took part."""
+    """Readers of the sum over a full cohort and its size alone, who do not know who took part."""
 
     SHUFFLE = "shuffle"
-    """Whoever reads every report of a cohort in random order, without who sent which."""
+    """Readers of all reports of a cohort in random order, who do not know who sent which."""
 
     PAN = "pan"
-    """Whoever reads what is kept: a device's state, again and again, without any server's private key; or a
-    curator's state as often as the guarantee's `intrusions` say, and the released result."""
+    """Readers of what is kept. Either of a device's state, again and again, without any server's private key;
+    or of a curator's state, as often as the guarantee's `intrusions` say, and of the released result."""
 
 
 class Relation(StrEnum):
@@ -43,8 +43,8 @@ class Relation(StrEnum):
     """
 
     USER = "user"
-    """Any number of occurrences of one item of the universe are added to a stream, removed or moved: all that
-    one user did (X-adjacent streams, PPS Definition 2.2)."""
+    """Any number of occurrences of one item are added to a stream, removed or moved: all that one user did
+    (X-adjacent streams, PPS Definition 2.2)."""
 
     RECORD = "record"
     """One element of a stream is replaced by any other (RSP section 2.2)."""
@@ -77,7 +77,7 @@ class Guarantee:
     assumption: str = ""
     found_epsilon: float | None = None
     dishonest_fraction: float = 0.0
-    trust: Trust = Trust.SINGLE_SERVER
+    trust: Trust = FIRST
     intrusions: int | None = None
     announced_intrusions: int = 0
 

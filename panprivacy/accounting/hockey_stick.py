@@ -1,13 +1,14 @@
 """The hockey stick between two mixtures of a sum and the same sum plus one.
 
-Whoever hides one bit in a sum S of other bits releases S + Ber(a) or S + Ber(b). The release is at most x
+To hide one bit in a sum S of other bits, S + Ber(a) or S + Ber(b) is released. The release is at most x
 with probability Pr[S ≤ x − 1] + (1 − a)·Pr[S = x], so that for every threshold t
 
     Pr[S + Ber(a) ≥ t] − e^ε·Pr[S + Ber(b) ≥ t] = (a − e^ε·b)·Pr[S = t − 1] − (e^ε − 1)·Pr[S ≥ t],
 
-and the divergence is the maximum over t wherever the likelihood ratio is monotone: for every log-concave S,
-so for every sum of independent bits. The two terms cancel only as far as Mills' ratio makes them,
-about z² for a threshold z standard deviations out, unlike the two tails that they replace.
+and the divergence is the maximum over t wherever the likelihood ratio is monotone: for every log-concave
+S, so for every sum of independent bits. The two tails on the left would cancel almost entirely. The two
+terms on the right lose a factor of about z² to cancellation (Mills' ratio), z being the threshold in
+standard deviations.
 """
 
 import math
@@ -43,8 +44,8 @@ def binomial_divergence(
     safe = np.where(positive, excess, 1.0)
     # Pr[S = x − 1]/Pr[S = x] = x·q/((n − x + 1)·p)
     with np.errstate(over="ignore"):
-        odds = deficit / safe * (p / q) if q > 0 else np.full(n.shape, math.inf)
-    share = np.where(np.isinf(odds), 1.0, odds / (1 + np.minimum(odds, 1e300)))
+        ratio = deficit / safe * (p / q) if q > 0 else np.full(n.shape, math.inf)
+    share = np.where(np.isinf(ratio), 1.0, ratio / (1 + np.minimum(ratio, 1e300)))
     t = np.minimum(np.floor(share * (n + 1)) + 1, n + 1)
     at, tail = binomial.probability(t - 1, n, p, q), binomial.upper_tail(t, n, p, q)
     growth = math.expm1(epsilon)

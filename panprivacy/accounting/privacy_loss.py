@@ -212,12 +212,12 @@ def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=1024)
 def symmetric_loss_of(event: PrivacyEvent) -> PrivacyLoss:
-    """The loss of an event of which only its curve is used."""
+    """The loss of an event, from its curve alone."""
     return symmetric_loss(event.delta_bound)
 
 
 def parts_of(event: PrivacyEvent) -> tuple[tuple[Directions, int], ...]:
-    """The independent parts of any event; one, of which only the curve is used, where it names none."""
+    """The independent parts of any event. Where it names none, it is one part, known by its curve alone."""
     if isinstance(event, Decomposable):
         return event.parts()
     loss = symmetric_loss_of(event)

@@ -24,9 +24,9 @@ def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
     """ε' = ln(1 + q·(e^ε − 1)): of an (ε, δ)-private event that a device takes part in with probability q.
 
     The amplified guarantee has δ' = q·δ: to promise δ', take ε at the base's δ'/q (Balle, Barthe &
-    Gaboardi 2018, Theorem 8). What is seen of a device that takes no part must itself be (ε, δ)-close to
-    what is seen of one that does, as with adding and removing: where it is seen to be missing, nothing is
-    amplified.
+    Gaboardi 2018, Theorem 8). This needs the observer's view without the device to be (ε, δ)-close to the
+    view with it, as under adding and removing. An observer who sees that a device is missing is not hindered
+    by sampling.
     """
     require_epsilon(epsilon)
     if epsilon > 1:

@@ -1,8 +1,8 @@
 """The messages of DAP draft 18, how they are sealed, and how requests are signed. No network, no clock.
 
-Here stand all messages. Beside them: `hpke` seals shares, `media` names media and problem types,
-`signatures` signs requests and responses, `vdafs` knows which VDAF a task runs, and `recipe_task` makes a
-recipe's task.
+This module has all messages. Beside them: `client` makes reports, `hpke` seals shares, `media` names media
+and problem types, `signatures` signs requests and responses, `vdafs` knows which VDAF a task runs, and
+`recipe_task`, which alone knows of recipes, makes a recipe's task.
 """
 
 from panprivacy.dap.aggregation import (

@@ -13,7 +13,7 @@ from panprivacy.dap.vdafs import context_of, prio3_of
 
 @dataclass(frozen=True)
 class ShardedReport:
-    """A report before it is sealed. Whoever has both input shares has the measurement."""
+    """A report before it is sealed. Both input shares together give the measurement."""
 
     metadata: ReportMetadata
     public_share: bytes

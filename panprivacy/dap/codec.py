@@ -299,5 +299,5 @@ class Message:
 
     @classmethod
     def refusal(cls, field: str, problem: str) -> InvalidMessageError:
-        """The error that names this message, `field`, and what is wrong as a clause."""
+        """The error that names this message and `field`; `problem` says what is wrong, as a clause."""
         return InvalidMessageError(cls.__name__, field, problem)

@@ -1,14 +1,14 @@
 """A two-server recipe as a task of DAP, the same on the devices and on both servers.
 
-The task's identifier is the recipe's: whoever seals a share to it has bound every parameter of the recipe.
-What aggregators need to know by themselves stands in the configuration besides, the cohort size first.
+The task's identifier is the recipe's, so a share that is sealed to it is bound to every parameter of the
+recipe. The configuration repeats what aggregators need to know by themselves, above all the cohort size.
 """
 
 from panprivacy.dap.basics import BatchMode, Interval
 from panprivacy.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.recipe import Recipe
-from panprivacy.servers import TwoServers
 from panprivacy.statistic import ReportStatistic
+from panprivacy.trust_models.two_server import TwoServers
 from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec
 
 TASK_INFO = b"panapp recipe"

@@ -2,16 +2,15 @@
 values, line by line, and last how the signature itself describes what it covers.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from panprivacy import base64_text
+
 
 class SignatureRefusedError(ValueError):
-    """A message without a signature that holds. The words say why, for a log; whoever sent the message
-    need not be told."""
+    """A message without a valid signature. The text says why, for a log; the sender need not be told."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +125,14 @@ def read_signature(header: str, label: str) -> bytes:
     if found is None or found["label"] != label:
         raise SignatureRefusedError(f"Signature does not hold one signature, {label}")
     try:
-        return base64.b64decode(found["value"], validate=True)
-    except binascii.Error:
+        return base64_text.decode(found["value"])
+    except base64_text.Base64Error:
         raise SignatureRefusedError("Signature is not base64") from None
 
 
 def serialized(value: bytes) -> str:
     """Bytes in a structured header (RFC 8941, section 3.3.5)."""
-    return f":{base64.b64encode(value).decode()}:"
+    return f":{base64_text.encode(value)}:"
 
 
 def signature_base(

@@ -1,21 +1,21 @@
 """Requests between the aggregators, and their answers, signed with Ed25519 (RFC 9421, RFC 9530).
 
-A request's signature covers method, target URI, content digest and content type; a response's covers
-status, content digest, content type, location and retry-after, and the signature of the request that it
-answers, so that no answer can be passed off as that to another request. Content digests are SHA-256.
+A request's signature covers method, target URI, content digest and content type. A response's signature
+covers status, content digest, content type, location, retry-after and the request's signature. So no response
+can be passed off as the answer to another request. Content digests are SHA-256.
 
-A request is good for a stated time only. Within it a copy may come again: what it asks for is idempotent.
+A request is valid for a stated time. Within it a copy may arrive again, which does nothing: requests are
+idempotent.
 """
 
 import hashlib
 import re
-from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Mapping, Set
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from panprivacy import base64_text
 from panprivacy.dap.signature_base import (
     Component,
     SignatureRefusedError,
@@ -29,11 +29,11 @@ from panprivacy.dap.signature_base import (
 
 LABEL = "dap"
 TAG = "dap-18"
-"""Says what the signature is for, so that it is none for anything else."""
+"""Says what the signature is for. It is valid for nothing else."""
 
 ALGORITHM = "ed25519"
 TOLERANCE_SECONDS = 300
-"""Usual difference of two clocks, and age of a request, that is put up with."""
+"""How far two clocks may differ, and how old a request may be, unless a caller says otherwise."""
 
 Headers = Mapping[str, str]
 
@@ -87,11 +87,10 @@ def verify_request(
     now: int,
     tolerance: int = TOLERANCE_SECONDS,
 ) -> None:
-    """Check that the request comes from the holder of the signing key, as it is, and lately.
+    """Check that the holder of the signing key sent this request, unchanged and a short time ago.
 
     Args:
-        url: what the recipient knows to be its own address of what was asked for, not what the request
-            says.
+        url: the requested address as the recipient itself knows it, not as the request says.
         headers: by name, in any case.
         now: seconds since 1970.
         tolerance: seconds that `created` may lie before or after `now`.
@@ -196,9 +195,9 @@ def _check_digest(header: str, body: bytes) -> None:
         if found is None:
             continue
         try:
-            if b64decode(found[1], validate=True) == hashlib.sha256(body).digest():
+            if base64_text.decode(found[1]) == hashlib.sha256(body).digest():
                 return
-        except Base64Error:
+        except base64_text.Base64Error:
             pass
         raise SignatureRefusedError("the content is not what Content-Digest says")
     raise SignatureRefusedError("there is no SHA-256 in Content-Digest")

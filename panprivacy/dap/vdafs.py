@@ -64,7 +64,7 @@ class Prio3HistogramConfig(Message):
 
 @dataclass(frozen=True)
 class Prio3MultihotCountVecConfig(Message):
-    """Measurements are vectors of `length` bits, of which at most `max_weight` are set."""
+    """Measurements are vectors of `length` bits with at most `max_weight` of them set."""
 
     length: Annotated[int, UINT32]
     chunk_length: Annotated[int, UINT32]

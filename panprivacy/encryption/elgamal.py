@@ -244,6 +244,7 @@ class ElGamalPublicKey(PublicKey):
     """
 
     scheme = "elgamal-secp256k1"
+    code = 1
     ciphertext_bytes = 2 * POINT_BYTES
     decryption_seconds = 60e-6
     # An x-coordinate holds the mark, the piece and the counter; the mark keeps it below the modulus.
@@ -412,8 +413,8 @@ def _blocks(start: int, stop: int) -> tuple[tuple[int, tuple[_Point, ...]], ...]
 class ElGamalPrivateKey(PrivateKey):
     """x with 0 < x < q.
 
-    Decryption multiplies by x in constant time (whoever sends reports chooses the points).
-    The search for the plaintext is not: its time tells the block of 2^15 it was found in.
+    Decryption multiplies by x in constant time, as senders of reports choose the points. The search for the
+    plaintext does not: its time tells in which block of 2^15 the plaintext lies.
     """
 
     public_key_class: ClassVar[type[PublicKey]] = ElGamalPublicKey

@@ -1,7 +1,7 @@
 """Byte strings as plaintexts: cut into pieces that fit one plaintext each, and marked.
 
-A piece of n bytes stands for the integer 256^n + piece, so that neither an integer that somebody
-chose nor a piece of another length reads as one: the mark is part of what a decryption must find.
+A piece of n bytes stands for the integer 256^n + piece. The 256^n is a mark that a decryption must find. So
+neither a chosen integer nor a piece of another length reads as a piece of n bytes.
 """
 
 

@@ -58,6 +58,9 @@ class PublicKey(ABC):
     scheme: str
     """Registered name, e.g. `elgamal-secp256k1`. Part of every serialized key."""
 
+    code: int
+    """The name as one byte, in encoded configurations: 1 to 255, and never another scheme's."""
+
     ciphertext_bytes: int
     """Length of one encoded ciphertext."""
 
@@ -111,7 +114,7 @@ class PublicKey(ABC):
 
         Both take the same path: the same random bits are drawn and the same powers or multiples
         computed, so that neither time nor the random source's position tells which it was.
-        Whoever calls `encrypt` or `rerandomize` depending on a secret gives the secret to a clock.
+        Code that calls either `encrypt` or `rerandomize`, depending on a secret, shows the secret to a clock.
 
         Args:
             replace: the secret.

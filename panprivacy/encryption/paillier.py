@@ -260,7 +260,7 @@ def _own(ciphertext: Ciphertext) -> PaillierCiphertext:
 class PaillierPrivateKey(PrivateKey):
     """Two Blum primes, as one of phe's private keys (`phe_key`), and the public h_s.
 
-    Exponentiations are GMP's `mpn_sec_powm`: whoever sends reports chooses their bases.
+    Exponentiations are GMP's `mpn_sec_powm`, in constant time, as senders of reports choose their bases.
     """
 
     public_key_class: ClassVar[type[PaillierPublicKey]]
@@ -360,6 +360,7 @@ def _draw_blum_prime(bits: int, random_source: random.Random) -> int:
 
 class Paillier2048PublicKey(PaillierPublicKey):
     scheme = "paillier-2048"
+    code = 2
     modulus_bits = 2048
     ciphertext_bytes = 2 * modulus_bits // 8
     bytes_per_ciphertext = modulus_bits // 8 - 2
@@ -368,6 +369,7 @@ class Paillier2048PublicKey(PaillierPublicKey):
 
 class Paillier3072PublicKey(PaillierPublicKey):
     scheme = "paillier-3072"
+    code = 3
     modulus_bits = 3072
     ciphertext_bytes = 2 * modulus_bits // 8
     bytes_per_ciphertext = modulus_bits // 8 - 2

@@ -1,4 +1,4 @@
-"""Guarantees against whoever reads only the combined result, in the same words for every statistic."""
+"""Guarantees against readers of the combined result alone, in the same words for every statistic."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -7,7 +7,7 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent
 
 DISHONEST_FRACTIONS = (0.0, 0.5)
-"""The parts of the devices that collude with the observer for which every number is stated."""
+"""Every number is stated for these parts of the devices colluding with the observer."""
 
 EventOf = Callable[[int], PrivacyEvent]
 """A release over n devices, the protected one among them, as an event."""
@@ -75,8 +75,8 @@ def sampled_guarantees(
     """What a combined result hides if nobody sees who took part; empty where every device is asked to.
 
     Args:
-        everybody: the release over a cohort of n devices, by proof: who does not know who took part
-            learns no more than who does.
+        everybody: the release over a cohort of n devices, by proof. It bounds the sampled release too:
+            observers who do not know who took part learn no more than those who do.
         release: over the devices that take part, of n that hear of the recipe, by proof.
         found: the same in the worst case that was found numerically; None where none was searched.
         The others: as in `aggregator_guarantees`.
@@ -122,9 +122,9 @@ def sampled_guarantees(
 
 
 def population_of(cohort_size: int, sampling_rate: float) -> int:
-    """The number of devices of which `cohort_size` are expected to take part, rounded up.
+    """How many devices must hear of a recipe for `cohort_size` to be expected to take part, rounded up.
 
-    No more than events can be over: what holds for so many holds for more.
+    At most `LARGEST_N`: what holds for so many devices holds for more.
     """
     return min(LARGEST_N, -int(-cohort_size // sampling_rate))
 
@@ -137,7 +137,7 @@ def honest_cohort(cohort_size: int, dishonest_fraction: float = 0.0) -> str:
 
 def _proved_epsilon(event: PrivacyEvent, delta: float) -> float:
     if not event.proved:
-        raise TypeError(f"{event.kind} is not proved here, and so is no guarantee")
+        raise TypeError(f"{event.kind} is not proved, so it gives no guarantee")
     return epsilon_at(event, delta)
 
 

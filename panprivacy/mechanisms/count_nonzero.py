@@ -20,7 +20,6 @@ from panprivacy.mechanisms.randomized_response import (
     bits_standard_error_note,
 )
 from panprivacy.parameters import Parameters
-from panprivacy.trust import Trust
 
 
 class CountNonzero(Mechanism[Parameters]):
@@ -34,7 +33,7 @@ class CountNonzero(Mechanism[Parameters]):
     description = "Estimates on how many devices the event happened at least once."
     unit = "devices"
     counts_devices = True
-    trusts = (Trust.SINGLE_SERVER, Trust.TWO_SERVER)
+    values_are_bits = True
     parameters_class = Parameters
 
     def __init__(self, parameters: Parameters) -> None:

@@ -24,7 +24,6 @@ from panprivacy.mechanisms.randomized_response import (
     bits_standard_error_note,
 )
 from panprivacy.parameters import K, Parameters, described
-from panprivacy.trust import Trust
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +50,7 @@ class Histogram(Mechanism[HistogramParameters]):
     parameters_class = HistogramParameters
     scalar = False
     counts_devices = True
-    trusts = (Trust.SINGLE_SERVER, Trust.TWO_SERVER)
+    values_are_bits = True
 
     def __init__(self, parameters: HistogramParameters) -> None:
         super().__init__(parameters)

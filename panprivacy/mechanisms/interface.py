@@ -11,12 +11,12 @@ from typing import ClassVar, TypeVar
 
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.sampling import Sampled
+from panprivacy.device_input import DeviceInput
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
 from panprivacy.parameters import Parameters
 from panprivacy.statistic import ReportStatistic
-from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=Parameters)
 
@@ -28,10 +28,9 @@ Report = tuple[Ciphertext, ...]
 
 
 class Mechanism(ReportStatistic[P]):
-    """A statistic of local pan-privacy. Under `Trust.TWO_SERVER` every value of a report is 0 or 1,
-    which the servers can check without reading it, and the device adds none of its ciphertexts up."""
+    """A statistic of local pan-privacy. Where `values_are_bits`, the device adds up no ciphertexts."""
 
-    trusts: ClassVar[tuple[Trust, ...]] = (Trust.SINGLE_SERVER,)
+    device_input = DeviceInput.EVENTS
 
     parameters_class: ClassVar[type[Parameters]]
 
@@ -79,7 +78,7 @@ class Mechanism(ReportStatistic[P]):
     def state_of_count(
         self, public_key: PublicKey, count: int, step: int, random_source: random.Random
     ) -> State:
-        """A state distributed as after `step` steps of which `count` had an event (lazy devices)."""
+        """A state distributed as after `step` steps, `count` of them with an event (lazy devices)."""
 
     @abstractmethod
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
@@ -109,15 +108,15 @@ class Mechanism(ReportStatistic[P]):
             reached = epsilon_at(event, self.parameters.delta)
             raise FieldError(
                 "aggregator_epsilon",
-                f"{target:g} is not met: whoever sees only the combined result can be held to "
+                f"{target:g} is not met: with these parameters the published result has "
                 f"{reached:.4g} (proved, under replacement, δ = {self.parameters.delta:g}, "
                 f"cohort size {self.parameters.cohort_size:,})",
             )
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        """The release of one full cohort, for whoever reads nothing else and may know who took part.
+        """The release of one full cohort, against observers who read only it and may know who took part.
 
-        Under replacement, and proved: what a budget is charged with.
+        Under replacement, and proved: a budget is charged with it.
 
         Args:
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
@@ -125,7 +124,7 @@ class Mechanism(ReportStatistic[P]):
         return self._release(honest_devices(self.parameters.cohort_size, dishonest_fraction))
 
     def sampled_event(self) -> PrivacyEvent | None:
-        """The same release for whoever does not know who took part, proved; None where all devices do."""
+        """The same release, proved, against observers who do not know who took part; None where all do."""
         parameters = self.parameters
         if parameters.sampling_rate == 1:
             return None

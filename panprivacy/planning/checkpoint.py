@@ -1,10 +1,10 @@
-"""How whoever asks for a plan keeps the time: the library has no clock."""
+"""How callers limit the time of a plan: the library has no clock."""
 
 from collections.abc import Callable
 
 Checkpoint = Callable[[], None]
-"""Called before every computation of some length; whoever has no more time raises `OutOfTimeError`."""
+"""Called before every long computation. It raises `OutOfTimeError` when the caller's time is over."""
 
 
 class OutOfTimeError(Exception):
-    """Raised by a checkpoint: what is not computed yet stays so."""
+    """Raised by a checkpoint when time is over. What is not computed yet stays unknown."""

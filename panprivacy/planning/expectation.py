@@ -5,6 +5,7 @@ from dataclasses import dataclass
 # SciPy loads its parts when they are first used.
 import scipy
 
+from panprivacy.base64_text import encoded_length
 from panprivacy.encryption import SCHEMES
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import Parameters
@@ -132,9 +133,5 @@ def device_bytes(mechanism: Mechanism[Parameters], encryption: str) -> DeviceByt
     framing = len('{"nonce": "", "ciphertexts": []}') + sent * len('""') + (sent - 1) * len(", ")
     return DeviceBytes(
         state=mechanism.state_ciphertexts * size,
-        report=framing + _base64_length(NONCE_BYTES) + sent * _base64_length(size),
+        report=framing + encoded_length(NONCE_BYTES) + sent * encoded_length(size),
     )
-
-
-def _base64_length(length: int) -> int:
-    return 4 * -(-length // 3)

@@ -1,4 +1,4 @@
-"""Everything that is computed for a proposal, the quick before the slow, as far as there is time."""
+"""All figures of a proposal, computed in order of their cost until the caller's time is over."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace

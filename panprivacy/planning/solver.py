@@ -1,9 +1,8 @@
 """What must I choose? One unknown parameter, so that a proposal meets its targets.
 
-Every requirement goes over at most once as a parameter grows (`Requirement.falls_with`): those that
-growth helps give a lowest value, those that growth breaks a highest one, each found by bisection.
-That is a matter of finding the best value only: every value that is returned has been tried with the
-mechanism and met all requirements.
+As a parameter grows, every requirement changes at most once (`Requirement.falls_with`). So those that growth
+helps give a lowest value, and those that growth breaks a highest one. Bisection finds both. It only searches:
+every value that is returned has been tried with the mechanism and met all requirements.
 """
 
 from collections.abc import Sequence
@@ -40,8 +39,8 @@ class Solution:
         unknown: which parameter.
         proposal: with a value of the unknown that meets every target, verified; None if there is none.
         lowest, highest: of the values of the unknown that do; None if there are none.
-        closest: `proposal`, or where that is None, what keeps as many requirements as possible:
-            those of privacy and of the cohort before that of precision.
+        closest: `proposal`; where there is none, the proposal that meets the most requirements. Those of
+            privacy and of the cohort come before that of precision.
         unmet: names of the requirements that `closest` does not meet.
         alternatives: changes of other parameters that would meet every target, only where `proposal` is None.
     """
@@ -60,8 +59,8 @@ def solve(
 ) -> Solution:
     """The value of `unknown` that meets `targets`, everything else as in `proposal`.
 
-    Of several the most private: the smallest ε, population size and sampling rate, the largest cohort
-    size. Without a margin to keep, the smallest ε would be no answer; then it is the largest.
+    Where several values do, the most private is chosen: the smallest ε, population size or sampling rate, the
+    largest cohort size. Without a target for the margin every small ε would do; then the largest is chosen.
 
     Args:
         unknown: one of `UNKNOWNS`. ε, sampling rate and the like are tried with four significant digits.

@@ -26,8 +26,8 @@ MARGIN = Description(
 AGGREGATOR_EPSILON = replace(
     _RECIPES_TARGET,
     label="Wanted aggregator ε",
-    help="The most that whoever sees only the combined result may learn about one device, proved, under "
-    "replacement, at δ and the cohort size.",
+    help="Upper limit for the ε of the published result. Proved, under replacement, at δ and the cohort "
+    "size.",
 )
 AGGREGATOR_DELTA = Description(
     label="δ of the wanted aggregator ε",
@@ -37,11 +37,11 @@ AGGREGATOR_DELTA = Description(
 )
 
 REACHED = 0.95
-"""A proposal that releases nothing is of no use: probability with which the cohort must be reached."""
+"""Least probability with which the cohort must be reached: without a full cohort nothing is released."""
 
 
 class Requirement(ABC):
-    """Something that a proposal meets or not, and that goes over at most once as a parameter grows."""
+    """A condition on proposals. As one parameter grows, it changes at most once between met and unmet."""
 
     name: ClassVar[str]
 

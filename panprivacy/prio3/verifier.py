@@ -63,8 +63,7 @@ class _Views:
 class Prio3Verifier(Verifier):
     """Leader and helper of a Prio3 variant of two shares, for batches.
 
-    A report that does not decode, or whose test point is refused, is left to `SlowVerifier`, which names
-    what is wrong with it.
+    Reports that do not decode, or whose test point is refused, go to `SlowVerifier`, which names the fault.
     """
 
     def __init__(

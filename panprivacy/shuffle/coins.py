@@ -8,8 +8,8 @@ from fractions import Fraction
 def coin(probability: float, random_source: random.Random) -> int:
     """1 with exactly the probability that the floating-point number in 0..1 stands for, else 0.
 
-    Every such number is a fraction whose denominator is a power of two, so that the random bits drawn
-    are as many whatever comes out.
+    Such a number is a fraction with a power of two as its denominator. So the number of random bits drawn
+    does not depend on the outcome.
     """
     numerator, denominator = probability.as_integer_ratio()
     return int(random_source.getrandbits(denominator.bit_length()) < 2 * numerator)

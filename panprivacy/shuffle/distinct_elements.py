@@ -79,11 +79,11 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
 
     The error bound reaches to the last number of values with which the number of odd places agrees.
 
-    Where values are hashed, several may share a place: the estimate is then of how many values touch as many
-    places on average, and `details` has the places. Where nearly every place is touched, the number of values
-    cannot be told any more: the error bound then reaches to the number of users, and `details` say
+    Where values are hashed, several may share a place. The estimate is then the number of values that touch
+    as many places on average, and `details` has the places. Where nearly every place is touched, the number
+    of values cannot be told. Then the error bound reaches to the number of users, and `details` say
     `saturated`. A standard error is stated if and only if it would be small enough (`LARGEST_STANDARD_ERROR`)
-    even if no two of the users had the same value, whatever came.
+    even with no two users having the same value. So whether it is stated does not depend on the data.
 
     The projection is the estimate's closest value from 1 to the number of users, or to k if that is smaller
     and values are not hashed.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from panprivacy.estimate import Estimate
 from panprivacy.mechanisms.histogram import closest_histogram
-from panprivacy.shuffle.binary_sum import BinarySum
+from panprivacy.shuffle.bit_sum import ShuffledBitSum
 from panprivacy.shuffle.interface import CONFIDENCE, ShuffleStatistic
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.simulation import simulation_generator
@@ -20,10 +20,10 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     The error of a count depends neither on k nor on n. The projection of the estimate is the closest point
     (Euclidean) with no negative count and the number of users as its sum.
 
-    Nobody can tell whose a message is, so that one user could put all 2k into one place. But each place must
-    get exactly two messages per user: `details` say `stray_messages`, by how many messages places have more.
-    Where there are any, somebody did not follow the protocol, and no error that is stated holds. Users who
-    send two messages to every place, whichever, are not seen; each moves a count by 2 at most.
+    Messages carry no sender, so one user could put all 2k into one place. But each place must get exactly two
+    messages per user. `stray_messages` in `details` counts the messages beyond that. If there are any,
+    somebody did not follow the protocol, and the stated errors do not hold. Users who send any two messages
+    to every place are not noticed; each of them moves a count by 2 at most.
 
     Raises FieldError on `cohort_size` where n is too small for ε and δ.
     """
@@ -42,7 +42,7 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
 
     def __init__(self, parameters: ShuffleParameters) -> None:
         super().__init__(parameters)
-        self._sum = BinarySum(parameters.cohort_size, parameters.epsilon, parameters.delta)
+        self._sum = ShuffledBitSum(parameters.cohort_size, parameters.epsilon, parameters.delta)
 
     def randomize(self, value: int, random_source: random.Random) -> list[int]:
         self.require_value(value)

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.mechanisms.combined_result import DISHONEST_FRACTIONS, honest_devices
 from panprivacy.parameters import as_typed
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.statistic import ReportStatistic
-from panprivacy.trust import Trust
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 
 P = TypeVar("P", bound=ShuffleParameters)
 
@@ -33,7 +34,7 @@ CONFIDENCE = 0.95
 class ShuffleStatistic(ReportStatistic[P]):
     """One robust shuffle protocol with its parameters. A report, here, is one message."""
 
-    trusts: ClassVar[tuple[Trust, ...]] = (Trust.SHUFFLER,)
+    device_input = DeviceInput.VALUE
 
     gives_verdict: ClassVar[bool] = False
     """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
@@ -69,8 +70,8 @@ class ShuffleStatistic(ReportStatistic[P]):
     def randomize_all(self, values: NDArray[np.int64], random_source: random.Random) -> NDArray[np.int64]:
         """How often each message comes from users with these values, for simulations.
 
-        Distributed as what `randomize` of each gives, counted, up to the rounding of NumPy's own generator,
-        which `random_source` seeds.
+        Distributed as the counts of what `randomize` gives for each value, up to the rounding of NumPy's
+        generator. `random_source` seeds that generator.
         """
 
     @property
@@ -148,7 +149,7 @@ class ShuffleStatistic(ReportStatistic[P]):
         return ""
 
     def guarantee(self, dishonest_fraction: float) -> Guarantee:
-        """What holds for whoever reads all messages in random order, if only
+        """The guarantee against readers of all messages in random order, if only
         γ = 1 − `dishonest_fraction` of the users follow the protocol (RSP Definition 2.9)."""
         honest = honest_devices(self.cohort_size, dishonest_fraction)
         epsilon, delta, found_epsilon = self.privacy_of(honest)
@@ -159,7 +160,7 @@ class ShuffleStatistic(ReportStatistic[P]):
             delta=delta,
             found_epsilon=found_epsilon,
             dishonest_fraction=dishonest_fraction,
-            trust=Trust.SHUFFLER,
+            trust=ShufflerAndAnalyzer.trust,
             source=self.source,
             assumption=(
                 f"at least {honest:,} users that follow the protocol, with randomness that nobody can "
@@ -176,10 +177,10 @@ class ShuffleStatistic(ReportStatistic[P]):
         """
 
     def require_promise(self) -> None:
-        """Nothing is derived on which a guarantee relies: parameters that are accepted keep theirs."""
+        """Does nothing: no guarantee relies on a derived parameter."""
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> GivenGuarantee:
-        """The theorem's guarantee: whoever sees the result sees no more than all messages."""
+        """The theorem's guarantee for all messages: the result tells no more than they do."""
         epsilon, delta, _ = self.privacy_of(honest_devices(self.cohort_size, dishonest_fraction))
         return GivenGuarantee(epsilon_given=epsilon, delta_given=delta, relation=Relation.REPLACE.value)
 

@@ -52,8 +52,9 @@ def touched_places(
 def odd_probability(odd: int, places: int, failure_probability: float) -> tuple[float, float]:
     """The lowest and the highest mean probability of being odd with which so many odd places agree.
 
-    By Chernoff's bound for binomial counts. It holds for all whose moment generating function is at most as
-    large, such as sums over independent places of different probabilities (Hoeffding 1963).
+    By Chernoff's bound for binomial counts. The bound also holds for every count whose moment generating
+    function is at most as large, such as one over independent places of different probabilities (Hoeffding
+    1963).
     """
     allowed = math.log(2 / failure_probability) / places
     return _lowest(odd / places, allowed), 1 - _lowest(1 - odd / places, allowed)
@@ -69,7 +70,7 @@ def _tail(count: int, touched: int, others: int, probability: float, complement:
 
 
 def _lowest(share: float, allowed: float) -> float:
-    """The lowest probability of which a share diverges by no more than allowed."""
+    """The lowest probability from which a share diverges by at most `allowed`."""
     if share <= 0:
         return 0.0
 

@@ -1,9 +1,8 @@
 """Any shuffle protocol as a pan-private algorithm for a stream (RSP Algorithms 3 and 6, Lemmas 3.7 and 4.9).
 
-The state is all messages so far, shuffled. Before the stream it is filled with the messages of n/3 invented
-users, and as many are added after it: whenever somebody looks, what has been seen and what is still to
-come each hide an element among the messages of n/3 users, which is what a protocol that is robust at
-γ = 1/3 can bear.
+The state is all messages so far, shuffled. Before the stream it holds the messages of n/3 invented users, and
+after the stream as many are added. So at every look an element is hidden twice: in the state, and in what is
+still to come, each time among the messages of n/3 users. A protocol that is robust at γ = 1/3 needs no more.
 """
 
 import random
@@ -19,7 +18,7 @@ from panprivacy.estimate import Estimate
 from panprivacy.shuffle.coins import coin
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 
 COUNTS, PROCESSED, REAL = "counts", "processed", "real"
 
@@ -30,9 +29,9 @@ REAL_SHARE = 2 / 9
 class PanPrivate(ABC):
     """A shuffle protocol for n users, run over a stream by one curator.
 
-    A shuffled multiset of messages and the number of each in it tell the same: every order is equally likely,
-    so that whoever has the numbers can shuffle the messages. The state therefore holds counts. How many
-    elements there have been is no secret: streams that differ in one element are equally long.
+    The state holds how often each message came. These counts tell as much as the shuffled messages do, since
+    every order is equally likely. The number of elements so far is public: streams that differ in one element
+    are equally long.
     """
 
     def __init__(self, protocol: ShuffleStatistic[Any]) -> None:
@@ -105,7 +104,7 @@ class PanPrivate(ABC):
             epsilon=epsilon,
             delta=delta,
             found_epsilon=found_epsilon,
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
             intrusions=1,
             source=f"{self.protocol.source} At γ = 1/3, by RSP Lemmas 3.7 and 4.9.",
             assumption="the curator following the algorithm, with randomness that nobody can predict",

@@ -33,7 +33,7 @@ _ROUNDING = 1e-9
 
 
 def split(bit: int, shares: int, random_source: random.Random) -> list[int]:
-    """`shares` ≥ 1 bits, of which all but one are independent and fair, and whose XOR is `bit`."""
+    """`shares` ≥ 1 bits whose XOR is `bit`; all but one of them are independent and fair."""
     drawn = random_source.getrandbits(shares) & ~1  # the lowest place is kept for the last share
     drawn |= (drawn.bit_count() & 1) ^ bit
     return [drawn >> place & 1 for place in range(shares)]

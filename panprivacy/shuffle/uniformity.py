@@ -14,7 +14,7 @@ from panprivacy.accounting.binomial_noise import least_noise, poisson_epsilon
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import described
-from panprivacy.shuffle import uniformity_test
+from panprivacy.shuffle import uniformity_statistic
 from panprivacy.shuffle.coins import poisson
 from panprivacy.shuffle.domain_compression import compressed_distance, compressed_size
 from panprivacy.shuffle.interface import ShuffleStatistic
@@ -179,16 +179,16 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         noise = zeros + ones - reports
         # Users who break the protocol may have left messages out.
         trials = np.maximum(noise, 0.0)
-        value = float(uniformity_test.chi_squared_statistic(ones - noise / 2, reports))
+        value = float(uniformity_statistic.chi_squared_statistic(ones - noise / 2, reports))
         parameters = self.parameters
         alpha = compressed_distance(parameters.k, parameters.groups, parameters.alpha)
-        threshold = uniformity_test.printed_threshold(trials, reports, alpha)
-        calibrated = uniformity_test.calibrated_threshold(trials, reports)
-        expected = uniformity_test.UniformMoments.of(trials, reports).mean
+        threshold = uniformity_statistic.printed_threshold(trials, reports, alpha)
+        calibrated = uniformity_statistic.calibrated_threshold(trials, reports)
+        expected = uniformity_statistic.UniformMoments.of(trials, reports).mean
         preliminary = parameters.test == PRELIMINARY
         return Estimate(
             values=(value,),
-            standard_errors=(uniformity_test.uniform_standard_error(trials, reports),),
+            standard_errors=(uniformity_statistic.uniform_standard_error(trials, reports),),
             standard_error_note=(
                 "If the values are uniform; includes which values the users drew. Z′ is then "
                 f"{expected:,.1f} on average, which is of the users' noise: measure from there, not from 0."
@@ -201,14 +201,14 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
                 "threshold": threshold,
                 "calibrated_verdict": _verdict(value, calibrated),
                 "calibrated_threshold": calibrated,
-                "calibrated_level": uniformity_test.CALIBRATED_LEVEL,
+                "calibrated_level": uniformity_statistic.CALIBRATED_LEVEL,
             },
         )
 
     def expected_standard_error(self) -> float:
         """Of Z′ if the values are uniform."""
         trials = np.full(self.parameters.groups, float(self.parameters.noise_messages))
-        return uniformity_test.uniform_standard_error(trials, self.cohort_size)
+        return uniformity_statistic.uniform_standard_error(trials, self.cohort_size)
 
     @property
     def expected_note(self) -> str:
@@ -243,7 +243,7 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         if samples < 1:
             raise ValueError("without users there are no counts")
         noise = self.parameters.noise_messages * samples / self.cohort_size
-        z = float(uniformity_test.chi_squared_statistic(counts, samples))
+        z = float(uniformity_statistic.chi_squared_statistic(counts, samples))
         return (z + groups**2 * noise / (4 * samples),)
 
     def privacy_of(self, honest_users: int) -> tuple[float, float, float]:

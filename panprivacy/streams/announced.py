@@ -68,8 +68,8 @@ class BitDistributions:
         return draws.bits(count, self.present_threshold, random_source)
 
     def redraw(self, bits: Bits, random_source: random.Random) -> None:
-        """Draw every bit again by its value, in place: a 1 as of an item that occurred, a 0 as of one that
-        did not."""
+        """Draw every bit again, in place: a 1 as for an item that has occurred, a 0 as for one that has
+        not."""
         from_zero = self.draw_absent(bits.size, random_source).reshape(bits.shape)
         from_one = self.draw_present(bits.size, random_source).reshape(bits.shape)
         bits[:] = np.where(bits, from_one, from_zero)
@@ -82,12 +82,12 @@ class BitDistributions:
 def total_epsilon(
     epsilon: float | Fraction, announced_intrusions: int, output_epsilon: float | Fraction
 ) -> float:
-    """The exact ε of one bit against whoever reads it at every announced intrusion, once more by surprise
-    after the last of them, and then the output.
+    """The exact ε of one bit against an intruder with every announced look, a surprise look after the last of
+    them, and the output.
 
-    Two streams may differ in any occurrences of the item, between any two looks; the loss is the largest
-    over all of them and over everything that can be seen. Given what the last look showed, a next one
-    depends on nothing earlier, so the largest loss is found look by look, backwards (max-plus). It also
+    Two streams may differ in any occurrences of the item, between any two looks. The loss is the largest over
+    all such streams and over everything that can be seen. Given what the last look showed, the next one
+    depends on nothing earlier. So the largest loss is found look by look, backwards (max-plus). It also
     holds where the stream is chosen as the looks come in (PPS section 2).
 
     The surprise comes last: no algorithm with finite state withstands one before another look of any kind

@@ -71,11 +71,12 @@ class KnownItems(DensityReading):
 
 
 class HashedItems(DensityReading):
-    """Items that are hashed to as many places as the universe has: some share one.
+    """Items that are hashed to as many places as the universe has, so that some share a place.
 
-    Where nearly every place is touched, their number cannot be told any more: the error bound then reaches
-    to the whole universe, and the estimate's details say `saturated`. A standard error is stated if and only
-    if it would be small enough (`LARGEST_STANDARD_ERROR`) even if every item came, whatever came.
+    Where nearly every place is touched, the number of items cannot be told. Then the error bound reaches to
+    the whole universe, and the estimate's details say `saturated`. A standard error is stated if and only if
+    it would be small enough (`LARGEST_STANDARD_ERROR`) even if every item came. So whether it is stated does
+    not depend on the stream.
     """
 
     def __init__(self, table: BitTable[Any]) -> None:

@@ -32,7 +32,7 @@ class ErrorPart(Protocol):
 
 @dataclass(frozen=True)
 class BoundedErrors:
-    """A sum of independent errors, each of which varies within a known width (Hoeffding 1963, eq. 4.16).
+    """A sum of independent errors, each varying within a known width (Hoeffding 1963, eq. 4.16).
 
     Attributes:
         squared_widths: the sum of the widths' squares.

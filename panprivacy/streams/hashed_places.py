@@ -16,7 +16,7 @@ standard errors were stated only where the share came out low, intervals would m
 class HashedPlaces:
     """Places to which items are hashed, each item to any of them with the same probability.
 
-    The hash counts as a random function to whoever does not know its key. The indicators of touched places
+    The hash counts as a random function to anybody without its key. The indicators of touched places
     are then negatively associated (Dubhashi & Ranjan 1998), so that Hoeffding's bound holds for the share of
     touched ones among any of them as if they were independent.
 
@@ -28,7 +28,7 @@ class HashedPlaces:
 
     @property
     def full(self) -> float:
-        """A share of touched places that is as good as all: no more than half a place is untouched."""
+        """The share of touched places that counts as all: half a place is untouched."""
         return 1 - 1 / (2 * self.places)
 
     def touched(self, items: float) -> float:

@@ -1,4 +1,4 @@
-"""Cells of any items: they are hashed to places, some of which have a cell."""
+"""Cells of any items: items are hashed to places, and some places have a cell."""
 
 import random
 from collections.abc import Sequence

@@ -174,7 +174,7 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         state.arrays["counters"][:] = self._fresh_counters(random_source)
 
     def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
-        """The number of ones in each table, each of which one item changes by at most 1."""
+        """The number of ones in each table, with noise. One item changes each number by at most 1."""
         ones = state.arrays["bits"].sum(axis=1, dtype=np.int64)
         return with_laplace_noise(ones, 1 / self._output_epsilon, random_source)
 

@@ -61,7 +61,7 @@ class IncidenceParameters(ListedParameters):
 
 
 class Incidence(UserLevelStatistic[IncidenceParameters]):
-    """Counters modulo a few random primes, of which the one that counts fewest items is believed.
+    """Counters modulo a few random primes; the one that counts the fewest items is believed.
 
     State: `primes`, public, ℓ of them, drawn at the start; `counters`, of shape (ℓ, cells), each as in
     `ModIncidence` modulo its prime. Result: for each prime p the fraction of items that appeared t times

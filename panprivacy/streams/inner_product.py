@@ -19,7 +19,7 @@ from panprivacy.mechanisms.randomized_response import RandomizedResponse
 from panprivacy.parameters import EPSILON, PublicParameters, described
 from panprivacy.streams.interface import CONFIDENCE, require_confidence
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +38,9 @@ class InnerProductParameters(PublicParameters):
 class InnerProductCounter:
     """Every participant's bit passes randomized response before it is counted: there is no secret state.
 
-    State: `votes` of shape (m, 2) and `answers` of shape (2,), how often 0 and 1 came after
-    randomization. Each participant takes part once; neighbouring streams differ in one participant's bit or
-    vector. Who takes part, in which part, and for which entry is public, as in section 7: the counts show it.
+    State: `votes` of shape (m, 2) and `answers` of shape (2,), how often 0 and 1 came after randomization.
+    Each participant takes part once; neighbouring streams differ in one participant's bit or vector. It is
+    public who takes part, in which part and for which entry, as in section 7: the counts show it.
     """
 
     def __init__(self, parameters: InnerProductParameters) -> None:
@@ -117,7 +117,7 @@ class InnerProductCounter:
         return min(1.0, float(np.exp(-2 * votes * margin**2).sum()))
 
     def guarantee(self) -> Guarantee:
-        """ε for everybody's bit or vector, against whoever reads the state all the time."""
+        """ε for everybody's bit or vector, against readers of the state at all times."""
         return Guarantee(
             model=Model.PAN,
             relation=Relation.RECORD,
@@ -127,5 +127,5 @@ class InnerProductCounter:
             "intrusion.",
             assumption="each participant contributing one bit or one vector, and on it being public which "
             "of the two, and for which entry",
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
         )

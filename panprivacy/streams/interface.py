@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.device_input import DeviceInput
 from panprivacy.estimate import Estimate
 from panprivacy.statistic import Statistic
 from panprivacy.streams.parameters import StreamParameters
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
 
 P = TypeVar("P", bound=StreamParameters)
 
@@ -35,7 +35,7 @@ class StreamStatistic(Statistic[P]):
     """One pan-private streaming algorithm with its parameters."""
 
     state_description: ClassVar[str]
-    """What the state is, and why it tells little of any item, in sentences for whoever reads of a recipe."""
+    """What the state is, and why it tells little of any item, in sentences for readers of a recipe."""
 
     per_item: ClassVar[bool] = False
     """Whether there is one value for each item of the universe, in its order."""
@@ -43,7 +43,7 @@ class StreamStatistic(Statistic[P]):
     fixed_point: ClassVar[Mapping[str, int]] = {}
     """Arrays of the state that count in fractions of one appearance: how many of them make one."""
 
-    trusts: ClassVar[tuple[Trust, ...]] = (Trust.CURATOR,)
+    device_input = DeviceInput.ITEMS
 
     @property
     def cohort_size(self) -> int:
@@ -92,16 +92,16 @@ class StreamStatistic(Statistic[P]):
         """The exact answer, for simulations: item → how often it appeared; without those that did not."""
 
     def truth_range(self, counts: Mapping[Any, int]) -> tuple[float, float] | None:  # noqa: ARG002
-        """Between which answers the one lies that the estimate is about, where that is not `truth`."""
+        """The lowest and the highest value that the estimated number can have, where it is not `truth`."""
         return None
 
     @abstractmethod
     def guarantee(self, announced_intrusions: int) -> Guarantee:
-        """What holds for whoever read the state once by surprise, so often announced, and the result."""
+        """The guarantee against one surprise look, so many announced looks, and the result."""
 
     def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float] | None:  # noqa: ARG002
-        """How likely a bit of the state is 1 after so many announced intrusions: of an item that never came,
-        and at most of one that did. None where the state is not made of such bits."""
+        """The probability that a bit of the state is 1 after so many announced intrusions: for an item that
+        never came, and the highest for one that did. None where the state is not made of such bits."""
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Sets of places of many sizes, to each of which all items are hashed (PPS section 3)."""
+"""Sets of places of many sizes; all items are hashed to each of them (PPS section 3)."""
 
 import random
 from collections.abc import Sequence

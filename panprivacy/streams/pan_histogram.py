@@ -14,13 +14,13 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import DELTA, EPSILON, described
-from panprivacy.streams.binary_sum import NOISE_NOTE, BinaryNoise
+from panprivacy.streams.counter import NOISE_NOTE, BinaryNoise
 from panprivacy.streams.interface import CONFIDENCE, StreamStatistic, require_confidence
 from panprivacy.streams.listed import ListedParameters
 from panprivacy.streams.looks import SURPRISE_COMES_LAST, count_announcement, require_allowed
 from panprivacy.streams.parameters import NUMBERED
 from panprivacy.streams.state import StreamState
-from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 
 MOST_BITS = 4_000_000_000
 """Random bits that may be drawn at once: seconds of work."""
@@ -180,7 +180,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
             delta=2 * self.parameters.delta,
             source="RSP Theorem 5.2: (ε, δ) for each of two counters; new noise after announced intrusions.",
             assumption=SURPRISE_COMES_LAST,
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
             intrusions=1,
             announced_intrusions=announced_intrusions,
         )
@@ -194,7 +194,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
             epsilon=None,
             delta=None,
             source="Not bounded: whoever contributes g elements has g times the ε of one, and a larger δ.",
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
             intrusions=1,
             announced_intrusions=allowed,
         )

@@ -29,7 +29,7 @@ def smallest_primes() -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class PrimePool:
-    """Neighbouring primes, of which some are drawn at random, without repetition.
+    """Neighbouring primes. Some of them are drawn at random, without repetition.
 
     Attributes:
         size: how many primes are in the pool, at least 1.

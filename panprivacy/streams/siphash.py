@@ -1,7 +1,7 @@
 """SipHash-2-4 with 64 bits, a keyed hash for short strings (Aumasson & Bernstein 2012).
 
-`siphash` is the definition; `siphash_items` computes it of many strings at once. Whoever does not know the
-key cannot tell the hashes from random ones, and so cannot choose items that fall together.
+`siphash` is the definition; `siphash_items` computes it of many strings at once. Without the key nobody
+can tell the hashes from random ones, and so nobody can choose items that fall together.
 """
 
 import numpy as np

@@ -10,7 +10,7 @@ from panprivacy.errors import FieldError
 from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.looks import SURPRISE_COMES_LAST, require_allowed
 from panprivacy.streams.parameters import StreamParameters
-from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
 
 P = TypeVar("P", bound=StreamParameters)
 
@@ -39,7 +39,7 @@ class UserLevelStatistic(StreamStatistic[P]):
             delta=0.0,
             source=self.source,
             assumption=SURPRISE_COMES_LAST,
-            trust=Trust.CURATOR,
+            trust=Curator.trust,
             intrusions=1,
             announced_intrusions=announced_intrusions,
         )
@@ -50,7 +50,7 @@ class UserLevelStatistic(StreamStatistic[P]):
         return tuple(self.guarantee(count) for count in counts)
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:  # noqa: ARG002
-        """All looks and the result: whoever keeps a budget cannot know that the state was never read.
+        """All looks and the result, as a budget cannot assume that the state was never read.
 
         What holds for any change of one item's appearances holds where its whole history is replaced.
         """
@@ -66,6 +66,6 @@ class UserLevelStatistic(StreamStatistic[P]):
         if total > LARGEST_EPSILON:
             raise FieldError(
                 "epsilon",
-                f"adds up to {total:.0f} over all looks, which protects nobody; it must be so small, or "
-                f"announced intrusions so few, that this is at most {LARGEST_EPSILON}",
+                f"adds up to {total:.0f} over all looks, which protects nobody; lower it, or announce fewer "
+                f"intrusions, until this is at most {LARGEST_EPSILON}",
             )

@@ -10,7 +10,7 @@ share is the concatenation of Prio3Count's, and an output share of its output sh
 from dataclasses import dataclass
 from typing import Self
 
-from panprivacy.encryption import SCHEMES
+from panprivacy.encryption import SCHEMES, scheme_of_code
 from panprivacy.errors import FieldError
 from panprivacy.two_server.part import part_bytes
 
@@ -19,12 +19,7 @@ NAME = "PanPrivateCountVec"
 IDENTIFIER = 0xFFFF1001
 """Code point of the VDAF, DAP's `vdaf_type`."""
 
-SCHEME_CODES = {"elgamal-secp256k1": 1, "paillier-2048": 2, "paillier-3072": 3}
-"""Registered name of an encryption scheme → its number in an encoded configuration."""
-
 MAX_LENGTH = 2**32 - 1
-
-_SCHEMES_BY_CODE = {code: scheme for scheme, code in SCHEME_CODES.items()}
 
 
 @dataclass(frozen=True)
@@ -40,8 +35,8 @@ class PanPrivateCountVec:
     length: int
 
     def __post_init__(self) -> None:
-        if self.scheme not in SCHEME_CODES:
-            raise FieldError("scheme", f"must be one of {', '.join(SCHEME_CODES)}, not {self.scheme!r}")
+        if self.scheme not in SCHEMES:
+            raise FieldError("scheme", f"must be one of {', '.join(SCHEMES)}, not {self.scheme!r}")
         if not 1 <= self.length <= MAX_LENGTH:
             raise FieldError("length", f"must be from 1 to {MAX_LENGTH}, not {self.length}")
 
@@ -51,14 +46,11 @@ class PanPrivateCountVec:
 
     def encode(self) -> bytes:
         """`struct { uint8 scheme; uint32 length; }` in the presentation language of TLS."""
-        return bytes([SCHEME_CODES[self.scheme]]) + self.length.to_bytes(4, "big")
+        return bytes([SCHEMES[self.scheme].public_key_class.code]) + self.length.to_bytes(4, "big")
 
     @classmethod
     def decode(cls, encoded: bytes) -> Self:
         """Inverse of `encode`. Raises FieldError that names what is wrong."""
         if len(encoded) != 5:
             raise FieldError("vdaf_config", f"of a {NAME} must be 5 bytes, not {len(encoded)}")
-        if encoded[0] not in _SCHEMES_BY_CODE:
-            codes = ", ".join(f"{code} ({scheme})" for scheme, code in SCHEME_CODES.items())
-            raise FieldError("scheme", f"must be one of {codes}, not {encoded[0]}")
-        return cls(_SCHEMES_BY_CODE[encoded[0]], int.from_bytes(encoded[1:], "big"))
+        return cls(scheme_of_code(encoded[0]), int.from_bytes(encoded[1:], "big"))

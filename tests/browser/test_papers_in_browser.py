@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from panprivacy.reproduction.results import committed
+from research.reproduction.results import committed
 
 from .conftest import Visitor
 from .test_pages_in_browser import accessibility_violations

@@ -4,8 +4,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from panprivacy.theory.results import committed
-from planner.theory import figure
+from pages.papers.theory import figure
+from research.theory.results import committed
 
 from .conftest import Visitor
 from .test_pages_in_browser import accessibility_violations

@@ -58,17 +58,15 @@ class Bench:
         return (self.recipe.public_key,)
 
     def attacks(self, device: ObservedDevice) -> list[Attack]:
-        paillier = self.recipe.public_key.scheme.startswith("paillier")
-        size = self.keys[0].ciphertext_bytes
         attacks = [
             EqualCiphertexts(),
             EqualHalves(),
-            EqualPieces(size if paillier else size // 2),
+            EqualPieces(self.keys[0].ciphertext_bytes // 2),
             PlainMembers(),
             KnownRandomness(device, STREAMS, range(3)),
             ByteStatistics(),
         ]
-        if paillier:
+        if "n" in self.keys[0].to_json():
             attacks.append(JacobiSymbols.on(*self.keys))
         return attacks
 

@@ -10,7 +10,7 @@ from devices_sim.transport import WireReport
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe import RecipeDraft
-from panprivacy.servers import OneServer
+from panprivacy.trust_models.single_server import OneServer
 from tests.devices_sim.server import MemoryServer
 
 MakeServer = Callable[..., MemoryServer]

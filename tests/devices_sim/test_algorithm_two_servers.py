@@ -8,6 +8,7 @@ import pytest
 from devices_sim.algorithm import NONCE_BYTES, ClientAlgorithm, DeviceState, Phase, wire_report
 from devices_sim.state_file import DamagedStateError, LiveState, decode, encode
 from tests.devices_sim.two_servers import share_key_of, two_server_enrolment
+from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 from tests.panprivacy.mechanisms.contract import CountingRandom
 from tests.panprivacy.two_server.conftest import Servers
 
@@ -39,7 +40,7 @@ class Collection:
         return self.servers.bits([key.parse(one) for one in report.ciphertexts], report.nonce)
 
 
-@pytest.mark.parametrize("scheme", ["elgamal-secp256k1", "paillier-2048"])
+@pytest.mark.parametrize("scheme", ONE_PER_FILE)
 @pytest.mark.parametrize("events", [(0, 0, 0, 0), (0, 1, 0, 0), (1, 0, 1, 1)])
 def test_report_of_a_device_is_accepted_by_both_servers_under_the_nonce_of_its_first_state(scheme, events):
     for statistic, members, expected in (

@@ -32,6 +32,7 @@ from devices_sim.transport import (
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
+from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 
 
 def join(path: Path, memory_server: MemoryServer, **options: object) -> Device:
@@ -192,7 +193,7 @@ def test_catch_up_steps_without_events_reach_the_step(path, make_server):
 
 
 def test_step_state_file_size_is_the_same_whatever_the_events(path, make_server):
-    for encryption in ("elgamal-secp256k1", "paillier-2048"):
+    for encryption in ONE_PER_FILE:
         server = make_server(encryption=encryption)
         sizes = set()
         for number, events in enumerate([(False,) * 4, (True,) * 4, (False, True, True, False)]):

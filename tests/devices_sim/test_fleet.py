@@ -13,9 +13,11 @@ from devices_sim import fleet
 from devices_sim.client import RecipeRefusedError
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
 from devices_sim.workloads import Bucket, EventWorkload, Stream, bernoulli
+from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
+from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 
 MEMBERS = {"count_nonzero": {}, "histogram": {"k": 3}, "mean": {"k": 3, "guarantee": "local"}}
 """Parameters of every statistic beside the common ones."""
@@ -198,13 +200,13 @@ def test_run_fleet_error_in_the_callers_progress_stops_the_processes(server, wor
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("encryption", ["elgamal-secp256k1", "paillier-2048"])
+@pytest.mark.parametrize("encryption", ONE_PER_FILE)
 def test_run_fleet_eager_and_lazy_agree_in_distribution(make_server, encryption):
     """Decrypted reports against mode, devices with and without events apart.
 
     Fisher's exact test at level 5e-7, twice: it fails with probability at most 1e-6 in all.
     """
-    devices = 150 if encryption.startswith("paillier") else 500
+    devices = 500 if encryption == DEFAULT_SCHEME else 150
     for probability in (0, 1):
         table = []
         for eager in (False, True):

@@ -21,13 +21,12 @@ from devices_sim.intruder import (
     ciphertexts_of,
 )
 from devices_sim.state_file import encode
-from panprivacy.encryption import SCHEMES
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.encryption.interface import Ciphertext
 from panprivacy.two_server import SharedCiphertext
 from panprivacy.two_server.part import VDAF
 from tests.devices_sim.bench import STREAMS, StandardRandomizer, TwoServerBench, require_noticed
-
-ELGAMAL = "elgamal-secp256k1"
+from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 
 
 @pytest.mark.statistical
@@ -35,12 +34,12 @@ ELGAMAL = "elgamal-secp256k1"
 def test_play_honest_device_no_attack_beats_a_fair_coin(scheme):
     """Every attack's exact interval covers 0; fails with probability at most 1e-6 in all (union bound)."""
     bench = TwoServerBench(scheme)
-    advantages = bench.advantages(bench.honest, games=400 if scheme == ELGAMAL else 200)
+    advantages = bench.advantages(bench.honest, games=400 if scheme == DEFAULT_SCHEME else 200)
     assert {attack.__name__: a for attack, a in advantages.items() if not a.covers_zero} == {}
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("scheme", [ELGAMAL, "paillier-2048"])
+@pytest.mark.parametrize("scheme", ONE_PER_FILE)
 def test_play_honest_histogram_no_attack_beats_a_fair_coin(scheme):
     """As above, where an event shifts a whole row of sharings."""
     bench = TwoServerBench(scheme, "histogram")
@@ -88,7 +87,7 @@ def test_play_device_that_renews_one_servers_part_only_is_caught(scheme, kept):
 
 def test_play_device_that_encrypts_both_parts_with_the_same_randomness_is_caught():
     """On an event both servers' parts get the same r: their first halves are the same point r·G."""
-    bench = TwoServerBench(ELGAMAL)
+    bench = TwoServerBench(DEFAULT_SCHEME)
 
     def reuse(
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
@@ -114,7 +113,7 @@ def test_play_device_that_encrypts_both_parts_with_the_same_randomness_is_caught
 
 def test_play_device_that_draws_a_new_nonce_with_an_event_is_caught():
     """It binds the fresh sharing to a nonce of its own."""
-    bench = TwoServerBench(ELGAMAL)
+    bench = TwoServerBench(DEFAULT_SCHEME)
 
     def run(events: Events, random_source: random.Random) -> Snapshots:
         algorithm = ClientAlgorithm(bench.recipe, bench.key)
@@ -163,13 +162,13 @@ def test_play_device_that_mixes_paillier_randomizers_in_one_part_is_caught(side)
 
 
 def test_play_device_with_a_known_seed_is_caught():
-    bench = TwoServerBench(ELGAMAL)
+    bench = TwoServerBench(DEFAULT_SCHEME)
     advantages = bench.advantages(bench.honest, games=100, source=lambda: random.Random(2))
     assert advantages[KnownRandomness].low > 0.5
 
 
 def test_play_device_whose_file_grows_with_events_is_caught():
-    bench = TwoServerBench(ELGAMAL)
+    bench = TwoServerBench(DEFAULT_SCHEME)
 
     def grow(
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
@@ -181,7 +180,7 @@ def test_play_device_whose_file_grows_with_events_is_caught():
     assert bench.advantages(bench.device(grow), games=400)[ByteStatistics].low > 0.5
 
 
-@pytest.mark.parametrize("scheme", [ELGAMAL, "paillier-2048"])
+@pytest.mark.parametrize("scheme", ONE_PER_FILE)
 def test_observed_device_state_has_the_nonce_before_the_first_step_and_keeps_it(scheme):
     bench = TwoServerBench(scheme)
     snapshots = bench.honest(STREAMS[1], random.SystemRandom())

@@ -31,7 +31,7 @@ from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3.interface import Prepared, ReportInput
 from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import TwoServers
+from panprivacy.trust_models.two_server import TwoServers
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
 

@@ -16,10 +16,8 @@ from django.db.models import Sum
 from django.test import Client as Browser
 
 from dap.hpke_keys import hpke_key_rotate
-from dap.http import encode_id
 from dap.models import BatchBucket, ReportRejection, Task
 from dap.operations import task_close
-from dap.provisioning import Partner, plain_task_register
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
 from leader.collecting import collection_job_create, collection_job_drive
@@ -28,6 +26,7 @@ from leader.models import AggregationJob, CollectionJob, Exchange, Uploads
 from leader.operations import task_create
 from leader.peers import peer_of
 from leader.results import Refusal, TaskResult, collection_result
+from panprivacy import base64_text
 from panprivacy.dap import (
     BatchMode,
     CollectionJobReq,
@@ -48,6 +47,8 @@ from panprivacy.dap import (
 from panprivacy.dap.hpke import generate_keypair, seal_input_share
 from panprivacy.dap.media import media_type
 from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
+from peers.helper_calls import plain_task_register
+from peers.partner import Partner
 from tests.faults.machines import Machine
 from tests.faults.network import Fault, Killed, Network, killed_at_statement
 
@@ -208,7 +209,7 @@ class Simulation:
                 assert error in expected, f"an honest report was refused: {error}"
 
     def _post_reports(self, body: bytes) -> bytes:
-        address = f"/leader/tasks/{encode_id(self.task_id)}/reports"
+        address = f"/leader/tasks/{base64_text.encode_url(self.task_id)}/reports"
         response = Browser().post(address, body, content_type=media_type(UploadRequest))
         assert response.status_code == 200, response.content
         return response.content

@@ -13,11 +13,11 @@ from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import HttpTransport, WireReport
 from panapp.services import Services, wait_until
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from reports.operations import reports_submit
 from tests.factories import fresh_nonce, published_recipe, report_of_values
 from tests.processes import services_on_test_database
+from trust_models.publishing import recipe_close
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 

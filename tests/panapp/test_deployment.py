@@ -220,7 +220,7 @@ def test_nothing_that_a_requirement_needs_is_left_unpinned() -> None:
 @pytest.mark.parametrize(
     ("folders", "files"),
     [
-        (("panprivacy", "devices_sim", "collections", "panapp"), REQUIREMENTS[:1]),
+        (("panprivacy", "devices_sim", "research", "collections", "panapp"), REQUIREMENTS[:1]),
         (("tests", "benchmarks"), REQUIREMENTS),
     ],
 )

@@ -9,13 +9,13 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from analyzer.models import Intake
-from dap.transport import REQUEST_SECONDS
 from panapp.services import wait_until
-from recipes.operations import recipe_close
+from peers.transport import REQUEST_SECONDS
 from releases.models import Release
 from tests.collections.analyzer import scene
 from tests.factories import published_recipe
 from tests.processes import services_on_test_database
+from trust_models.publishing import recipe_close
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 

@@ -7,9 +7,9 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from aggregation.models import Chunk, SubAggregate
-from recipes.operations import recipe_close
 from reports.models import StoredReports
 from tests.factories import published_recipe
+from trust_models.publishing import recipe_close
 
 TOKEN = "t" * 40
 

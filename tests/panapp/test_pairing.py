@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from dap.client import PeerRefusedError, PeerUnavailableError
-from dap.provisioning import task_status_at_helper
 from panapp.environment import local_secrets, public_half
 from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
 from panapp.ports import HOST
 from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services, wait_until
 from panprivacy.trust import Trust
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.helper_calls import task_status_at_helper
 from tests.processes import helper_rows, kill_helper, services_on_test_database
 
 KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])

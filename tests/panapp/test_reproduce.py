@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 
 from panapp.management.commands.reproduce import COLOURS
 from panprivacy import stored_document
-from panprivacy.reproduction import results
-from panprivacy.reproduction.claims import Claim, Figure, Role
+from research.reproduction import results
+from research.reproduction.claims import Claim, Figure, Role
 
 Computed = tuple[tuple[Claim, ...], tuple[Figure, ...]]
 

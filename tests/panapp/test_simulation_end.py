@@ -7,7 +7,6 @@ import pytest
 from aggregation.models import Chunk, SubAggregate
 from panapp.simulation_end import FAILED, INTERRUPTED, simulation_give_up
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import collections_advance
 from reports.models import ReportNonce, StoredReports
@@ -15,6 +14,7 @@ from reports.operations import reports_submit
 from streams.models import Stream
 from tests.factories import published_recipe, report_of_values
 from tests.scenes import stream_members
+from trust_models.publishing import recipe_publish_file
 
 pytestmark = pytest.mark.django_db
 

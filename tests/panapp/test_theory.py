@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from panprivacy import stored_document
-from panprivacy.theory import DEMONSTRATIONS, results
+from research.theory import DEMONSTRATIONS, results
 
 
 def theory(*arguments: str, **options: Any) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import OneServer
 from panprivacy.trust import Trust
+from panprivacy.trust_models.single_server import OneServer
 
 SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 

@@ -12,8 +12,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe, RecipeDraft, RecipeVerificationError
-from panprivacy.servers import OneServer, TwoServers, require_url
 from panprivacy.trust import Trust
+from panprivacy.trust_models.members import require_url
+from panprivacy.trust_models.single_server import OneServer
+from panprivacy.trust_models.two_server import TwoServers
 
 LEADER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 HELPER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32, 64)))

@@ -7,7 +7,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from panprivacy.encryption import generate_private_key
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe, RecipeDraft, RecipeVerificationError
-from panprivacy.servers import Curator, Servers, ShufflerAndAnalyzer
+from panprivacy.trust_models import Servers
+from panprivacy.trust_models.curator import Curator
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 
 PUBLISHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 SHUFFLER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))

@@ -16,13 +16,13 @@ from devices_sim.trust_models import reporting_model
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
 from panapp.device_file import OPTIONS, device_file
-from panapp.pairing import PAIRINGS
 from panapp.recipe_file import read_recipe_file, take_universe
 from panapp.services import ServiceError, running_services
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
 from recipes.errors import PartnerUnavailableError
+from trust_models import TRUST_MODELS
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
@@ -84,8 +84,8 @@ class Command(BaseCommand):
         PROCESSES.check("processes", int, options["processes"])
         with model.workload(path, statistic) as workload:
             require_migrated_database()
-            role = PAIRINGS[draft.trust].role if draft.trust in PAIRINGS else None
-            beside = {} if role is None else {role: settings.DATA_DIR / role}
+            partner = TRUST_MODELS[draft.trust].partner
+            beside = {} if partner is None else {partner.name: settings.DATA_DIR / partner.name}
             with running_services(workers=options["workers"], **beside) as services:
                 result = collection_run(
                     members=members,

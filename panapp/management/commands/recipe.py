@@ -1,6 +1,5 @@
 """`recipe publish` and `recipe close`: the life of a recipe from the command line."""
 
-import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +9,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panapp.database import require_migrated_database
 from panapp.recipe_file import read_recipe_file, take_universe
+from panprivacy import base64_text
 from panprivacy.errors import FieldError
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_publish_file
-from recipes.partner import configured_partners
 from recipes.selectors import helper_signature_of, shuffler_signature_of
 from releases.operations import result_withhold
+from trust_models import configured_partners
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 INPUT_ERROR = 2
 LONGEST_REASON = 200
@@ -71,9 +71,9 @@ class Command(BaseCommand):
         published = {
             "id": recipe.identifier,
             "document": recipe.published.document,
-            "signature": base64.b64encode(bytes(recipe.signature)).decode(),
+            "signature": base64_text.encode(bytes(recipe.signature)),
             **{
-                name: None if signature is None else base64.b64encode(signature).decode()
+                name: None if signature is None else base64_text.encode(signature)
                 for name, signature in signatures.items()
             },
             "status": "open",

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from pages.papers.papers import chart, claim_row
 from panprivacy import stored_document
-from panprivacy.reproduction import results
-from panprivacy.reproduction.claims import Claim
-from planner.papers import chart, claim_row
+from research.reproduction import results
+from research.reproduction.claims import Claim
 
 DIFFERENT = 1
 INPUT_ERROR = 2

@@ -1,7 +1,5 @@
 """`task create`, `task list`, `task collect` and `task end`: DAP tasks of plain Prio3 shares."""
 
-import base64
-import binascii
 import json
 import secrets
 import time
@@ -11,9 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.errors import TaskEndedError
-from dap.http import encode_id
 from dap.identifiers import readable_arguments, task_id_of
 from dap.models import Side, Task
 from dap.operations import configuration_of, task_named
@@ -29,11 +25,14 @@ from leader.plain_tasks import BATCH_MODES, VDAFS, PlainTask, describe_task, int
 from leader.results import Refusal, TaskResult, collection_result
 from leader.selectors import progress_of, times_uncollected
 from panapp.database import require_migrated_database
+from panprivacy import base64_text
 from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.errors import FieldError
-from recipes.partner import HELPER, configured_partners, why_no_answer
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.roles import HELPER, why_no_answer
+from trust_models import configured_partners
 
 INPUT_ERROR = 2
 NO_RESULT = 3
@@ -159,15 +158,15 @@ def _task(text: str) -> Task:
 
 def _named(task: Task) -> dict[str, str]:
     task_id = bytes(task.task_id)
-    return {"task_id": encode_id(task_id), "identifier": task_id.hex()}
+    return {"task_id": base64_text.encode_url(task_id), "identifier": task_id.hex()}
 
 
 def _from_base64url(field: str, text: str) -> bytes:
     try:
-        decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except (binascii.Error, ValueError):
+        decoded = base64_text.decode_url(text.rstrip("="))
+    except base64_text.Base64Error:
         decoded = b""
-    if not decoded or encode_id(decoded) != text.rstrip("="):
+    if not decoded:
         raise FieldError(field, "must be base64url")
     return decoded
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from pages.papers.theory import ChartSection, TheorySection, theory_section
 from panprivacy import stored_document
-from panprivacy.theory import DEMONSTRATIONS, results
-from planner.theory import ChartSection, TheorySection, theory_section
+from research.theory import DEMONSTRATIONS, results
 
 INPUT_ERROR = 2
 

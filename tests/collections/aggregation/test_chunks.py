@@ -10,12 +10,12 @@ from aggregation.models import Chunk, SubAggregate
 from aggregation.operations import MINIMUM_REPORTS, chunk_process, chunks_plan, chunks_resend
 from aggregation.selectors import progress_of
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 from reports.operations import reports_submit
 from reports.selectors import rejections_by_reason
 from tests.factories import published_recipe, report_of_values
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

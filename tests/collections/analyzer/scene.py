@@ -21,15 +21,15 @@ from aggregation.operations import chunk_process
 from analyzer.intake import intake_drive, intakes_take
 from analyzer.models import Intake
 from analyzer.peers import shuffler_of
-from dap.provisioning import Partner
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust import Trust
+from peers.partner import Partner
 from recipes.models import Recipe
-from recipes.operations import recipe_publish_file
 from releases.models import Release
 from releases.operations import collections_advance
 from tests.collections.shuffler.scene import shuffle_members
+from trust_models.publishing import recipe_publish_file
 
 ORIGIN = "https://shuffler.example"
 SHUFFLER_URL = f"{ORIGIN}/shuffler"

@@ -12,14 +12,15 @@ from analyzer.models import Intake
 from analyzer.storing import FETCHED_FAREWELL
 from panprivacy.recipe import Recipe as PublishedRecipe
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import recipe_close, verification_key
 from releases.models import Release
 from releases.operations import result_withhold
-from releases.sums import source_of
 from reports.models import StoredReports
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
+from storage.signing_key import verification_key
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import fill, release_of, settle, shuffle_recipe, statistic_of
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -98,7 +99,7 @@ def test_message_that_no_protocol_sends_is_left_out_and_counted_for_nobody_to_se
     assert release is not None
     assert release.outcome == Release.Outcome.RELEASED
     assert release.rejected == {}
-    standing = source_of(recipe).standing(recipe)
+    standing = trust_model_of(recipe).progress(recipe)
     assert standing.servers[0].hidden_rejections == {"value_out_of_range": 1}
 
 
@@ -117,7 +118,7 @@ def test_result_is_given_up_where_the_shuffler_is_gone_and_the_farewell_waits_fo
     fill(recipe, [0, 1, 1])
     settle(transport=scene.unreachable)
     recipe = recipe_close(recipe=recipe, actor=None)
-    trouble = source_of(recipe).standing(recipe).servers[1].trouble
+    trouble = trust_model_of(recipe).progress(recipe).servers[1].trouble
     assert trouble is not None
     assert "ConnectionRefusedError" in trouble.error
     release = result_withhold(recipe=recipe, reason="the shuffler is gone", actor=None)
@@ -132,7 +133,7 @@ def test_standing_tells_users_in_coarse_steps_only() -> None:
     for _ in range(12):
         assert scene.send(recipe, zeros(recipe)) == 201
     settle(ticks=2)
-    assert source_of(recipe).standing(recipe).received == 10
+    assert trust_model_of(recipe).progress(recipe).received == 10
 
 
 def test_published_recipe_is_signed_so_that_a_device_believes_both_servers(client: Client) -> None:

@@ -13,9 +13,8 @@ from analyzer.models import Intake
 from analyzer.peers import shuffler_of
 from analyzer.storing import part_store
 from dap import http
-from dap.transport import REQUEST_SECONDS
+from peers.transport import REQUEST_SECONDS
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import collections_advance
 from reports.models import StoredReports
@@ -23,6 +22,7 @@ from shuffler.ending import batch_end, upkeep
 from shuffler.models import Batch
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import drive, fill, release_of, settle, shuffle_recipe, statistic_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -6,18 +6,18 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from dap.client import PeerUnavailableError
 from panprivacy.errors import FieldError
 from panprivacy.trust import Trust
+from peers.client import PeerUnavailableError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe, RecipeKey, ShufflerSignature
-from recipes.operations import recipe_publish_file
-from recipes.partner import configured_partners
 from shuffler.models import Batch
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import partners, shuffle_recipe
 from tests.collections.shuffler.scene import shuffle_members
 from tests.factories import published_recipe
+from trust_models import configured_partners
+from trust_models.publishing import recipe_publish_file
 
 pytestmark = pytest.mark.django_db
 

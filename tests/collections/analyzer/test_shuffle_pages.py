@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from tests.collections.analyzer.scene import ORIGIN, fill, settle, shuffle_recipe
 from tests.scenes import analyst
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -4,14 +4,14 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from audit.models import Action
+from audit.actions import ACCESS_DENIED
 from audit.operations import entry_append
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from streams.operations import intrusion_announce
 from tests.factories import draft_recipe, published_recipe, published_stream
 from tests.scenes import finished_recipe, simulated_recipe
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +46,7 @@ def everything() -> None:
     simulated_recipe({0: 3, 1: 3})
     stream = published_stream()
     intrusion_announce(identifier=stream.identifier, actor=None, reason="File 7", now=timezone.now())
-    entry_append(action=Action.ACCESS_DENIED, subject="x", actor=None, details={})
+    entry_append(action=ACCESS_DENIED, subject="x", actor=None, details={})
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -8,9 +8,10 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from audit.models import GENESIS, Action, Entry, Head
+from audit.models import GENESIS, Entry, Head
 from audit.operations import entry_append
 from audit.selectors import BrokenChainError, chain_verify, log_verify
+from recipes.actions import RECIPE_CLOSED
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +19,7 @@ BEFORE, AFTER = ("audit", "0007_shuffled_batches"), ("audit", "0008_salts")
 
 
 def append() -> Entry:
-    return entry_append(action=Action.RECIPE_CLOSED, subject="recipe", actor=None, details={})
+    return entry_append(action=RECIPE_CLOSED, subject="recipe", actor=None, details={})
 
 
 def append_and_undo() -> Entry:
@@ -38,7 +39,7 @@ def entry_from_before() -> Entry:
         index=1,
         at=datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC),
         actor="ana",
-        action=Action.RECIPE_CLOSED,
+        action="recipe_closed",
         subject="recipe",
         details={"closes_at": "2026-02-01T12:00:00Z"},
         previous_hash=GENESIS,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from panprivacy.dap.media import problem_type
 from panprivacy.dap.signatures import sign_response, verify_request
+from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 
 OURS = bytes(range(32))
 THEIRS = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))

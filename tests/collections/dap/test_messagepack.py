@@ -5,8 +5,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from dap.messagepack import MessagePackError, read_messagepack
 from tests.memory import peak_of
+from web.messagepack import MessagePackError, read_messagepack
 
 LIMITS = {"containers": 5, "members": 1_000}
 

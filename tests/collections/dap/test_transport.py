@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from dap import transport
-from dap.client import PeerClient, PeerUnavailableError
-from dap.transport import REQUEST_SECONDS, https_transport
+from peers import transport
+from peers.client import PeerClient, PeerUnavailableError
+from peers.transport import REQUEST_SECONDS, https_transport
 from shuffler.limits import PART_BYTES
 
 HOST = "127.0.0.1"

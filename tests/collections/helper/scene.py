@@ -14,11 +14,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from dap.client import PeerAnswer, PeerClient, PeerRefusedError
-from dap.http import encode_id, own_verification_key
 from dap.models import Side, Task
 from dap.operations import task_named
-from dap.provisioning import Partner, plain_task_register
+from panprivacy import base64_text
 from panprivacy.dap.aggregation import (
     AggregationJobInitReq,
     AggregationJobResp,
@@ -43,6 +41,10 @@ from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputS
 from panprivacy.dap.vdafs import context_of, verifier_for
 from panprivacy.prio3 import Prio3Count
 from panprivacy.prio3.interface import Prepared, ReportInput
+from peers.client import PeerAnswer, PeerClient, PeerRefusedError
+from peers.helper_calls import plain_task_register
+from peers.partner import Partner
+from storage.signing_key import verification_key
 
 LEADER_SIGNING_KEY = bytes(range(32))
 LEADER_KEY = Ed25519PrivateKey.from_private_bytes(LEADER_SIGNING_KEY).public_key().public_bytes_raw()
@@ -65,13 +67,15 @@ def transport(
 
 
 def partner() -> Partner:
-    return Partner(HELPER_URL, own_verification_key(), LEADER_URL, LEADER_SIGNING_KEY, transport)
+    return Partner(
+        HELPER_URL, verification_key().public_bytes_raw(), LEADER_URL, LEADER_SIGNING_KEY, transport
+    )
 
 
 def peer(signing_key: bytes = LEADER_SIGNING_KEY) -> PeerClient:
     return PeerClient(
         url=HELPER_URL,
-        verification_key=own_verification_key(),
+        verification_key=verification_key().public_bytes_raw(),
         signing_key=signing_key,
         transport=transport,
     )
@@ -108,7 +112,7 @@ class Leader:
 
     @property
     def path(self) -> str:
-        return f"/tasks/{encode_id(self.task_id)}"
+        return f"/tasks/{base64_text.encode_url(self.task_id)}"
 
     @property
     def task(self) -> Task:

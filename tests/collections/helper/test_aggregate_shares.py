@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from audit.models import Action, Entry
-from dap.client import PeerRefusedError
+from audit.models import Entry
 from dap.models import BatchBucket, CollectedInterval
 from dap.selectors import is_any_collected
 from helper.models import ReleasedShare
 from helper.releasing import aggregate_share_release
 from panprivacy.dap.basics import BatchMode, Extension, Interval
 from panprivacy.dap.collection import BatchSelector, Query
+from peers.client import PeerRefusedError
 from tests.collections.helper.scene import (
     Leader,
     SentReport,
@@ -53,7 +53,7 @@ class TestRelease:
         answer = leader.send_share(request)
 
         assert leader.result(reports, request, answer.body) == 4
-        entry = Entry.objects.get(action=Action.SHARE_RELEASED)
+        entry = Entry.objects.get(action="share_released")
         assert entry.subject == leader.task_id.hex()
         assert entry.details == {"report_count": 6, "min_batch_size": 3}
 
@@ -75,7 +75,7 @@ class TestRelease:
         assert peer().get(first.location).body == first.body
         assert peer().send("DELETE", first.location).status == 200
         assert leader.send_share(request).body == first.body
-        assert Entry.objects.filter(action=Action.SHARE_RELEASED).count() == 1
+        assert Entry.objects.filter(action="share_released").count() == 1
 
     def test_other_request_for_a_collected_batch_is_refused(self) -> None:
         leader = registered()

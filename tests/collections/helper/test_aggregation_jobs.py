@@ -10,7 +10,6 @@ import pytest
 from django.utils import timezone
 
 from dap.buckets import checksum_of
-from dap.client import PeerRefusedError, PeerUnavailableError
 from dap.hpke_keys import hpke_key_rotate, hpke_keys_expire
 from dap.limits import EXTENSION_BYTES
 from dap.models import AggregatedReport, BatchBucket, HpkeKey, Side
@@ -26,6 +25,7 @@ from panprivacy.dap.aggregation import (
 from panprivacy.dap.basics import BatchMode, Extension, Interval
 from panprivacy.dap.media import media_type
 from panprivacy.dap.task import task_interval_extension
+from peers.client import PeerRefusedError, PeerUnavailableError
 from tests.collections.helper.scene import (
     PRECISION,
     Leader,

@@ -8,19 +8,19 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap import operations
-from dap.client import PeerRefusedError
 from dap.errors import TaskEndedError
 from dap.models import AggregatedReport, BatchBucket, Side, Task
 from dap.operations import reports_claim, task_remains_delete, task_verify_key
-from dap.provisioning import task_end_at_helper, task_status_at_helper
 from dap.selectors import rejections_of, report_count
 from helper.ending import expires_at, helper_task_end, upkeep
 from helper.models import AggregationJob, ReleasedShare
 from panprivacy.dap.basics import BatchMode, Interval
 from panprivacy.dap.collection import BatchSelector
 from panprivacy.dap.task import task_interval_extension
+from peers.client import PeerRefusedError
+from peers.helper_calls import task_end_at_helper, task_status_at_helper
 from tests.collections.helper.scene import (
     PRECISION,
     Leader,
@@ -89,7 +89,7 @@ class TestEnd:
         assert remains(leader) == NOTHING
         assert (report_count(leader.task), leader.task.outcome) == (3, "released")
         assert rejections_of(leader.task, Side.HELPER) == {"vdaf_verify_error": 1}
-        entry = Entry.objects.get(action=Action.TASK_ENDED)
+        entry = Entry.objects.get(action="task_ended")
         assert entry.details == {"reason": "released", "collected": True}
 
     def test_end_may_be_asked_for_again_and_keeps_its_first_reason(self) -> None:
@@ -97,7 +97,7 @@ class TestEnd:
         task_end_at_helper(partner(), task_id=leader.task_id, reason="first")
         task_end_at_helper(partner(), task_id=leader.task_id, reason="second")
         assert task_status_at_helper(partner().client(), task_id=leader.task_id).outcome == "first"
-        assert Entry.objects.filter(action=Action.TASK_ENDED).count() == 1
+        assert Entry.objects.filter(action="task_ended").count() == 1
 
     def test_end_of_a_task_that_the_helper_does_not_know_is_no_error(self) -> None:
         task_end_at_helper(partner(), task_id=bytes(32), reason="never published")

@@ -9,12 +9,12 @@ from django.core.management import CommandError, ManagementUtility, call_command
 from django.db import connections
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.errors import TaskEndedError
-from dap.http import encode_id
 from dap.models import Side, Task
 from dap.operations import rejections_add, task_verify_key
 from helper.registering import plain_task_register
+from panprivacy import base64_text
 from panprivacy.dap.basics import BatchMode
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.task import TaskConfiguration
@@ -83,7 +83,7 @@ def test_list_tells_administrators_what_was_rejected_and_on_demand_of_ended_task
 def test_list_names_tasks_in_both_spellings() -> None:
     task = registered(1)
     (line,) = helper_tasks("list")
-    assert line.split()[:2] == [bytes(task.task_id).hex(), encode_id(bytes(task.task_id))]
+    assert line.split()[:2] == [bytes(task.task_id).hex(), base64_text.encode_url(bytes(task.task_id))]
 
 
 def test_end_takes_the_spelling_of_dap_though_it_reads_like_an_option(
@@ -91,7 +91,7 @@ def test_end_takes_the_spelling_of_dap_though_it_reads_like_an_option(
 ) -> None:
     monkeypatch.setattr(connections, "close_all", lambda: None)  # the test goes on with them
     first, second = registered(0xF8), registered(1)
-    identifier = encode_id(bytes(first.task_id))
+    identifier = base64_text.encode_url(bytes(first.task_id))
     assert identifier.startswith("-")
     ManagementUtility(["manage.py", "helper_tasks", "end", identifier, "--reason", "why"]).execute()
     first.refresh_from_db()
@@ -106,7 +106,7 @@ def test_end_of_one_task_deletes_its_keys_logs_the_reason_and_leaves_the_others(
     assert (first.state, first.outcome) == (Task.State.ENDED, "the leader is gone")
     with pytest.raises(TaskEndedError):
         task_verify_key(first)
-    entry = Entry.objects.get(action=Action.TASK_ENDED)
+    entry = Entry.objects.get(action="task_ended")
     assert (entry.subject, entry.details["reason"]) == (bytes(first.task_id).hex(), "the leader is gone")
     second.refresh_from_db()
     assert task_verify_key(second) == bytes(32)

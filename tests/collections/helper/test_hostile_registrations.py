@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dap.client import PeerRefusedError
 from dap.models import Task
-from dap.provisioning import plain_task_register
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.vdafs import Prio3SumConfig
+from peers.client import PeerRefusedError
+from peers.helper_calls import plain_task_register
 from tests.collections.helper.scene import configuration, partner, peer, registered
 
 pytestmark = pytest.mark.django_db

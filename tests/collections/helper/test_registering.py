@@ -10,24 +10,25 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.utils import timezone
 
-from audit.models import Action, Entry
-from dap.client import PeerRefusedError
-from dap.http import encode_id, own_verification_key
+from audit.models import Entry
 from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_verify_key, verifier_of
-from dap.provisioning import (
+from helper.ending import upkeep
+from helper.models import ShareKey
+from panprivacy import base64_text
+from panprivacy.dap.hpke import generate_keypair
+from panprivacy.encryption import generate_private_key
+from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.trust_models.two_server import TwoServers
+from peers.client import PeerRefusedError
+from peers.helper_calls import (
     helper_key,
     plain_task_register,
     recipe_task_register,
     task_end_at_helper,
     task_status_at_helper,
 )
-from helper.ending import upkeep
-from helper.models import ShareKey
-from panprivacy.dap.hpke import generate_keypair
-from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import TwoServers
+from storage.signing_key import verification_key
 from tests.collections.helper.scene import (
     HELPER_URL,
     LEADER_URL,
@@ -55,7 +56,7 @@ class Publication:
             leader_key_members=generate_private_key(SCHEME, secrets.SystemRandom()).public_key.to_json(),
             helper_url=HELPER_URL,
             helper_key_members=helper_key(partner(), request=self.request, scheme=SCHEME).to_json(),
-            helper_verification_key=own_verification_key(),
+            helper_verification_key=verification_key().public_bytes_raw(),
         )
         self.recipe = draft.publish(self.servers, timezone.now(), simulation=simulation)
 
@@ -146,7 +147,7 @@ class TestRecipes:
         assert share_key is not None
         assert share_key.public_key.to_json() == publication.servers.helper_key_members
         assert verifier_of(task).out_share_bytes == 8 * publication.recipe.mechanism.report_ciphertexts
-        entry = Entry.objects.get(action=Action.TASK_REGISTERED)
+        entry = Entry.objects.get(action="task_registered")
         assert entry.subject == publication.recipe.identifier
 
     def test_registration_sent_again_gives_the_same_signature_and_no_second_entry(self) -> None:
@@ -154,7 +155,7 @@ class TestRecipes:
         first = publication.register()
         assert publication.register() == first
         assert Task.objects.count() == 1
-        assert Entry.objects.filter(action=Action.TASK_REGISTERED).count() == 1
+        assert Entry.objects.filter(action="task_registered").count() == 1
 
     @pytest.mark.parametrize("changed", ["verify_key", "collector_config"])
     def test_registration_sent_again_with_other_keys_is_refused(self, changed: str) -> None:
@@ -252,7 +253,7 @@ class TestPlainTasks:
     def test_malformed_registration_is_refused(self) -> None:
         body = json.dumps({"task_configuration": "?", "verify_key": "", "collector_hpke_config": ""}).encode()
         with pytest.raises(PeerRefusedError) as refusal:
-            peer().send("PUT", f"/tasks/{encode_id(bytes(32))}", body, "application/json")
+            peer().send("PUT", f"/tasks/{base64_text.encode_url(bytes(32))}", body, "application/json")
         assert refusal.value.token == "invalidMessage"
 
     def test_collector_key_to_which_nothing_can_be_sealed_is_refused(self) -> None:

@@ -10,14 +10,15 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from dap.client import PeerClient, PeerRefusedError, PeerUnavailableError
-from dap.http import encode_id, own_verification_key
 from dap.models import BatchBucket
 from dap.selectors import report_count
 from helper import views
+from panprivacy import base64_text
 from panprivacy.dap.aggregation import AggregationJobInitReq
 from panprivacy.dap.media import media_type
 from panprivacy.dap.signatures import sign_request
+from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from storage.signing_key import verification_key
 from tests.collections.helper.scene import (
     HELPER_URL,
     LEADER_SIGNING_KEY,
@@ -98,7 +99,7 @@ class TestRequests:
             "DELETE", f"/helper{leader.path}", body, "application/json", headers=headers
         )
         assert response.status_code == 403
-        assert response.json()["taskid"] == encode_id(leader.task_id)
+        assert response.json()["taskid"] == base64_text.encode_url(leader.task_id)
         assert leader.task.state == "open"
 
     def test_other_spelling_of_a_task_has_no_address(self) -> None:
@@ -142,7 +143,7 @@ class TestAnswers:
         body = leader.request(reports)
         client = PeerClient(
             url=HELPER_URL,
-            verification_key=own_verification_key(),
+            verification_key=verification_key().public_bytes_raw(),
             signing_key=LEADER_SIGNING_KEY,
             transport=partial(transport, **environ),
         )
@@ -196,7 +197,7 @@ class TestAnswers:
         # Later for the second request, whose signature must be another.
         client = PeerClient(
             url=HELPER_URL,
-            verification_key=own_verification_key(),
+            verification_key=verification_key().public_bytes_raw(),
             signing_key=LEADER_SIGNING_KEY,
             transport=recording,
             clock=lambda: now + 2 * len(recorded),
@@ -215,7 +216,7 @@ class TestAnswers:
 
         client = PeerClient(
             url=HELPER_URL,
-            verification_key=own_verification_key(),
+            verification_key=verification_key().public_bytes_raw(),
             signing_key=LEADER_SIGNING_KEY,
             transport=cutting,
         )

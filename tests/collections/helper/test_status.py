@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from audit.models import Entry
-from dap.http import encode_id
 from dap.models import BatchBucket, ReportRejection, Side, Task
 from dap.operations import rejections_add
 from helper.ending import helper_task_end
 from helper.status import tasks_status
+from panprivacy import base64_text
 from panprivacy.dap.basics import CHECKSUM_BYTES, Interval
 from tests.collections.helper.scene import current_time, interval_selector, registered
 from tests.collections.helper.test_registering import Publication
@@ -74,7 +74,7 @@ class TestPage:
         page = Client().get("/").content.decode()
         assert "3 reports. It takes part in nothing that would release sums over fewer." in page
         assert f"Leader: <code>{leader.peer_url}</code>" in page
-        assert encode_id(bytes(plain.task_id)) in page
+        assert base64_text.encode_url(bytes(plain.task_id)) in page
         assert "Prio3Count" in page
         assert "Devices with at least one event" in page
         assert re.search(r"\d [A-Z][a-z]{2} \d{4}, \d\d:\d\d UTC", page)
@@ -111,7 +111,7 @@ class TestPage:
         assert "Task ended" in page or "task ended" in page
 
     def test_page_and_json_show_tasks_in_pages_newest_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dap.status_pages.PAGE_SIZE", 2)
+        monkeypatch.setattr("pages.status.server.PAGE_SIZE", 2)
         identifiers = [registered().task_id.hex() for _ in range(5)]
         seen, query = [], ""
         while True:

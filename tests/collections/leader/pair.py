@@ -18,7 +18,6 @@ from django.urls import resolve
 from dap.hpke_keys import hpke_config_list
 from dap.models import Side, Task
 from dap.operations import task_close, task_named
-from dap.provisioning import Partner, plain_task_register, task_end_at_helper
 from dap.selectors import rejections_of, report_count
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive
@@ -34,6 +33,8 @@ from panprivacy.dap.hpke import generate_keypair, seal_input_share
 from panprivacy.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
 from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
+from peers.helper_calls import plain_task_register, task_end_at_helper
+from peers.partner import Partner
 
 LEADER_URL = "https://leader.example/leader"
 HELPER_URL = "https://helper.example/helper"

@@ -8,17 +8,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from django.conf import settings
 from django.test import Client
 
-from dap.http import encode_id
-from dap.secrets_at_rest import secret_unseal
 from leader.models import CollectionJob, Collector
 from leader.operations import task_end
 from leader.results import COLLECTOR_KEY
+from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig, Interval, Role
 from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp, Query
 from panprivacy.dap.hpke import open_aggregate_share
 from panprivacy.dap.media import media_type
 from panprivacy.dap.signatures import sign_request, verify_response
 from panprivacy.dap.vdafs import verifier_for
+from storage.sealing import secret_unseal
 from tests.collections.leader.pair import CLOCK, HOUR, Pair
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +60,7 @@ def ask(
 
 
 def jobs_path(pair: Pair) -> str:
-    return f"/leader/tasks/{encode_id(pair.task_id)}/collection_jobs"
+    return f"/leader/tasks/{base64_text.encode_url(pair.task_id)}/collection_jobs"
 
 
 def test_collector_elsewhere_polls_until_both_shares_are_there_and_opens_them() -> None:
@@ -112,7 +112,7 @@ def test_collector_of_too_few_reports_reads_why() -> None:
     response = ask("GET", address)
     assert response.status_code == 400
     assert response.json()["type"].endswith(":invalidBatchSize")
-    assert response.json()["taskid"] == encode_id(pair.task_id)
+    assert response.json()["taskid"] == base64_text.encode_url(pair.task_id)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_request_of_somebody_else_is_refused() -> None:
 def test_request_for_the_job_of_another_task_finds_nothing() -> None:
     first, second = collected_elsewhere(), collected_elsewhere()
     job = first.collect()
-    assert ask("GET", f"{jobs_path(second)}/{encode_id(job.pk.bytes)}").status_code == 404
-    assert ask("GET", f"{jobs_path(first)}/{encode_id(uuid.uuid4().bytes)}").status_code == 404
+    assert ask("GET", f"{jobs_path(second)}/{base64_text.encode_url(job.pk.bytes)}").status_code == 404
+    assert ask("GET", f"{jobs_path(first)}/{base64_text.encode_url(uuid.uuid4().bytes)}").status_code == 404
 
 
 def test_task_without_a_collector_elsewhere_answers_nobody() -> None:
@@ -160,7 +160,7 @@ def test_task_without_a_collector_elsewhere_answers_nobody() -> None:
 
 def test_unknown_task_is_said_to_be_unknown() -> None:
     collected_elsewhere()
-    response = ask("POST", f"/leader/tasks/{encode_id(bytes(32))}/collection_jobs", b"\0")
+    response = ask("POST", f"/leader/tasks/{base64_text.encode_url(bytes(32))}/collection_jobs", b"\0")
     assert response.json()["type"].endswith(":unrecognizedTask")
 
 

@@ -13,13 +13,13 @@ from django.core.management import ManagementUtility, call_command
 from django.core.management.base import CommandError
 from django.db import connections
 
-from dap.http import encode_id
 from dap.models import Side, Task
-from dap.provisioning import Partner
 from leader.models import Collector
 from leader.uploads import reports_upload
+from panprivacy import base64_text
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.trust import Trust
+from peers.partner import Partner
 from tests.collections.leader.pair import (
     HELPER_URL,
     HOUR,
@@ -155,7 +155,7 @@ def test_collect_takes_an_identifier_in_hexadecimal_and_one_that_reads_like_an_o
     monkeypatch.setattr(connections, "close_all", lambda: None)  # the test goes on with them
     pair = Pair(task_id=b"\xf8" + bytes(31))
     pair.upload(0, 1, 1)
-    identifier = encode_id(pair.task_id)
+    identifier = base64_text.encode_url(pair.task_id)
     assert identifier.startswith("-")
     ManagementUtility(["manage.py", "task", "collect", identifier, "--timeout", "5"]).execute()
     printed = json.loads(capsys.readouterr().out)
@@ -186,7 +186,7 @@ def test_create_draws_no_identifier_that_a_command_line_would_take_for_an_option
         def randbytes(self, n: int) -> bytes:
             return next(drawn, None) or super().randbytes(n)
 
-    assert encode_id(b"\xf8" + bytes(31)).startswith("-")
+    assert base64_text.encode_url(b"\xf8" + bytes(31)).startswith("-")
     with patch("panapp.management.commands.task.secrets.SystemRandom", Source):
         assert task("create", "--vdaf", "prio3count", "--min-batch-size", "3")["task_id"].startswith("AQ")
 

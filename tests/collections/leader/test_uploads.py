@@ -9,7 +9,6 @@ import pytest
 from django.test import Client
 
 from dap.hpke_keys import hpke_key_rotate
-from dap.http import encode_id
 from dap.limits import skip
 from dap.models import AggregatedReport, Side
 from dap.selectors import rejections_of
@@ -17,6 +16,7 @@ from leader.models import Uploads
 from leader.operations import task_end
 from leader.upload_limits import UploadTooLargeError, upload_check
 from leader.uploads import reports_upload
+from panprivacy import base64_text
 from panprivacy.dap.basics import Extension, Interval, ReportError
 from panprivacy.dap.media import media_type
 from panprivacy.dap.upload import (
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 
 def post(pair: Pair, body: bytes, *, task_id: bytes | None = None, content_type: str | None = None):
-    address = f"/leader/tasks/{encode_id(task_id or pair.task_id)}/reports"
+    address = f"/leader/tasks/{base64_text.encode_url(task_id or pair.task_id)}/reports"
     return Client().post(address, body, content_type=content_type or media_type(UploadRequest))
 
 
@@ -142,7 +142,7 @@ def test_upload_of_a_malformed_body_is_refused_as_a_whole() -> None:
         response = post(pair, malformed)
         assert response.status_code == 400
         assert response.json()["type"] == "urn:ietf:params:ppm:dap:error:invalidMessage"
-        assert response.json()["taskid"] == encode_id(pair.task_id)
+        assert response.json()["taskid"] == base64_text.encode_url(pair.task_id)
     assert not Uploads.objects.exists()
 
 
@@ -196,7 +196,7 @@ def test_upload_with_far_too_many_extensions_is_refused_before_it_is_decoded() -
 
 def test_get_of_reports_names_the_method_that_is_allowed() -> None:
     pair = Pair()
-    response = Client().get(f"/leader/tasks/{encode_id(pair.task_id)}/reports")
+    response = Client().get(f"/leader/tasks/{base64_text.encode_url(pair.task_id)}/reports")
     assert (response.status_code, response["Allow"]) == (405, "POST")
 
 

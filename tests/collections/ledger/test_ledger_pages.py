@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from ledger import selectors
 from ledger.budget import Budget
 from ledger.models import Population, Spending
@@ -127,7 +127,7 @@ def test_curve_ends_where_spending_becomes_infinite_and_says_so(client: Client) 
 def test_population_page_is_paged_and_every_line_stands_once(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ledger.views.LINES", 2)
+    monkeypatch.setattr("pages.populations.views.LINES", 2)
     recipes = [published_recipe(**COHORT).identifier for _ in range(5)]
     seen: list[Any] = []
     query = ""
@@ -144,7 +144,7 @@ def test_population_page_is_paged_and_every_line_stands_once(
 
 
 def test_list_is_paged(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ledger.views.POPULATIONS", 2)
+    monkeypatch.setattr("pages.populations.views.POPULATIONS", 2)
     for number in range(4):
         budgeted(name=f"p{number}")
     seen: list[str] = []
@@ -286,7 +286,7 @@ def test_only_administrators_may_change_populations(client: Client, path: str, m
     for response in (client.get(path), client.post(path, data)):
         assert response.status_code == 403
         assert "Only administrators" in response.content.decode()
-    assert Entry.objects.filter(action=Action.ACCESS_DENIED).count() == 1
+    assert Entry.objects.filter(action="access_denied").count() == 1
     (everyone,) = Population.objects.all()
     assert everyone.budget is None
 

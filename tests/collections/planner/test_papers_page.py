@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from panprivacy.reproduction import results
-from panprivacy.reproduction.claims import Role
-from planner.papers import DASHES, SYMBOLS, chart, claim_row, paper_sections, power_of_ten
+from pages.papers.papers import DASHES, SYMBOLS, chart, claim_row, paper_sections, power_of_ten
+from research.reproduction import results
+from research.reproduction.claims import Role
 
 pytestmark = pytest.mark.django_db
 

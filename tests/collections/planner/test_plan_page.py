@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from pages.plan.forms import plan_form_class
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.planning.plan import Depth, plan_of
 from planner import store
-from planner.forms import plan_form_class
 from planner.tasks import compute_plan
 from tests.scenes import analyst
 

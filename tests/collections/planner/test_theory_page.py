@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from panprivacy.theory import DEMONSTRATIONS, results
-from panprivacy.theory.demonstration import Standing
-from planner.theory import DASHES, ROLES, SYMBOLS, figure, value_text
+from pages.papers.theory import DASHES, ROLES, SYMBOLS, figure, value_text
+from research.theory import DEMONSTRATIONS, results
+from research.theory.demonstration import ClaimStatus
 
 pytestmark = pytest.mark.django_db
 
@@ -84,7 +84,7 @@ def test_lines_of_a_chart_differ_without_colours_and_have_none_of_their_own(char
 
 
 def test_every_standing_has_a_dash_of_its_own_and_every_role_a_symbol() -> None:
-    assert set(DASHES) == set(Standing)
+    assert set(DASHES) == set(ClaimStatus)
     assert len(set(DASHES.values())) == len(DASHES)
     assert len(set(SYMBOLS)) == len(ROLES)
 

@@ -6,6 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from pages.kinds import KINDS, kind_of
+from pages.publish.forms import recipe_form_class
+from pages.publish.shuffle_preview import preview_of_shuffle
+from pages.trust_models import SHOWN
 from panprivacy.catalogue import STATISTICS
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import draft_fields
@@ -14,13 +18,9 @@ from panprivacy.shuffle.histogram import ShuffleHistogram
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.trust import Trust
-from recipes.forms import recipe_form_class
+from panprivacy.trust_models import trusts_of
 from recipes.item_lists import typed_universe
-from recipes.kinds import KINDS, kind_of
 from recipes.models import Recipe
-from recipes.observers import OBSERVERS
-from recipes.shuffle_preview import preview_of_shuffle
-from recipes.trust_models import TRUST_MODELS
 from streams.models import Stream
 from tests.factories import recipe_members
 from tests.scenes import analyst, stream_members
@@ -54,29 +54,29 @@ def stream_data(**changes: Any) -> dict[str, Any]:
 
 
 def test_every_statistic_and_every_trust_model_belongs_to_one_kind() -> None:
-    assert [name for kind in KINDS for name in kind.statistics] == list(
+    assert [name for kind in KINDS.values() for name in kind.statistics] == list(
         {**MECHANISMS, **SHUFFLE_STATISTICS, **STREAM_STATISTICS}
     )
-    assert [trust for kind in KINDS for trust in kind.trusts] == list(Trust)
+    assert [trust for kind in KINDS.values() for trust in kind.trusts] == list(Trust)
     for statistic in STATISTICS.values():
-        assert set(statistic.trusts) <= set(kind_of(statistic).trusts)
+        assert set(trusts_of(statistic)) <= set(kind_of(statistic).trusts)
 
 
 @pytest.mark.parametrize("trust", Trust)
 def test_every_trust_model_says_whom_it_protects_against_and_whom_not(trust: Trust) -> None:
-    adversaries = TRUST_MODELS[trust].adversaries
+    adversaries = SHOWN[trust].adversaries
     assert {adversary.protected for adversary in adversaries} == {True, False}
     for adversary in adversaries:
         assert adversary.who[0].isupper()
         assert not adversary.learns.endswith(".")
-    assert trust in OBSERVERS
+    assert trust in SHOWN
 
 
 @pytest.mark.parametrize("statistic", sorted(STATISTICS))
 def test_form_has_what_a_draft_of_the_statistic_may_say_and_nothing_else(statistic: str) -> None:
     class_ = STATISTICS[statistic]
     fields = set(recipe_form_class(class_).base_fields)
-    told = {*draft_fields(class_, class_.trusts[0]), *class_.parameters_class.names()} - {"statistic"}
+    told = {*draft_fields(class_, trusts_of(class_)[0]), *class_.parameters_class.names()} - {"statistic"}
     assert told - set(class_.parameters_class.derived_names()) - fields == set()
     assert fields - told <= {"population_size"}
     grouped = [field.name for _, group in recipe_form_class(class_)().groups() for field in group]
@@ -169,9 +169,9 @@ def test_form_says_where_a_list_of_items_is_entered(signed_in: Client) -> None:
 
 def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> None:
     page = html.unescape(signed_in.get(reverse("recipe-new")).content.decode())
-    places = [page.index(f">{kind.title}<") for kind in KINDS]
+    places = [page.index(f">{kind.title}<") for kind in KINDS.values()]
     assert places == sorted(places)
-    for kind, start, end in zip(KINDS, places, [*places[1:], len(page)], strict=True):
+    for kind, start, end in zip(KINDS.values(), places, [*places[1:], len(page)], strict=True):
         for statistic in kind.statistics:
             assert start < page.index(f"?statistic={statistic}") < end
     assert "Result: a verdict" in page

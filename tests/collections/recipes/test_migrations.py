@@ -8,9 +8,9 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from recipes.models import Recipe, RecipeGuarantees
-from recipes.operations import recipe_close
 from recipes.selectors import guarantees_of
 from tests.factories import draft_recipe, published_recipe
+from trust_models.publishing import recipe_close
 
 
 def migrate(app: str, name: str) -> None:

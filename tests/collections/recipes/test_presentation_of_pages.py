@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
+from pages.publish.quantile_plot import DOTS, quantile_plot
+from pages.words.certainty import allowance, certainty, epsilon_text, odds_factor
+from pages.words.sentences import guarantee_sentence, guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.trust import Trust
-from recipes.odds import allowance, certainty, epsilon_text, odds_factor
-from recipes.presentation import at_place, estimate_with_margin, margin, number, place_of, significant
-from recipes.quantile_plot import DOTS, quantile_plot
-from recipes.sentences import guarantee_sentence, guarantee_texts, protection_warning, sampling_sentence
+from web.numbers import at_place, estimate_with_margin, margin, number, place_of, significant
 
 
 def guarantee(

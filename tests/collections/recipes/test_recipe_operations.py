@@ -8,22 +8,17 @@ from cryptography.exceptions import InvalidSignature
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeVerificationError
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import (
-    RecipeStateError,
-    recipe_close,
-    recipe_draft_delete,
-    recipe_draft_save,
-    recipe_private_key,
-    recipe_publish,
-    verification_key,
-)
+from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_private_key
+from storage.signing_key import verification_key
 from tests.factories import draft_recipe, published_recipe, recipe_members
+from trust_models.publishing import recipe_close, recipe_publish
 
 pytestmark = pytest.mark.django_db
 
@@ -107,9 +102,7 @@ def test_publish_writes_its_audit_entry_in_the_same_transaction() -> None:
         raise ZeroDivisionError
     assert not Entry.objects.exists()
     recipe = published_recipe()
-    assert [entry.action for entry in Entry.objects.filter(subject=recipe.identifier)] == [
-        Action.RECIPE_PUBLISHED
-    ]
+    assert [entry.action for entry in Entry.objects.filter(subject=recipe.identifier)] == ["recipe_published"]
 
 
 def test_private_key_at_rest_is_sealed_for_its_recipe_alone() -> None:

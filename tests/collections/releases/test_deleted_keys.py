@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from dap.erasing import log_truncate
-from dap.tasks import truncate_log
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import collections_advance
+from storage.erasing import log_truncate
+from storage.tasks import truncate_log
 from tests.factories import published_recipe
 from tests.file_content import content_of
+from trust_models.publishing import recipe_close
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

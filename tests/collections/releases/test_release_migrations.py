@@ -4,11 +4,11 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import result_release
 from tests.factories import published_recipe
 from tests.scenes import finished_recipe, simulated_recipe
+from trust_models.publishing import recipe_close
 
 
 @pytest.mark.django_db(transaction=True)

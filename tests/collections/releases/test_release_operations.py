@@ -7,9 +7,9 @@ from django.utils import timezone
 from aggregation.models import SubAggregate
 from aggregation.operations import chunk_process, chunks_plan
 from aggregation.tasks import process_chunk
-from audit.models import Action, Entry
+from audit.models import Entry
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
-from recipes.operations import RecipeStateError, recipe_close
 from releases import operations
 from releases.models import Release
 from releases.operations import collections_advance, result_release, truth_record
@@ -17,6 +17,7 @@ from releases.selectors import interval_of
 from reports.models import ReportNonce, StoredReports
 from reports.operations import reports_submit
 from tests.factories import published_recipe, report_of_values
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -119,7 +120,7 @@ def test_release_happens_once_and_is_in_the_log() -> None:
     actions = list(
         Entry.objects.filter(subject=recipe.identifier).order_by("index").values_list("action", flat=True)
     )
-    assert actions == [Action.RECIPE_PUBLISHED, Action.RECIPE_CLOSED, Action.RESULT_RELEASED]
+    assert actions == ["recipe_published", "recipe_closed", "result_released"]
 
 
 def test_release_states_every_guarantee_with_its_relation() -> None:

@@ -12,9 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from audit.models import Action, Entry
+from audit.models import Entry
+from pages.recipe.charts import release_figure
 from recipes.models import Recipe
-from releases.charts import release_figure
 from releases.models import NUMBERS, Release
 from releases.operations import truth_record
 from tests.factories import draft_recipe, published_recipe
@@ -86,7 +86,7 @@ def test_overview_finds_recipes_by_words_by_identifier_and_by_status(client: Cli
 
 
 def test_overview_pages_by_key_and_keeps_the_filters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("releases.views.PAGE_SIZE", 2)
+    monkeypatch.setattr("pages.recipe.views.PAGE_SIZE", 2)
     for number in range(5):
         published_recipe(question=f"Question {number}?")
     seen: list[str] = []
@@ -351,7 +351,7 @@ def test_analyst_closes_a_recipe_after_a_warning(client: Client) -> None:
     client.post(url)
     recipe.refresh_from_db()
     assert recipe.status == "closed"
-    assert Entry.objects.get(action=Action.RECIPE_CLOSED).actor == "ana"
+    assert Entry.objects.get(action="recipe_closed").actor == "ana"
     assert "Nothing was changed" in client.post(url, follow=True).content.decode()
 
 
@@ -365,7 +365,7 @@ def test_nobody_else_may_close_a_recipe(client: Client) -> None:
     assert url not in page_of(client, recipe)
     recipe.refresh_from_db()
     assert recipe.status == "published"
-    assert Entry.objects.filter(action=Action.ACCESS_DENIED, actor="audrey").count() == 1
+    assert Entry.objects.filter(action="access_denied", actor="audrey").count() == 1
 
 
 @pytest.mark.parametrize(("guarantee", "warned"), [("aggregator", True), ("local", False)])

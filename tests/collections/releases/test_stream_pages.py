@@ -10,12 +10,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from panprivacy.recipe import format_time
 from panprivacy.streams.density import Density
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from recipes.operations import recipe_close, recipe_publish_file
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw
 from tests.scenes import (
@@ -28,6 +27,7 @@ from tests.scenes import (
     open_stream,
     stream_members,
 )
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 pytestmark = pytest.mark.django_db
 
@@ -158,7 +158,7 @@ def test_announced_look_is_on_record_and_shows_what_was_seen(client: Client) -> 
     address = reverse("recipe-announce", args=[recipe.identifier])
     response = administrator(client).post(address, {"reason": " Court order 12/26 "}, follow=True)
     assert response.redirect_chain == [(reverse("recipe-intrusion", args=[recipe.identifier, 1]), 302)]
-    entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
+    entry = Entry.objects.get(action="intrusion_announced")
     assert (entry.actor, entry.details["reason"]) == ("ada", "Court order 12/26")
     page = " ".join(response.content.decode().split())
     state = StreamState.from_bytes(bytes(SeenState.objects.get().state))
@@ -178,7 +178,7 @@ def test_page_names_nobody_who_looked_at_another_recipe(client: Client) -> None:
     administrator(client)
     for recipe, reason in ((ours, "12/26"), (other, "13/26")):
         client.post(reverse("recipe-announce", args=[recipe.identifier]), {"reason": reason})
-    entries = {entry.subject: entry for entry in Entry.objects.filter(action=Action.INTRUSION_ANNOUNCED)}
+    entries = {entry.subject: entry for entry in Entry.objects.filter(action="intrusion_announced")}
     page = page_of(client, ours)
     address_of = {subject: reverse("audit-entry", args=[entry.index]) for subject, entry in entries.items()}
     assert f'href="{address_of[ours.identifier]}"' in page
@@ -201,7 +201,7 @@ def test_look_without_a_reason_that_can_be_shown_is_refused_and_changes_nothing(
 def test_reason_of_a_look_is_shown_in_the_log(client: Client) -> None:
     announced(open_stream())
     client.force_login(auditor())
-    entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
+    entry = Entry.objects.get(action="intrusion_announced")
     assert "File 7" in client.get(reverse("audit")).content.decode()
     assert (
         "<dt>Reason</dt><dd>File 7</dd>"
@@ -226,7 +226,7 @@ def test_nobody_but_administrators_may_announce_and_others_are_on_record(client:
     client.force_login(analyst())
     assert client.post(address).status_code == 403
     assert not AnnouncedIntrusion.objects.exists()
-    assert Entry.objects.filter(action=Action.ACCESS_DENIED, actor="ana").count() == 1
+    assert Entry.objects.filter(action="access_denied", actor="ana").count() == 1
 
 
 def test_what_was_seen_is_for_administrators_and_others_learn_that_somebody_looked(client: Client) -> None:
@@ -238,7 +238,7 @@ def test_what_was_seen_is_for_administrators_and_others_learn_that_somebody_look
     ]
     assert pages[0] not in page_of(client, recipe)
     assert [client.get(page).status_code for page in pages] == [302, 302]
-    entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
+    entry = Entry.objects.get(action="intrusion_announced")
     told = f'by <a href="{reverse("audit-entry", args=[entry.index])}">ada</a>'
     for reader in (analyst(), auditor(), account("passerby"), account("stella", is_staff=True)):
         client.force_login(reader)

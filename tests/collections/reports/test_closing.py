@@ -7,11 +7,11 @@ import pytest
 from django.db import connection
 
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from reports import operations
 from reports.models import ReportNonce, StoredReports
 from reports.operations import RecipeNotOpenError, reports_submit
 from tests.factories import published_recipe, report_of_values
+from trust_models.publishing import recipe_close
 
 
 @pytest.mark.django_db

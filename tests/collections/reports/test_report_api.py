@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from django.test import Client
 
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from reports.models import RejectionCount, ReportNonce, StoredReports
 from tests.factories import as_json, published_recipe, report_of_count, report_of_values
 from tests.memory import peak_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 MESSAGEPACK = "application/msgpack"

@@ -14,15 +14,15 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dap.client import PeerClient
-from dap.http import own_verification_key
-from dap.shuffling import recipe_register
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import ShufflerAndAnalyzer
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from peers.client import PeerClient
+from peers.shuffler_calls import recipe_register
 from shuffler.models import Batch
+from storage.signing_key import verification_key
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ def transport(
 def peer(signing_key: bytes = ANALYZER_SIGNING_KEY) -> PeerClient:
     return PeerClient(
         url=SHUFFLER_URL,
-        verification_key=own_verification_key(),
+        verification_key=verification_key().public_bytes_raw(),
         signing_key=signing_key,
         transport=transport,
     )
@@ -78,7 +78,7 @@ class Collection:
         self.private_key = generate_private_key(SCHEME, secrets.SystemRandom())
         named = {
             "shuffler_url": SHUFFLER_URL,
-            "shuffler_verification_key": own_verification_key(),
+            "shuffler_verification_key": verification_key().public_bytes_raw(),
             "analyzer_key_members": self.private_key.public_key.to_json(),
             **(servers or {}),
         }

@@ -14,9 +14,9 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import Entry
-from dap.client import PeerRefusedError
-from dap.shuffling import NotFull, batch_ask, batch_delete, part_fetch
 from panapp.roles import role_named
+from peers.client import PeerRefusedError
+from peers.shuffler_calls import NotFull, batch_ask, batch_delete, part_fetch
 from shuffler.ending import upkeep
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
 from tests.collections.shuffler.scene import Collection, peer

@@ -5,7 +5,7 @@ from functools import partial
 import msgpack
 import pytest
 
-from dap.shuffling import ShuffledBatch, batch_ask
+from peers.shuffler_calls import ShuffledBatch, batch_ask
 from shuffler.models import Submission
 from tests.collections.shuffler.scene import Collection, at_once, peer
 

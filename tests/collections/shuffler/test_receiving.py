@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dap.shuffling import NotFull, ShuffledBatch, batch_ask, part_fetch
+from peers.shuffler_calls import NotFull, ShuffledBatch, batch_ask, part_fetch
 from shuffler import receiving
 from shuffler.limits import largest_body
 from shuffler.models import Submission, SubmissionNonce

@@ -10,12 +10,12 @@ from django.conf import settings as django_settings
 from django.test import Client
 from django.utils import timezone
 
-from audit.models import Action, Entry
-from dap.client import PeerRefusedError, PeerUnavailableError
-from dap.shuffling import batch_delete, recipe_register
+from audit.models import Entry
 from panprivacy.dap.signatures import sign_request
 from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import OneServer
+from panprivacy.trust_models.single_server import OneServer
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.shuffler_calls import batch_delete, recipe_register
 from shuffler.models import Batch, Submission
 from tests.collections.shuffler.scene import (
     ANALYZER_SIGNING_KEY,
@@ -61,7 +61,7 @@ class TestRecipes:
         collection.send()
         assert collection.register() == first
         assert collection.batch.users == 1
-        assert Entry.objects.filter(action=Action.BATCH_REGISTERED).count() == 1
+        assert Entry.objects.filter(action="batch_registered").count() == 1
 
     def test_recipe_of_another_shufflers_address_is_refused(self) -> None:
         other = Collection(servers={"shuffler_url": "https://other.test/shuffler"})

@@ -14,7 +14,6 @@ from panprivacy.estimate import Estimate
 from panprivacy.streams.density import Density
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases import operations as release_operations
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold
@@ -32,6 +31,7 @@ from tests.collections.streams.crashes import CRASHES, CrashError, crash
 from tests.collections.streams.scene import fold, in_thread, keys_on_disk, opens, stream_of
 from tests.collections.streams.search import in_database, in_files
 from tests.factories import published_stream
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,6 @@ from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
 from panprivacy.streams.item_bytes import ItemError
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from streams import operations
 from streams.errors import KeysNotErasedError, StreamClosedError, StreamLostError
 from streams.key_slots import KeySlots
@@ -31,6 +30,7 @@ from tests.collections.streams.scene import (
     stream_of,
 )
 from tests.factories import published_stream
+from trust_models.publishing import recipe_close
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,12 +2,11 @@ import pytest
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from audit.selectors import entries_of_recipe
 from panprivacy.errors import FieldError
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from streams import operations
 from streams.errors import IntrusionRefusedError
 from streams.models import AnnouncedIntrusion, SeenState
@@ -16,6 +15,7 @@ from streams.selectors import intrusions_left, intrusions_of, seen_bytes, state_
 from tests.collections.streams.scene import fold, keys_on_disk, opens, state_of, stream_of
 from tests.factories import published_stream
 from tests.scenes import analyst
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -95,10 +95,10 @@ def test_a_closed_recipe_is_not_looked_into() -> None:
 def test_the_log_tells_who_looked_and_the_public_that_somebody_did() -> None:
     recipe = published_stream()
     announce(recipe, analyst())
-    entry = Entry.objects.get(action=Action.INTRUSION_ANNOUNCED)
+    entry = Entry.objects.get(action="intrusion_announced")
     assert (entry.subject, entry.actor) == (recipe.identifier, "ana")
     assert entry.details == {"number": 1, "allowed": 1, "reason": "File 7"}
-    assert Action.INTRUSION_ANNOUNCED in {line.action for line in entries_of_recipe(recipe.identifier)}
+    assert "intrusion_announced" in {line.action for line in entries_of_recipe(recipe.identifier)}
 
 
 def test_layout_of_a_state_is_that_of_the_live_one() -> None:

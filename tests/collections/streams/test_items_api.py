@@ -9,7 +9,6 @@ import pytest
 from django.test import Client
 
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from reports.items import BATCH_ITEMS, ITEM_LENGTH, JSON_BRACKETS
 from streams import operations
 from streams.models import ItemBatch
@@ -17,6 +16,7 @@ from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, counted, state_of, stream_of
 from tests.factories import published_recipe, published_stream
 from tests.memory import peak_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

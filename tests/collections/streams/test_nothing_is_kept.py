@@ -16,13 +16,13 @@ import redis
 from django.db import connection
 
 from panapp.services import Services, wait_until
-from recipes.operations import recipe_close
 from releases.models import Release
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, stream_of
 from tests.collections.streams.search import in_database, in_files
 from tests.factories import published_stream
 from tests.processes import services_on_test_database
+from trust_models.publishing import recipe_close
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 

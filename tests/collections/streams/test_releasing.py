@@ -1,12 +1,12 @@
 import pytest
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from panprivacy.errors import FieldError
 from panprivacy.streams import STREAM_STATISTICS
 from recipes import operations as recipe_operations
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import RecipeStateError, recipe_close
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold
 from streams.errors import NotEstimatedError
@@ -18,6 +18,7 @@ from streams.selectors import intrusions_of, seen_bytes
 from tests.collections.streams.crashes import CrashError, crash
 from tests.collections.streams.scene import fold, stream_of
 from tests.factories import published_stream
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,7 +46,7 @@ def test_closing_is_followed_by_the_release_and_nothing_else_is_kept(closed: Rec
     assert release.guarantees[0]["model"] == "pan"
     assert nothing_is_left()
     assert not slots.path.exists()
-    assert Entry.objects.filter(action=Action.RESULT_RELEASED, subject=closed.identifier).exists()
+    assert Entry.objects.filter(action="result_released", subject=closed.identifier).exists()
 
 
 NEEDED = {

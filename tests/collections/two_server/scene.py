@@ -17,7 +17,6 @@ from django.utils import timezone
 from dap.hpke_keys import hpke_config_list
 from dap.models import Side, Task
 from dap.operations import task_named
-from dap.provisioning import Partner
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive
 from leader.collecting import collection_job_drive
@@ -31,9 +30,10 @@ from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, Re
 from panprivacy.trust import Trust
 from panprivacy.two_server import SharedKey
 from panprivacy.two_server.part import VDAF, encode_part
+from peers.partner import Partner
 from recipes.models import Recipe
-from recipes.operations import recipe_publish_file
 from tests.factories import recipe_members
+from trust_models.publishing import recipe_publish_file
 
 HELPER_ORIGIN = "https://helper.example"
 HELPER_URL = f"{HELPER_ORIGIN}/helper"

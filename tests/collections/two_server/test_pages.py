@@ -13,14 +13,13 @@ from dap.models import ReportRejection, Side
 from helper.ending import helper_task_end
 from leader.aggregating import JOB_REFUSED
 from leader.models import AggregationJob, HelperCount
+from pages.kinds.events import DEVICES
+from pages.publish import views
+from pages.trust_models import SHOWN
+from pages.words.rejections import EXPLANATIONS
 from panprivacy.dap.basics import ReportError
 from panprivacy.trust import Trust
-from recipes import views
-from recipes.kinds import DEVICES
 from recipes.models import Recipe
-from recipes.operations import recipe_close
-from recipes.rejections import EXPLANATIONS
-from recipes.trust_models import TRUST_MODELS
 from releases.operations import result_release
 from reports.parsing import ARRIVAL_REASONS
 from tests.collections.recipes.test_recipe_pages import form_data, new_url
@@ -28,6 +27,7 @@ from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, tick, two_server_recipe, upload
 from tests.factories import published_recipe
 from tests.scenes import analyst, auditor
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +65,7 @@ def finish(recipe: Recipe) -> Recipe:
 
 def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(signed_in: Client) -> None:
     page = signed_in.get(new_url()).content.decode()
-    for model in (TRUST_MODELS[trust] for trust in DEVICES.trusts):
+    for model in (SHOWN[trust] for trust in DEVICES.trusts):
         assert model.title in page
         for adversary in model.adversaries:
             assert f"<strong>{escape(adversary.who)}</strong> {escape(adversary.learns)}" in page
@@ -278,8 +278,8 @@ def test_every_reason_for_a_rejection_is_explained() -> None:
 
 
 def test_every_trust_model_is_described_and_only_one_server_is_protected_from_with_two() -> None:
-    assert set(TRUST_MODELS) == set(Trust)
-    two = {a.who: a.protected for a in TRUST_MODELS[Trust.TWO_SERVER].adversaries}
+    assert set(SHOWN) == set(Trust)
+    two = {a.who: a.protected for a in SHOWN[Trust.TWO_SERVER].adversaries}
     assert two["One server alone that follows the protocol"]
     assert not two["One server that cheats"]
     assert not two["Someone who opens the device, with one server"]

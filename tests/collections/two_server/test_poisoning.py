@@ -7,7 +7,6 @@ import pytest
 from dap.models import Side
 from panprivacy.prio3.field import FIELD64
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import result_release
 from tests.collections.two_server.scene import (
@@ -17,6 +16,7 @@ from tests.collections.two_server.scene import (
     two_server_recipe,
     upload,
 )
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

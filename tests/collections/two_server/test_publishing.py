@@ -11,19 +11,21 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.models import Side, Task
 from leader.models import Registration
 from leader.registrations import LONGEST_BEGINNING, registrations_call_off
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.trust import Trust
-from recipes.custody import two_server
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import HelperSignature, Recipe, RecipeKey
-from recipes.operations import recipe_close, recipe_draft_save, recipe_publish, verification_key
+from recipes.operations import recipe_draft_save
+from storage.signing_key import verification_key
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import partner, partners, two_server_members, two_server_recipe
+from trust_models import two_server
+from trust_models.publishing import recipe_close, recipe_publish
 
 pytestmark = pytest.mark.django_db
 
@@ -141,7 +143,7 @@ def test_publish_that_dies_before_it_is_stored_leaves_a_draft_and_a_note_of_what
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
     assert not HelperSignature.objects.exists()
-    assert not Entry.objects.filter(action=Action.RECIPE_PUBLISHED).exists()
+    assert not Entry.objects.filter(action="recipe_published").exists()
     assert tasks() == {("helper", "open")}
     call_off(now=timezone.now() + timedelta(hours=1))
     assert tasks() == {("helper", "ended")}

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dap.client import PeerUnavailableError
 from dap.models import Side, Task
 from leader import plain_tasks, tasks
 from leader.errors import RegistrationOverError
 from leader.models import Registration
 from leader.plain_tasks import PlainTask, plain_task_create
 from leader.registrations import registration_note, registrations_call_off
+from peers.client import PeerUnavailableError
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import partner
 

@@ -4,21 +4,21 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.models import AggregatedReport, ReportRejection, Side, Task
 from helper.ending import helper_task_end
 from leader.collecting import COUNT_ATTEMPTS
 from ledger.models import Spending
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.exports import release_csv, release_document
 from releases.models import Release
 from releases.operations import collections_advance, result_release
 from releases.servers import servers_of
-from releases.sums import source_of
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, tick, two_server_recipe, upload
 from tests.factories import published_recipe
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +63,7 @@ def test_nothing_is_released_while_reports_wait_for_the_helper() -> None:
     for step in range(4):
         tick(now=timezone.now() + timedelta(minutes=10 * step), transport=scene.unreachable)
         assert result_release(recipe=recipe) is None
-    helper = source_of(recipe).standing(recipe).servers[1]
+    helper = trust_model_of(recipe).progress(recipe).servers[1]
     assert helper.trouble is not None
     assert helper.trouble.waiting >= 1
     settle(after=timedelta(hours=1))
@@ -79,7 +79,7 @@ def test_nothing_is_released_below_the_cohort_size_and_what_was_spent_comes_back
     assert (release.outcome, release.reports, release.values) == ("withheld", None, [])
     assert (release.cause, "cohort size of 5" in release.reason) == ("too_few", True)
     assert Spending.objects.exclude(returns=None).count() == 1
-    entry = Entry.objects.get(subject=recipe.identifier, action=Action.RESULT_WITHHELD)
+    entry = Entry.objects.get(subject=recipe.identifier, action="result_withheld")
     assert entry.details["spending_returned"] is True
 
 
@@ -137,7 +137,7 @@ def test_release_tells_of_the_helper_what_it_says_itself(monkeypatch: pytest.Mon
     assert [server["counted"] for server in release.servers] == [5, 7]
     settle()
     # When the task has ended on both sides, too.
-    assert [server.counted for server in source_of(recipe).standing(recipe).servers] == [5, 7]
+    assert [server.counted for server in trust_model_of(recipe).progress(recipe).servers] == [5, 7]
 
 
 def test_release_does_without_the_count_of_a_helper_that_does_not_say_it() -> None:
@@ -178,7 +178,7 @@ def test_what_verifying_found_is_not_public_for_real_devices_but_told_to_who_wat
     """The leader's half of an old copy of a device's state with the helper's half of a newer one verifies
     only if nothing happened in between."""
     recipe = collected(1, 1, 1, 1, 1, bad=2)
-    standing = source_of(recipe).standing(recipe)
+    standing = trust_model_of(recipe).progress(recipe)
     release = result_release(recipe=recipe)
     assert release is not None
     assert (release.reports, release.rejected) == (5, {})
@@ -194,7 +194,7 @@ def test_nothing_that_the_helper_rejects_is_public_for_real_devices_not_even_rep
     ReportRejection.objects.create(task=task, side=Side.HELPER, reason="report_replayed", count=3)
     ReportRejection.objects.create(task=task, side=Side.LEADER, reason="report_replayed", count=4)
     ReportRejection.objects.create(task=task, side=Side.LEADER, reason="invalid_message", count=5)
-    leader, helper = servers_of(recipe, source_of(recipe).standing(recipe))
+    leader, helper = servers_of(recipe, trust_model_of(recipe).progress(recipe))
     assert (leader.rejected, helper.rejected) == ({"report_replayed": 4}, {})
 
 
@@ -202,14 +202,14 @@ def test_what_is_shown_of_an_open_recipe_does_not_change_when_reports_are_found_
     recipe = two_server_recipe(cohort_size=100)
     bad = [sealed_report(recipe, [1], other_helper_part=True) for _ in range(40)]
     assert upload(recipe, bad) == []
-    source = source_of(recipe)
-    before = source.standing(recipe)
+    source = trust_model_of(recipe)
+    before = source.progress(recipe)
     shown = [server.live(recipe) for server in servers_of(recipe, before)]
     recipe_close(recipe=recipe, actor=None)  # what is out of reach would never be opened
     Task.objects.filter(side=Side.LEADER).update(state=Task.State.OPEN)
     upload(recipe, [sealed_report(recipe, [1], other_helper_part=True) for _ in range(70)])
     settle()
-    after = source.standing(recipe)
+    after = source.progress(recipe)
     assert after.servers[1].hidden_rejections == {"vdaf_verify_error": 110}
     assert (before.received, after.received) == (40, 100)
     assert [server.live(recipe) for server in servers_of(recipe, after)] == shown

@@ -7,17 +7,17 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Action, Entry
+from audit.models import Entry
 from dap.models import Side
 from leader.models import AggregationJob, Uploads
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.operations import recipe_close
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, task, tick, two_server_recipe, upload
 from tests.factories import published_recipe
+from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ def test_withhold_withholds_the_result_with_its_reason_and_deletes_reports_and_k
     assert (ours.state, ours.verify_key, ours.share_key) == ("ended", None, None)
     assert not Uploads.objects.exists()
     assert not AggregationJob.objects.exists()
-    entry = Entry.objects.get(action=Action.RESULT_WITHHELD)
+    entry = Entry.objects.get(action="result_withheld")
     assert (entry.subject, entry.details["reason"]) == (recipe.identifier, REASON)
 
 

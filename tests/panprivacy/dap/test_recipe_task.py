@@ -13,7 +13,8 @@ from panprivacy.dap.vdafs import UnsupportedVdafError, verifier_for
 from panprivacy.encryption import generate_private_key
 from panprivacy.prio3.interface import InvalidShareError, Prepared, ReportInput
 from panprivacy.recipe import RecipeDraft
-from panprivacy.servers import OneServer, TwoServers
+from panprivacy.trust_models.single_server import OneServer
+from panprivacy.trust_models.two_server import TwoServers
 
 OPENS_AT, CLOSES_AT = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 KEYS = [generate_private_key("elgamal-secp256k1", random.Random(seed)) for seed in range(2)]

@@ -32,9 +32,10 @@ few = settings(
 
 
 class EncryptionContract:
-    """Set `scheme`. Flavours "devices" and "tables" of the public key are both tested."""
+    """Set `scheme` and `code`. Flavours "devices" and "tables" of the public key are both tested."""
 
     scheme: ClassVar[str]
+    code: ClassVar[int]
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -315,7 +316,7 @@ class EncryptionContract:
             public_key.encrypt(1, random.Random(13), rerandomizations=-1)
 
     def test_operations_on_a_ciphertext_of_another_scheme_raise(self, private_key, public_key, key_of):
-        other = next(name for name in SCHEMES if name.split("-")[0] != self.scheme.split("-")[0])
+        other = next(name for name in SCHEMES if SCHEMES[name].__module__ != SCHEMES[self.scheme].__module__)
         foreign = key_of(other).public_key.with_tables().encrypt(1, random.Random(14))
         for operation in (
             lambda: public_key.rerandomize(foreign, random.Random(15)),
@@ -328,6 +329,9 @@ class EncryptionContract:
                 operation()
 
     # Encodings ------------------------------------------------------------------
+
+    def test_code_is_the_one_that_encoded_configurations_have(self, public_key):
+        assert (public_key.scheme, public_key.code) == (self.scheme, self.code)
 
     def test_parse_of_an_encoding_returns_an_equal_ciphertext(self, public_key):
         ciphertext = public_key.encrypt(1, random.Random(16))

@@ -60,6 +60,7 @@ def public_key(request, private_key) -> ElGamalPublicKey:
 
 class TestContract(EncryptionContract):
     scheme = "elgamal-secp256k1"
+    code = 1
 
 
 class TestDefinition:

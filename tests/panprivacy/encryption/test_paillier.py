@@ -233,11 +233,13 @@ class PaillierContract(EncryptionContract):
 
 class TestPaillier2048(PaillierContract):
     scheme = "paillier-2048"
+    code = 2
     modulus_bits = 2048
 
 
 class TestPaillier3072(PaillierContract):
     scheme = "paillier-3072"
+    code = 3
     modulus_bits = 3072
 
 

@@ -3,6 +3,7 @@
 import random
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -12,8 +13,11 @@ from panprivacy.encryption import (
     generate_private_key,
     load_private_key,
     load_public_key,
+    scheme_of_code,
 )
+from panprivacy.encryption.elgamal import ElGamalPrivateKey, ElGamalPublicKey
 from panprivacy.errors import FieldError
+from panprivacy.two_server import PanPrivateCountVec
 
 
 def test_schemes_names_are_those_of_their_keys():
@@ -21,7 +25,26 @@ def test_schemes_names_are_those_of_their_keys():
     assert {name: cls.public_key_class.scheme for name, cls in SCHEMES.items()} == {
         name: name for name in SCHEMES
     }
-    assert len(SCHEMES) == 3
+
+
+def test_scheme_of_code_finds_every_scheme_by_the_code_of_its_keys():
+    codes = {name: cls.public_key_class.code for name, cls in SCHEMES.items()}
+    assert {name: scheme_of_code(code) for name, code in codes.items()} == {name: name for name in SCHEMES}
+    assert all(1 <= code <= 255 for code in codes.values())
+
+
+def test_scheme_of_code_unknown_raises_a_field_error_that_lists_the_known():
+    with pytest.raises(FieldError, match=rf"1 \({DEFAULT_SCHEME}\), .*, not 0$") as caught:
+        scheme_of_code(0)
+    assert caught.value.field == "scheme"
+
+
+def test_scheme_of_code_without_the_libraries_of_a_scheme_does_not_know_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gmpy2", None)
+    monkeypatch.delitem(sys.modules, "panprivacy.encryption.paillier", raising=False)
+    assert scheme_of_code(1) == DEFAULT_SCHEME
+    with pytest.raises(FieldError, match=rf"must be one of 1 \({DEFAULT_SCHEME}\), not 2$"):
+        scheme_of_code(2)
 
 
 @pytest.mark.parametrize("name", ["", "paillier", "rot13", None, 3, ["elgamal-secp256k1"]])
@@ -41,11 +64,26 @@ def test_load_public_key_without_a_scheme_raises_a_field_error():
         load_public_key({})
 
 
+def test_scheme_added_by_one_line_of_the_registry_is_known_everywhere(monkeypatch):
+    module = ModuleType("panprivacy.encryption.toy")
+    public = type("ToyPublicKey", (ElGamalPublicKey,), {"scheme": "toy", "code": 200})
+    module.ToyPrivateKey = type("ToyPrivateKey", (ElGamalPrivateKey,), {"public_key_class": public})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(type(SCHEMES)._LOCATIONS, "toy", ("toy", "ToyPrivateKey"))
+
+    private_key = generate_private_key("toy", random.Random(1))
+    assert isinstance(load_private_key("toy", private_key.to_bytes()), module.ToyPrivateKey)
+    assert isinstance(load_public_key(private_key.public_key.to_json() | {"scheme": "toy"}), public)
+    configuration = PanPrivateCountVec("toy", 3)
+    assert configuration.encode() == bytes([200, 0, 0, 0, 3])
+    assert PanPrivateCountVec.decode(configuration.encode()) == configuration
+
+
 def test_default_scheme_loads_neither_phe_nor_gmpy2():
     script = (
         "import sys, random\n"
-        "from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, generate_private_key\n"
-        "generate_private_key(DEFAULT_SCHEME, random.Random(1)); list(SCHEMES)\n"
+        "from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, generate_private_key, scheme_of_code\n"
+        "generate_private_key(DEFAULT_SCHEME, random.Random(1)); list(SCHEMES); scheme_of_code(1)\n"
         "sys.exit(bool({'phe', 'gmpy2'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from panprivacy.errors import FieldError
-from panprivacy.shuffle.binary_sum import BinarySum, least_users
+from panprivacy.shuffle.bit_sum import ShuffledBitSum, least_users
 from panprivacy.shuffle.histogram import ShuffleHistogram
 from panprivacy.shuffle.parameters import ShuffleParameters
 from tests.panprivacy.shuffle.contract import ShuffleContract
@@ -29,20 +29,20 @@ def test_histogram_for_too_few_users_is_refused_with_the_smallest_number():
     assert refused.value.field == "cohort_size"
 
 
-def test_binary_sum_sends_ones_with_the_printed_probability():
+def test_bit_sum_sends_ones_with_the_printed_probability():
     factor = ((math.e**3 + 1) / (math.e**3 - 1)) ** 2
-    counted = BinarySum(150, 3.0, 1e-2)
+    counted = ShuffledBitSum(150, 3.0, 1e-2)
     assert counted.one_probability == pytest.approx(1 - 10 / 150 * factor * math.log(2 / 1e-2), rel=1e-9)
-    assert BinarySum(least_users(3.0, 1e-2), 3.0, 1e-2).one_probability >= 0.5
+    assert ShuffledBitSum(least_users(3.0, 1e-2), 3.0, 1e-2).one_probability >= 0.5
 
 
-def test_binary_sum_without_noise_taken_off_would_be_too_large_by_almost_all_users():
-    counted = BinarySum(150, 3.0, 1e-2)
+def test_bit_sum_without_noise_taken_off_would_be_too_large_by_almost_all_users():
+    counted = ShuffledBitSum(150, 3.0, 1e-2)
     assert counted.debiased(170, 150) == pytest.approx(170 - 150 * counted.one_probability)
 
 
-def test_binary_sum_error_bound_is_that_of_the_exact_tails():
-    counted = BinarySum(5_000, 1.0, 1e-6)
+def test_bit_sum_error_bound_is_that_of_the_exact_tails():
+    counted = ShuffledBitSum(5_000, 1.0, 1e-6)
     bound = counted.error_bound(5_000, 0.05)
     assert 1.9 * counted.standard_error(5_000) < bound < 2.1 * counted.standard_error(5_000)
     assert counted.error_bound(5_000, 1e-6) > bound

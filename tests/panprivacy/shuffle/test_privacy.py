@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom, poisson
 
 from panprivacy.accounting.binomial_noise import binomial_epsilon, poisson_epsilon, shift_delta
-from panprivacy.shuffle.binary_sum import BinarySum, least_users
+from panprivacy.shuffle.bit_sum import ShuffledBitSum, least_users
 from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.shuffle.split_and_mix import split
@@ -109,9 +109,9 @@ def shifted(distribution):
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 @pytest.mark.parametrize("surplus", [1, 3, 20])
 @pytest.mark.parametrize("gamma", [1.0, 0.5, 0.1])
-def test_binary_sum_hides_one_bit_as_claim_a_5_says(epsilon, delta, surplus, gamma):
+def test_bit_sum_hides_one_bit_as_claim_a_5_says(epsilon, delta, surplus, gamma):
     users = surplus * least_users(epsilon, delta)
-    counted = BinarySum(users, epsilon, delta)
+    counted = ShuffledBitSum(users, epsilon, delta)
     honest = math.ceil(gamma * users)
     stated_epsilon, stated_delta = counted.privacy_of(honest)
     noise = binom.pmf(np.arange(honest + 1), honest, counted.one_probability)
@@ -125,10 +125,10 @@ def test_binary_sum_hides_one_bit_as_claim_a_5_says(epsilon, delta, surplus, gam
     assert hockey_stick(*shifted(noise), found) <= stated_delta * (1 + 1e-6)
 
 
-def test_binary_sum_with_a_tenth_of_the_noise_is_caught_by_the_audit():
+def test_bit_sum_with_a_tenth_of_the_noise_is_caught_by_the_audit():
     epsilon, delta = 0.3, 1e-6
     users = 20 * least_users(epsilon, delta)
-    counted = BinarySum(users, epsilon, delta)
+    counted = ShuffledBitSum(users, epsilon, delta)
     noise = binom.pmf(np.arange(users + 1), users, counted.zero_probability / 10)
     assert hockey_stick(*shifted(noise), epsilon) <= delta  # Lemma 2.4 asks for far more than is needed
     noise = binom.pmf(np.arange(users + 1), users, counted.zero_probability / 100)

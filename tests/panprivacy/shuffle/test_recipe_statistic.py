@@ -5,9 +5,11 @@ import pytest
 
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
-from panprivacy.servers import OneServer, Servers, ShufflerAndAnalyzer
 from panprivacy.shuffle.distinct_elements import DistinctElements
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from panprivacy.trust_models import Servers
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.trust_models.single_server import OneServer
 
 KEY = generate_private_key("elgamal-secp256k1", random.Random(1)).public_key
 OF_DEVICES = {"statistic": "count_nonzero", "steps": 4, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 5}

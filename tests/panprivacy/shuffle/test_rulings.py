@@ -11,7 +11,7 @@ from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctEleme
 from panprivacy.shuffle.domain_compression import compressed_size
 from panprivacy.shuffle.pan_private import FixedDummies, UniformDummies
 from panprivacy.shuffle.uniformity import Uniformity, UniformityParameters
-from panprivacy.shuffle.uniformity_test import chi_squared_statistic, printed_threshold
+from panprivacy.shuffle.uniformity_statistic import chi_squared_statistic, printed_threshold
 from panprivacy.streams.hashed_places import HashedPlaces
 
 

@@ -16,7 +16,7 @@ from panprivacy.shuffle.uniformity import (
     Uniformity,
     UniformityParameters,
 )
-from panprivacy.shuffle.uniformity_test import (
+from panprivacy.shuffle.uniformity_statistic import (
     CALIBRATED_LEVEL,
     UniformMoments,
     calibrated_threshold,

@@ -27,6 +27,7 @@ from panprivacy.errors import FieldError
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.streams.state import StreamState
 from panprivacy.trust import Trust
+from panprivacy.trust_models import trusts_of
 
 FAILURE = 1e-7
 RUNS = 2_000
@@ -97,7 +98,7 @@ class StreamContract:
         assert statistic.unit
         assert all(statistic.labels)
         assert tuple(map(statistic.label, range(len(statistic.labels)))) == statistic.labels
-        assert statistic.trusts == (Trust.CURATOR,)
+        assert trusts_of(statistic) == (Trust.CURATOR,)
         assert not statistic.counts_devices
 
     def test_stream_statistic_has_neither_cohort_nor_local_guarantee(self, statistic):

@@ -11,7 +11,7 @@ import random
 import numpy as np
 import pytest
 
-from panprivacy.streams.binary_sum import BinarySum, BinarySumParameters
+from panprivacy.streams.counter import PanPrivateCounter, PanPrivateCounterParameters
 from panprivacy.streams.pan_histogram import PanHistogram
 from tests.panprivacy.streams.audit import epsilon_shown, probability_of_acceptance
 from tests.panprivacy.streams.test_pan_histogram import pan_histogram
@@ -37,9 +37,9 @@ def histogram_rises(kind, place):
     return np.diff(seen, axis=0)
 
 
-def binary_sum_rises(kind, place):
+def counter_rises(kind, place):
     """Runs one after the other; the bit at this place is 1, all others are 0."""
-    counter = kind(BinarySumParameters(epsilon=EPSILON, delta=DELTA, announced_intrusions=1))
+    counter = kind(PanPrivateCounterParameters(epsilon=EPSILON, delta=DELTA, announced_intrusions=1))
     source = random.Random(f"{kind.__name__} {place}")
     seen = np.zeros((4, RUNS))
     for run in range(RUNS):
@@ -70,7 +70,7 @@ class ConstantHistogram(PanHistogram):
         return state.arrays["counters"] + 64
 
 
-class ConstantBinarySum(BinarySum):
+class ConstantCounter(PanPrivateCounter):
     """Leaky: the same."""
 
     def start(self, random_source):
@@ -98,13 +98,15 @@ def epsilons_shown(rises, kind):
     return found
 
 
-@pytest.mark.parametrize(("rises", "kind"), [(histogram_rises, PanHistogram), (binary_sum_rises, BinarySum)])
+@pytest.mark.parametrize(
+    ("rises", "kind"), [(histogram_rises, PanHistogram), (counter_rises, PanPrivateCounter)]
+)
 def test_counter_of_elements_is_as_private_as_stated_at_every_look_and_in_the_result(rises, kind):
     assert max(epsilons_shown(rises, kind)) <= EPSILON
 
 
 @pytest.mark.parametrize(
-    ("rises", "kind"), [(histogram_rises, ConstantHistogram), (binary_sum_rises, ConstantBinarySum)]
+    ("rises", "kind"), [(histogram_rises, ConstantHistogram), (counter_rises, ConstantCounter)]
 )
 def test_audit_of_constants_in_place_of_any_of_the_noises_rejects_the_claim(rises, kind):
     assert probability_of_acceptance(1.0, 0.0, RUNS, EPSILON, DELTA) <= 1e-6

@@ -13,8 +13,8 @@ import pytest
 from panprivacy import discrete_laplace
 from panprivacy.streams import draws
 from panprivacy.streams.announced import BitDistributions
-from panprivacy.streams.binary_sum import BinaryNoise
-from tests.panprivacy.streams.test_binary_sum import binary_sum
+from panprivacy.streams.counter import BinaryNoise
+from tests.panprivacy.streams.test_counter import pan_private_counter
 from tests.panprivacy.streams.test_cropped_mean import CroppedMean
 from tests.panprivacy.streams.test_cropped_mean import parameters as cropped_mean_parameters
 from tests.panprivacy.streams.test_density import Density
@@ -109,7 +109,7 @@ def test_a_counter_of_bits_has_noise_before_the_stream_after_each_look_and_in_th
     monkeypatch.setattr(
         BinaryNoise, "draw", lambda noise, count, random_source: np.full(count, 7, dtype=np.int64)
     )
-    algorithm, source = binary_sum(), random.Random(1)
+    algorithm, source = pan_private_counter(), random.Random(1)
     state = algorithm.start(source)
     assert state.arrays["counter"] == 7
     algorithm.process(state, 1)

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.errors import FieldError
-from panprivacy.streams.binary_sum import noise_bits
+from panprivacy.streams.counter import noise_bits
 from panprivacy.streams.pan_histogram import PanHistogram, PanHistogramParameters
 from tests.panprivacy.streams.contract import StreamContract
 

@@ -11,6 +11,7 @@ from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import Ciphertext, PrivateKey
 from panprivacy.prio3.interface import Prepared, Rejected, ReportInput
 from panprivacy.two_server import PanPrivateVerifier, SharedKey
+from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 
 CONTEXT = b"dap-18" + bytes(range(32))
 VERIFY_KEY = bytes(range(100, 132))
@@ -109,6 +110,6 @@ def servers_of() -> MakeServers:
     return functools.cache(lambda scheme: Servers(key_of(scheme, 11), key_of(scheme, 12)))
 
 
-@pytest.fixture(scope="session", params=["elgamal-secp256k1", "paillier-2048"])
+@pytest.fixture(scope="session", params=ONE_PER_FILE)
 def servers(request, servers_of) -> Servers:
     return servers_of(request.param)

@@ -22,10 +22,9 @@ def shares_in(servers, sharing):
 
 
 def pieces(servers, *sharings):
-    """The smallest parts of ciphertexts that are random each: of ElGamal's the points."""
+    """Halves of ciphertexts, each of which must be random: of ElGamal's the points."""
     encoded = b"".join(map(bytes, sharings))
-    ciphertext = servers.leader.public_key.ciphertext_bytes
-    size = ciphertext // 2 if ciphertext == 66 else ciphertext
+    size = servers.leader.public_key.ciphertext_bytes // 2
     return [encoded[at : at + size] for at in range(0, len(encoded), size)]
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from dap.http import encode_id
 from dap.identifiers import readable_arguments, task_id_of
 from dap.models import Side, Task
 from dap.selectors import collected_among, counts_of, rejections_among
 from helper.ending import REASON_LENGTH, helper_task_end
+from panprivacy import base64_text
 from panprivacy.recipe import format_time
 
 
@@ -60,7 +60,7 @@ class Command(BaseCommand):
         for task in shown:
             parts = [
                 bytes(task.task_id).hex(),
-                encode_id(bytes(task.task_id)),
+                base64_text.encode_url(bytes(task.task_id)),
                 f"registered {format_time(task.created_at)}",
                 "share released" if task.pk in collected else f"{counts.get(task.pk, 0):,} reports",
             ]

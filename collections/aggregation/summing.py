@@ -1,0 +1,66 @@
+"""The sum of a recipe's reports: have it made, read it, delete what it was made of."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from django.db import transaction
+
+from aggregation.models import Chunk, SubAggregate
+from aggregation.operations import chunks_plan, chunks_resend
+from aggregation.selectors import progress_of
+from aggregation.tasks import process_chunk
+from recipes.models import Recipe, RecipeKey
+from reports.models import ReportNonce, StoredReports
+
+
+@dataclass(frozen=True)
+class ReportSum:
+    """The sum over the valid reports of a recipe.
+
+    Attributes:
+        total: vector sum of their contributions.
+        reports: how many are in it.
+        received: how many were stored, valid or not.
+    """
+
+    total: tuple[int, ...]
+    reports: int
+    received: int
+
+
+def sum_advance(*, recipe: Recipe, least: int | None = None) -> None:
+    """Have workers take in what waits, and again what seems lost. May be called at any time, twice.
+
+    Args:
+        least: number of reports below which a closed recipe is not decrypted at all; its cohort size by
+            default.
+    """
+    for chunk in (*chunks_resend(recipe=recipe), *chunks_plan(recipe=recipe, least=least)):
+        transaction.on_commit(partial(process_chunk.delay, str(chunk)))
+
+
+def sum_is_settled(recipe: Recipe) -> bool:
+    """Whether no worker has anything to take in: a cheap look without locks."""
+    return not Chunk.objects.filter(recipe=recipe).exists()
+
+
+def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
+    """The sum of a closed recipe; None while reports wait for workers.
+
+    Args:
+        least: as in `sum_advance`; fewer reports wait for nobody.
+    """
+    progress = progress_of(recipe)
+    to_plan = progress.unplanned > 0 and progress.received >= least
+    if to_plan or not sum_is_settled(recipe):
+        return None
+    counted = SubAggregate.objects.filter(recipe=recipe).first()
+    total = counted.total if counted else [0] * recipe.published.mechanism.contribution_length
+    return ReportSum(tuple(total), progress.summed, progress.received)
+
+
+def sum_forget(*, recipe: Recipe) -> None:
+    """Delete the reports, their sum and the private key, in the caller's transaction."""
+    # In the order in which a worker that finishes a chunk locks them.
+    for model in (Chunk, SubAggregate, StoredReports, ReportNonce, RecipeKey):
+        model.objects.filter(recipe=recipe).delete()

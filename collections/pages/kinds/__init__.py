@@ -1,0 +1,20 @@
+"""How statistics are offered and shown, one file for each kind of input; this is the table."""
+
+from typing import Any
+
+from pages.kinds.events import DEVICES
+from pages.kinds.interface import Kind
+from pages.kinds.items import STREAMS
+from pages.kinds.value import SHUFFLED
+from panprivacy.device_input import DeviceInput
+from panprivacy.statistic import Statistic
+
+__all__ = ["KINDS", "Kind", "kind_of"]
+
+KINDS: dict[DeviceInput, Kind] = {kind.device_input: kind for kind in (DEVICES, SHUFFLED, STREAMS)}
+"""In the order in which they are offered."""
+
+
+def kind_of(statistic: type[Statistic[Any]]) -> Kind:
+    """The kind of a statistic."""
+    return KINDS[statistic.device_input]

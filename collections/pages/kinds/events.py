@@ -1,0 +1,35 @@
+"""Devices that follow events over a time."""
+
+from pages.kinds.interface import DEVICES_ASKED, ONE_HISTORY, RESULTS_ONLY, Kind
+from pages.publish.device_preview import preview_of_devices
+from panprivacy.device_input import DeviceInput
+
+DEVICES = Kind(
+    key="devices",
+    title="Ask devices over a time",
+    summary="Each device follows for some days whether something happens. What it keeps is encrypted, so "
+    "that even somebody who opens it cannot read it; in the end it sends one scrambled answer.",
+    device_input=DeviceInput.EVENTS,
+    groups=(
+        ("The question", ("name", "question")),
+        ("What a device counts", ("steps", "step_seconds", "*")),
+        ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
+        ("Whom devices must trust", ("trust",)),
+        ("Who takes part", ("population", "population_size", "sampling_rate", "cohort_size")),
+        ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
+    ),
+    help={
+        "population": DEVICES_ASKED,
+        "closes_at": "Leave empty for one day after the last step.",
+        "encryption": "How devices encrypt what they keep and send.",
+    },
+    suggested={"cohort_size": 1_000},
+    reader=RESULTS_ONLY,
+    replacement=ONE_HISTORY,
+    senders="devices",
+    public="What devices will be told",
+    about_population="Which devices are asked.",
+    published="Devices can take part from the opening time on.",
+    closed="The result follows once every report is summed up.",
+    preview=preview_of_devices,
+)

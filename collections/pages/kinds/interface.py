@@ -1,0 +1,95 @@
+"""How statistics about one kind of input are offered, and what their forms and pages are about."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from pages.publish.device_preview import DevicePreview
+from pages.publish.shuffle_preview import ShufflePreview
+from pages.publish.stream_preview import StreamPreview
+from panprivacy.catalogue import STATISTICS
+from panprivacy.device_input import DeviceInput
+from panprivacy.statistic import Statistic
+from panprivacy.trust import Trust
+from panprivacy.trust_models import TRUST_MODELS
+from recipes.models import Recipe
+
+Groups = tuple[tuple[str, tuple[str, ...]], ...]
+Preview = DevicePreview | ShufflePreview | StreamPreview
+
+
+def no_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
+    """There is nothing to add to a page."""
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """Statistics about one kind of input, and how they are offered and shown.
+
+    Attributes:
+        key: names it in addresses and templates.
+        title, summary: how it is offered, beside others.
+        device_input: what is sent to be counted.
+        groups: headings of the form with the fields below each; `*` stands for what only the chosen
+            statistic has.
+        help: field → what is said of it in the form.
+        suggested: field → where a new recipe starts, or as near as is allowed, where not as everywhere.
+        reader: what those read against whom a budget protects, as an object.
+        replacement: what is replaced by what, where a budget speaks of replacement.
+        senders: whose contributions are collected, in the plural.
+        public: what becomes public of a recipe, as a heading.
+        about_population: what its population is, in a sentence.
+        published, closed: what follows once a recipe is published or closed, in a sentence.
+        preview: a calibrated statistic and the number of devices that hear of the recipe, or None → what to
+            expect.
+        section: what pages of its recipes show beside what all show.
+    """
+
+    key: str
+    title: str
+    summary: str
+    device_input: DeviceInput
+    groups: Groups
+    help: Mapping[str, str]
+    suggested: Mapping[str, float | str]
+    reader: str
+    replacement: str
+    senders: str
+    public: str
+    about_population: str
+    published: str
+    closed: str
+    preview: Callable[[Any, Any], Preview]
+    section: Callable[[HttpRequest, Recipe], dict[str, Any]] = no_section
+
+    @property
+    def statistics(self) -> dict[str, type[Statistic[Any]]]:
+        """Registered name → class."""
+        return {
+            name: statistic
+            for name, statistic in STATISTICS.items()
+            if statistic.device_input == self.device_input
+        }
+
+    @property
+    def trusts(self) -> tuple[Trust, ...]:
+        """The trust models to choose from."""
+        return tuple(
+            trust for trust, servers in TRUST_MODELS.items() if servers.device_input == self.device_input
+        )
+
+
+PART_OF_DELTA = "0.0000001"
+"""A δ with which several recipes fit the usual budget's δ of 10⁻⁶: what is proved of these statistics may
+fail altogether, with probabilities that add up."""
+
+DEVICES_ASKED = (
+    "Which devices are asked. Recipes that ask the same ones share a privacy budget: its ε and δ hold "
+    "against whoever reads every combined result, under replacement."
+)
+RESULTS_ONLY = "every combined result and nothing else"
+
+ONE_HISTORY = "one device's whole history by any other, while no other device colludes with that reader"

@@ -1,0 +1,129 @@
+"""Pages of the audit log."""
+
+import csv
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.cache import patch_vary_headers
+
+from audit.access import LogReadersOnly
+from audit.models import Entry
+from audit.registry import action_choices
+from audit.selectors import BrokenChainError, entries_search, log_verify
+from web.paging import cursor_of, page_of, text_of
+
+PAGE_SIZE = 50
+
+COLUMNS = ("index", "at", "actor", "action", "subject", "details", "salt", "previous_hash", "entry_hash")
+
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+
+
+class LogView(LogReadersOnly):
+    """Entries, newest first; search, filters and page stand in the address."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        page = page_of(_matching(request.GET, before=cursor_of(request.GET)), request, PAGE_SIZE)
+        filters = {name: text_of(request.GET, name) for name in ("q", "action", "actor")}
+        query = request.GET.copy()
+        query.pop("before", None)
+        context = {"page": page, "filters": filters, "actions": action_choices(), "query": query.urlencode()}
+        return render(request, "log/log.html", context)
+
+
+class EntryView(LogReadersOnly):
+    """One entry: for people, its details, and as it stands in the log."""
+
+    def get(self, request: HttpRequest, index: int) -> HttpResponse:
+        entry = get_object_or_404(Entry, index=index)
+        around = Entry.objects.filter(index__in=(index - 1, index + 1)).in_bulk()
+        context = {
+            "entry": entry,
+            "details": [(name, _in_words(value)) for name, value in entry.details.items()],
+            "raw": json.dumps(as_dict(entry), indent=2, ensure_ascii=False),
+            "before": around.get(index - 1),
+            "after": around.get(index + 1),
+        }
+        return render(request, "log/entry.html", context)
+
+
+class ChainView(LogReadersOnly):
+    """The whole log checked against its own hashes; done when asked for, as it reads every entry."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        problem = ""
+        try:
+            log_verify()
+        except BrokenChainError as error:
+            problem = str(error)
+        context = {"problem": problem, "last": Entry.objects.first()}
+        template = "log/_chain.html" if request.htmx else "log/chain.html"  # type: ignore[attr-defined]  # HtmxMiddleware
+        response = render(request, template, context)
+        patch_vary_headers(response, ("HX-Request",))
+        return response
+
+
+class ExportView(LogReadersOnly):
+    """Every entry that matches the filters, as CSV or JSON."""
+
+    def get(self, request: HttpRequest, form: str) -> StreamingHttpResponse:
+        entries = _matching(request.GET, before=None)
+        media_type, lines = {
+            "csv": ("text/csv; charset=utf-8", _csv_lines(entries)),
+            "json": ("application/json", _json_lines(entries)),
+        }[form]
+        response = StreamingHttpResponse(lines, content_type=media_type)
+        response["Content-Disposition"] = f'attachment; filename="audit.{form}"'
+        return response
+
+
+def as_dict(entry: Entry) -> dict[str, Any]:
+    """The entry's columns as plain JSON values: what its hash covers, and the hash."""
+    return {name: getattr(entry, name) for name in COLUMNS} | {"at": entry.at.isoformat()}
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(member) for member in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _matching(query: QueryDict, before: int | None) -> QuerySet[Entry]:
+    return entries_search(
+        text=text_of(query, "q"),
+        action=text_of(query, "action"),
+        actor=text_of(query, "actor"),
+        before=before,
+    )
+
+
+class _Echo:
+    """A file whose `write` hands the line back, so that csv can feed a streaming response."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _csv_lines(entries: QuerySet[Entry]) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(COLUMNS)
+    for entry in entries.iterator():
+        row = as_dict(entry) | {"details": json.dumps(entry.details, ensure_ascii=False, sort_keys=True)}
+        yield writer.writerow([_inert(row[name]) for name in COLUMNS])
+
+
+def _json_lines(entries: QuerySet[Entry]) -> Iterator[str]:
+    separator = "[\n"
+    for entry in entries.iterator():
+        yield separator + json.dumps(as_dict(entry), ensure_ascii=False)
+        separator = ",\n"
+    yield "\n]\n" if separator == ",\n" else "[]\n"
+
+
+def _inert(value: object) -> object:
+    # A spreadsheet would run a cell that begins like a formula; the JSON export is exact.
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value

@@ -1,0 +1,129 @@
+"""What a plan says, in sentences."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pages.words.certainty import epsilon_text, odds_factor
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.planning.plan import Question
+from panprivacy.planning.proposal import Proposal
+from web.numbers import number, significant
+
+NAMED = {
+    "epsilon": "ε = {}",
+    "population_size": "a population of {}",
+    "sampling_rate": "a sampling rate of {}",
+    "cohort_size": "a cohort size of {}",
+}
+
+AT_MOST_SHOWN = 3
+"""Alternatives named in one sentence."""
+
+_STATES = {
+    "computing": "Computing … the rest follows.",
+    "busy": "Many plans are being computed just now. Ask again in a minute for the rest.",
+    "no_worker": "The rest takes longer, and no worker has answered. What stands here is complete in itself.",
+    "too_long": "The rest took too long to be computed.",
+}
+
+
+def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any], delta: float) -> str:
+    """The expected error and what a reader of the result can learn at the recipe's δ, in one sentence."""
+    error = f"Expect {margin_text(mechanism, plan['expectation'])}"
+    epsilon = plan["epsilons"]["aggregator"]
+    if epsilon is None:
+        return f"{error}; what whoever sees only the combined result can learn is not computed yet."
+    return (
+        f"{error}; whoever sees only the combined result can shift the odds about one device "
+        f"by {odds_factor(epsilon)} (ε = {epsilon_text(epsilon)}, {terms(delta)})."
+    )
+
+
+def terms(delta: float) -> str:
+    """What every ε against readers of the combined result is for: "δ = 0.000001, under replacement"."""
+    return f"δ = {number(delta)}, under replacement"
+
+
+def margin_text(mechanism: type[Mechanism[Any]], expectation: Mapping[str, Any]) -> str:
+    """± 190 devices (± 1.9 points)."""
+    text = f"± {significant(expectation['margin'])} {mechanism.unit}"
+    points = expectation["margin_points"]
+    return text if points is None else f"{text} (± {significant(points)} points)"
+
+
+def wanted_text(mechanism: type[Mechanism[Any]], question: Question) -> str:
+    """± 2 points at aggregator ε = 1 (δ = 0.000001, under replacement)."""
+    targets = question.targets
+    if targets is None:
+        return ""
+    parts = []
+    if targets.margin is not None:
+        unit = "points" if mechanism.counts_devices else mechanism.unit
+        parts.append(f"± {number(targets.margin)} {unit}")
+    if targets.aggregator_epsilon is not None and targets.aggregator_delta is not None:
+        of_result = number(targets.aggregator_epsilon)
+        parts.append(f"aggregator ε = {of_result} ({terms(targets.aggregator_delta)})")
+    return " at ".join(parts)
+
+
+def solution_sentence(
+    mechanism: type[Mechanism[Any]], question: Question, solution: Mapping[str, Any]
+) -> str:
+    """The answer to the question in one or two sentences."""
+    wanted = wanted_text(mechanism, question)
+    unknown = solution["unknown"]
+    if solution["found"]:
+        answer = f"For {wanted}, choose {_named(unknown, solution['value'])}."
+        low, high = solution["lowest"], solution["highest"]
+        return answer if low == high else f"{answer} From {number(low)} to {number(high)} all would do."
+    closest = question.proposal.from_mapping(solution["closest"])
+    nearest = f"With {_named(unknown, closest.value(unknown))}, {_shortfall(mechanism, closest, solution)}"
+    changes = [_changes(alternative["changes"]) for alternative in solution["alternatives"]]
+    if not changes:
+        return f"No {_bare(unknown)} gives {wanted}. {nearest}; no change of one more parameter helps."
+    would = "; or ".join(changes[:AT_MOST_SHOWN])
+    return f"No {_bare(unknown)} gives {wanted}. {nearest}. It would be met with {would}."
+
+
+def rest_sentence(state: str) -> str:
+    """What is said where a plan is not complete; empty where it is."""
+    return _STATES.get(state, "")
+
+
+def _bare(name: str) -> str:
+    return {"epsilon": "ε"}.get(name, name.replace("_", " "))
+
+
+def _named(name: str, value: float) -> str:
+    return NAMED[name].format(number(value))
+
+
+def _changes(changes: Mapping[str, float]) -> str:
+    return " and ".join(_named(name, value) for name, value in changes.items())
+
+
+def _shortfall(mechanism: type[Mechanism[Any]], closest: Proposal, solution: Mapping[str, Any]) -> str:
+    expectation = solution["expectation"]
+    said = {
+        "margin": lambda: f"the margin is {margin_text(mechanism, expectation)}",
+        "cohort": lambda: "the cohort size is " + _reached(expectation["reports"]["cohort_probability"]),
+        "aggregator": lambda: _aggregator(solution["epsilons"]["aggregator"], closest.parameters.delta),
+        "mechanism": lambda: "devices would have to add more noise than can be decrypted",
+    }
+    return _joined(said[name]() for name in solution["unmet"])
+
+
+def _aggregator(epsilon: float | None, delta: float) -> str:
+    if epsilon is None:
+        return "no aggregator ε is known"
+    return f"the aggregator ε is {epsilon_text(epsilon)} ({terms(delta)})"
+
+
+def _reached(probability: float) -> str:
+    if probability < 0.0005:
+        return "not reached"
+    return f"reached with a probability of {significant(100 * probability)} % only"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return " and ".join(parts)

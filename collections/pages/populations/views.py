@@ -1,0 +1,150 @@
+"""Pages of the ledger: every population, one with its book, and the form for administrators."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views import View
+
+from audit.access import may_read_log
+from ledger.access import AdministratorsOnly, may_change_populations
+from ledger.exports import book_csv, book_document
+from ledger.models import Population
+from ledger.operations import population_change, population_create
+from ledger.selectors import (
+    conditions_of,
+    lines_of,
+    populations_list,
+    spendings_list,
+    standing_of,
+    standings_of,
+)
+from pages.populations.charts import spending_figure
+from pages.populations.forms import PopulationForm
+from pages.populations.sentences import event_in_words
+from panprivacy.errors import FieldError
+from web.paging import cursor_of, page_of
+
+POPULATIONS = 20
+LINES = 50
+CHART_LINES = 200
+
+
+class PopulationsView(View):
+    """Every population: budget, what is spent, what is left."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        page = page_of(populations_list(before=cursor_of(request.GET)), request, POPULATIONS)
+        context = {
+            "page": page,
+            "standings": standings_of(page.rows),
+            "may_change": may_change_populations(request.user),
+        }
+        return render(request, "populations/populations.html", context)
+
+
+class PopulationView(View):
+    """One population: where it stands, spending over time, what each recipe cost."""
+
+    def get(self, request: HttpRequest, name: str) -> HttpResponse:
+        population = get_object_or_404(Population, name=name)
+        standing = standing_of(population)
+        page = page_of(spendings_list(population, before=cursor_of(request.GET)), request, LINES)
+        recent = list(spendings_list(population)[:CHART_LINES])
+        context: dict[str, Any] = {
+            "population": population,
+            "standing": standing,
+            "page": page,
+            "lines": [(line, event_in_words(line.event)) for line in lines_of(standing, page.rows)],
+            "conditions": conditions_of(population),
+            "may_change": may_change_populations(request.user),
+            "may_read_log": may_read_log(request.user),
+        }
+        if recent:
+            shown = lines_of(standing, recent)
+            context["figure"] = spending_figure(standing, shown, timezone.now())
+            context["figure_is_cut"] = len(recent) == CHART_LINES
+        return render(request, "populations/population.html", context)
+
+
+class BookExportView(View):
+    """The whole book as CSV or JSON, exact."""
+
+    def get(self, request: HttpRequest, name: str, form: str) -> HttpResponse:
+        population = get_object_or_404(Population, name=name)
+        standing = standing_of(population)
+        lines = lines_of(standing, list(spendings_list(population)))
+        response: HttpResponse
+        if form == "csv":
+            response = HttpResponse(book_csv(standing, lines), content_type="text/csv; charset=utf-8")
+        else:
+            document = book_document(standing, lines)
+            response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
+        response["Content-Disposition"] = f'attachment; filename="population-{name}.{form}"'
+        return response
+
+
+class NewPopulationView(AdministratorsOnly):
+    """Make a population."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return _form_page(request, PopulationForm(), None)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = PopulationForm(request.POST)
+        if form.is_valid():
+            try:
+                population = population_create(
+                    name=form.cleaned_data["name"],
+                    description=form.cleaned_data["description"],
+                    budget=form.budget,
+                    actor=request.user,  # type: ignore[arg-type]  # signed in
+                )
+            except FieldError as error:
+                form.add_field_error(error)
+            else:
+                messages.success(request, "The population is made. Recipes can name it from now on.")
+                return redirect("population", name=population.name)
+        return _form_page(request, form, None, status=422)
+
+
+class PopulationEditView(AdministratorsOnly):
+    """Change description or budget."""
+
+    def get(self, request: HttpRequest, name: str) -> HttpResponse:
+        population = get_object_or_404(Population, name=name)
+        return _form_page(request, PopulationForm(population=population), population)
+
+    def post(self, request: HttpRequest, name: str) -> HttpResponse:
+        population = get_object_or_404(Population, name=name)
+        form = PopulationForm(request.POST, population=population)
+        if form.is_valid():
+            try:
+                changed = population_change(
+                    population=population,
+                    description=form.cleaned_data["description"],
+                    budget=form.budget,
+                    actor=request.user,  # type: ignore[arg-type]  # signed in
+                )
+            except FieldError as error:
+                form.add_field_error(error)
+            else:
+                if standing_of(changed).overspent:
+                    messages.warning(
+                        request, "Saved. More is spent than this budget: nothing more can be published."
+                    )
+                else:
+                    messages.success(request, "Saved.")
+                return redirect("population", name=name)
+        return _form_page(request, form, population, status=422)
+
+
+def _form_page(
+    request: HttpRequest, form: PopulationForm, population: Population | None, status: int = 200
+) -> HttpResponse:
+    context: dict[str, Any] = {"form": form, "population": population}
+    if population is not None:
+        context["standing"] = standing_of(population)
+    return render(request, "populations/form.html", context, status=status)

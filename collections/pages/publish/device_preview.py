@@ -1,0 +1,71 @@
+"""What to expect of a recipe whose devices report once."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from pages.publish.quantile_plot import QuantilePlot, quantile_plot
+from pages.words.sentences import sampling_sentence
+from panprivacy.mechanisms.interface import Mechanism
+from web.numbers import Z_95, margin, significant
+
+
+@dataclass(frozen=True)
+class DevicePreview:
+    """What the preview shows where devices report once.
+
+    Attributes:
+        standard_error, margin, noise: in `unit`; `noise` is the change between two such
+            releases below which it looks like noise (95 %).
+        points: the standard error in percentage points of the population, for statistics
+            that count devices; else empty.
+        reporting: number of devices expected to report.
+        releases_nothing: whether fewer are expected than the cohort size.
+        plan_query: for the address of the planner with the same numbers.
+    """
+
+    template: ClassVar = "publish/preview/_devices.html"
+
+    unit: str
+    standard_error: str
+    margin: str
+    points: str
+    margin_points: str
+    noise: str
+    population_size: int
+    reporting: int
+    cohort_size: int
+    releases_nothing: bool
+    sampling: str
+    plot: QuantilePlot
+    plan_query: str
+
+
+def preview_of_devices(mechanism: Mechanism[Any], population_size: int) -> DevicePreview:
+    """What to expect if `population_size` devices (≥ 1) hear of a recipe with this (calibrated) mechanism."""
+    error = mechanism.expected_standard_error(population_size)
+    parameters = mechanism.parameters
+    reporting = round(population_size * parameters.sampling_rate)
+    counts_devices = mechanism.counts_devices
+    return DevicePreview(
+        unit=mechanism.unit,
+        standard_error=significant(error),
+        margin=significant(margin(error)),
+        points=significant(100 * error / population_size) if counts_devices else "",
+        margin_points=significant(100 * margin(error) / population_size) if counts_devices else "",
+        noise=significant(Z_95 * math.sqrt(2) * error),
+        population_size=population_size,
+        reporting=reporting,
+        cohort_size=parameters.cohort_size,
+        releases_nothing=reporting < parameters.cohort_size,
+        sampling=sampling_sentence(parameters.sampling_rate),
+        plot=quantile_plot(error),
+        plan_query=_plan_query(mechanism, population_size),
+    )
+
+
+def _plan_query(mechanism: Mechanism[Any], population_size: int) -> str:
+    derived = mechanism.parameters.derived_names()
+    entered = {name: value for name, value in mechanism.parameters.as_dict().items() if name not in derived}
+    return urlencode({"statistic": mechanism.statistic, "population_size": population_size, **entered})

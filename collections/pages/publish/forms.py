@@ -1,0 +1,333 @@
+"""The form of a recipe, made from the parameters that the chosen statistic declares."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+
+from ledger.selectors import population_choices
+from pages.kinds import kind_of
+from pages.trust_models import SHOWN, ShownTrustModel
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
+from panprivacy.errors import FieldError
+from panprivacy.parameters import Description, PublicParameters, description_of
+from panprivacy.parameters import kind_of as number_kind
+from panprivacy.planning.proposal import POPULATION_SIZE
+from panprivacy.recipe import (
+    DEFAULT_POPULATION,
+    NAME_LENGTH,
+    QUESTION_LENGTH,
+    STEP_SECONDS,
+    RecipeDraft,
+    format_time,
+    parse_time,
+)
+from panprivacy.statistic import Statistic
+from panprivacy.trust import Trust
+from panprivacy.trust_models import trusts_of
+from trust_models import TRUST_MODELS, configured_partners
+from web.numbers import number
+
+SUGGESTED: dict[str, Any] = {
+    "population": DEFAULT_POPULATION,
+    "steps": 7,
+    "step_seconds": 86_400,
+    "epsilon": 1,
+    "delta": "0.000001",
+    "population_size": 10_000,
+    "encryption": DEFAULT_SCHEME,
+}
+"""Where a new recipe of any kind starts; a statistic's own parameters start at their default."""
+
+STEP_LENGTHS = "An hour is 3,600, a day 86,400, a week 604,800."
+
+ABOUT_LISTS = "A list is entered on the page of the draft, when it is published; the list is not kept."
+
+LOGARITHMIC_SPAN = 100
+"""A range that spans more than this factor gets a logarithmic slider."""
+
+
+_NAME = re.compile(r"`?\b([a-z]+(?:_[a-z]+)+)\b`?")
+"""A name of several words, as fields have in recipe files; one of a single word may be a word."""
+
+
+@dataclass(frozen=True)
+class TrustOption:
+    """A trust model as a choice of the form.
+
+    Attributes:
+        unavailable: why it cannot be chosen, as a clause; empty where it can.
+    """
+
+    model: ShownTrustModel
+    chosen: bool
+    unavailable: str
+
+
+def trust_unavailable(trust: Trust, mechanism: type[Statistic[Any]]) -> str:
+    """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
+    if trust not in trusts_of(mechanism):
+        return "servers that cannot read a report could not check one of this statistic"
+    return TRUST_MODELS[trust].unavailable(configured_partners())
+
+
+def range_errors(description: Description) -> dict[str, str]:
+    """What is said of a number outside of its range: both ends, whichever it is beyond."""
+    low, high = description.minimum, description.maximum
+    if low is not None and high is not None:
+        said = f"Must be from {number(low)} to {number(high)}."
+    else:
+        said = f"Must be at least {number(low)}." if low is not None else f"Must be at most {number(high)}."
+    return {"min_value": said, "max_value": said}
+
+
+class RecipeForm(forms.Form):
+    """A recipe of one statistic. Subclasses are made by `recipe_form_class`."""
+
+    mechanism: ClassVar[type[Statistic[Any]]]
+
+    name = forms.CharField(max_length=NAME_LENGTH, help_text="A short name for lists.")
+    question = forms.CharField(
+        max_length=QUESTION_LENGTH,
+        help_text="What you want to know, as one question; it is the title of the public page.",
+    )
+    population = forms.ChoiceField(
+        choices=population_choices,
+    )
+    population_size = forms.IntegerField(
+        label="Devices that will hear of it",
+        min_value=1,
+        max_value=POPULATION_SIZE.maximum,
+        help_text="Used for the preview only; it is not part of the recipe.",
+        error_messages=range_errors(POPULATION_SIZE),
+    )
+    opens_at = forms.DateTimeField(
+        label="Opens at (UTC)",
+        required=False,
+        help_text="Leave empty to open when it is published.",
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    closes_at = forms.DateTimeField(
+        label="Closes at (UTC)",
+        required=False,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    trust = forms.ChoiceField(
+        label="Who reads reports",
+        required=False,
+        widget=forms.RadioSelect(),
+    )
+    encryption = forms.ChoiceField(
+        choices=[(scheme, scheme) for scheme in SCHEMES],
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Let the domain judge; its refusal lands on the field that it names."""
+        self.parameters: PublicParameters | None = None
+        self.draft: RecipeDraft | None = None
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned["trust"] = cleaned.get("trust") or trusts_of(self.mechanism)[0].value
+        self._refuse_unavailable_trust(cleaned["trust"])
+        given = {name: value for name, value in cleaned.items() if value not in (None, "")}
+        wanted = [name for name in self.mechanism.parameters_class.names() if name in self.fields]
+        if not any(name in self.errors for name in wanted):
+            members = {name: given[name] for name in wanted if name in given}
+            try:
+                parameters = self.mechanism.parameters_class.from_mapping(members).calibrated()
+                self.mechanism(parameters)  # some refuse only now what cannot be
+                self.parameters = parameters
+            except FieldError as error:
+                self.add_field_error(error)
+        if not self.errors:
+            try:
+                self.draft = RecipeDraft.from_mapping(self.members(given))
+            except FieldError as error:
+                self.add_field_error(error)
+        return cleaned
+
+    def trust_options(self) -> list["TrustOption"]:
+        """The trust models as choices, those that cannot be chosen with the reason."""
+        chosen = self["trust"].value() or trusts_of(self.mechanism)[0].value
+        return [
+            TrustOption(SHOWN[trust], trust.value == chosen, trust_unavailable(trust, self.mechanism))
+            for trust in kind_of(self.mechanism).trusts
+        ]
+
+    def _refuse_unavailable_trust(self, value: str) -> None:
+        reason = trust_unavailable(Trust(value), self.mechanism)
+        if reason:
+            self.add_field_error(FieldError("trust", f"cannot be {value}: {reason}"))
+
+    def members(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a recipe file: what was entered, without what is for the preview only."""
+        members = {name: value for name, value in given.items() if name != "population_size"}
+        times = {name: format_time(value) for name, value in members.items() if isinstance(value, datetime)}
+        return {**members, **times, "statistic": self.mechanism.statistic}
+
+    def add_field_error(self, error: FieldError) -> None:
+        """Show a refusal of the domain at its field, or above the form if there is none."""
+        if error.field in self.fields:
+            message = self._with_labels(error.message)
+            self.add_error(error.field, f"{message[:1].upper()}{message[1:]}.")
+        else:
+            self.add_error(None, self.refusal(error))
+
+    @classmethod
+    def refusal(cls, error: FieldError) -> str:
+        """A refusal of the domain as a sentence, with labels where it has the names of recipe files."""
+        field = cls.base_fields.get(error.field)
+        return f"{error.field if field is None else field.label}: {cls._with_labels(error.message)}."
+
+    @classmethod
+    def _with_labels(cls, message: str) -> str:
+        def label(found: re.Match[str]) -> str:
+            field = cls.base_fields.get(found[1])
+            return found[0] if field is None else f"“{field.label}”"
+
+        return _NAME.sub(label, message)
+
+    def preview_errors(self) -> list[tuple[str, str]]:
+        """(label, message) of every field that the preview needs and that has an error."""
+        needed = {*self.mechanism.parameters_class.names(), "population_size"}
+        return [
+            (str(self.fields[name].label), " ".join(messages))
+            for name, messages in self.errors.items()
+            if name in needed
+        ]
+
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields by heading, in the order of the page."""
+        layout = kind_of(self.mechanism).groups
+        named = {name for _, names in layout for name in names}
+        own = tuple(name for name in self.fields if name not in named)
+        groups = []
+        for title, names in layout:
+            at_hand = [
+                name for part in names for name in (own if part == "*" else (part,)) if name in self.fields
+            ]
+            groups.append((title, [self[name] for name in at_hand]))
+        return groups
+
+    @classmethod
+    def initial_of_query(cls, query: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+        """The initial values that an address names, and the labels of those that cannot be.
+
+        Only numbers and choices: words are for the analyst to write.
+        """
+        initial, refused = {}, []
+        for name, field in cls.base_fields.items():
+            if name not in query or not isinstance(
+                field, forms.IntegerField | forms.FloatField | forms.ChoiceField
+            ):
+                continue
+            try:
+                initial[name] = field.clean(query[name])
+            except forms.ValidationError:
+                refused.append(str(field.label or name))
+        return initial, refused
+
+    @classmethod
+    def initial_of(cls, draft: dict[str, Any]) -> dict[str, Any]:
+        """The initial values that show a stored draft."""
+        times = {
+            name: parse_time(name, draft[name]).replace(tzinfo=None)
+            for name in ("opens_at", "closes_at")
+            if draft.get(name)
+        }
+        size = {"population_size": max(SUGGESTED["population_size"], draft.get("cohort_size", 0))}
+        return {**size, **draft, **times}
+
+
+def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
+    """A field for every parameter of a statistic that is not derived, with the value to start from."""
+    fields = {
+        field.name: _field_of(field)
+        for field in dataclasses.fields(mechanism.parameters_class)
+        if not description_of(field).derived
+    }
+    suggested = {**SUGGESTED, **kind_of(mechanism).suggested}
+    for name in suggested.keys() & fields.keys():
+        # What may be left out without a default is left out at first.
+        if fields[name].required or fields[name].initial is not None:
+            fields[name].initial = suggested[name]
+    return fields
+
+
+def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
+    """The form for one statistic: a field for every parameter that is not derived, and for what else such a
+    recipe says."""
+    kind = kind_of(mechanism)
+    fields: dict[str, Any] = dict(parameter_fields(mechanism))
+    fields["step_seconds"] = number_field(STEP_SECONDS, int, required=True)
+    fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
+    fields["step_seconds"].initial = SUGGESTED["step_seconds"]
+    form = type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism})
+    shown = {name for _, names in kind.groups for name in names} | set(mechanism.parameters_class.names())
+    # Copies: fields that subclasses inherit are shared between them.
+    form.base_fields = {name: deepcopy(form.base_fields[name]) for name in form.base_fields if name in shown}
+    for name in ("population", "population_size", "encryption"):
+        if name in form.base_fields:
+            form.base_fields[name].initial = SUGGESTED[name]
+    for name in kind.help.keys() & form.base_fields.keys():
+        form.base_fields[name].help_text = kind.help[name]
+    if "items" in form.base_fields:
+        form.base_fields["items"].help_text += f" {ABOUT_LISTS}"
+    form.base_fields["trust"].initial = trusts_of(mechanism)[0].value
+    form.base_fields["trust"].choices = [(trust.value, SHOWN[trust].title) for trust in kind.trusts]
+    return form
+
+
+def _field_of(field: dataclasses.Field[Any]) -> forms.Field:
+    description = description_of(field)
+    has_default = field.default is not dataclasses.MISSING
+    required = not has_default
+    if description.choices:
+        choices = [(choice, choice.replace("_", " ").replace("-", " ")) for choice in description.choices]
+        choice_field = forms.ChoiceField(
+            label=description.label, help_text=description.help, choices=choices, required=required
+        )
+        choice_field.initial = field.default if has_default else description.choices[0]
+        return choice_field
+    kind = number_kind(field)
+    box = number_field(description, kind, required=required)
+    if has_default:
+        if field.default is not None:
+            # 1.0 is shown as 1.
+            box.initial = int(field.default) if field.default == int(field.default) else field.default
+    elif kind is int:
+        box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
+    return box
+
+
+def _range_text(description: Description) -> str:
+    low, high = description.minimum, description.maximum
+    if low is None or high is None:
+        return ""
+    return f"From {number(low)}, up to {number(high)}."
+
+
+def number_field(description: Description, kind: type, *, required: bool) -> forms.Field:
+    """A number box for a described quantity; a script adds a slider to it."""
+    attributes: dict[str, Any] = {"inputmode": "numeric" if kind is int else "decimal"}
+    low, high = description.minimum, description.maximum
+    if low is not None and high is not None:
+        attributes["data-slider"] = "log" if low > 0 and high / low > LOGARITHMIC_SPAN else "linear"
+        if description.usual_minimum is not None:
+            attributes["data-slider-from"] = description.usual_minimum
+    if kind is not int:
+        attributes["step"] = "any"
+    field_class = forms.IntegerField if kind is int else forms.FloatField
+    return field_class(
+        label=description.label,
+        help_text=f"{description.help} {_range_text(description)}".strip(),
+        required=required,
+        min_value=low if kind is not int or low is None else int(low),
+        max_value=high if kind is not int or high is None else int(high),
+        error_messages=range_errors(description),
+        widget=forms.NumberInput(attrs=attributes),
+    )

@@ -1,0 +1,61 @@
+"""What to expect of a recipe whose devices send one value through a shuffler."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pages.publish.quantile_plot import QuantilePlot, quantile_plot
+from panprivacy.shuffle.interface import ShuffleStatistic
+from web.numbers import Z_95, margin, significant
+
+
+@dataclass(frozen=True)
+class ShufflePreview:
+    """What the preview shows where exactly so many devices send at once.
+
+    Attributes:
+        standard_error, margin, noise: in `unit`; `noise` is the change between two such releases below
+            which it looks like noise (95 %).
+        margin_points: the margin in percentage points of the devices, for statistics that count them; else
+            empty.
+        says_nothing: whether the margin is half the range of answers or more.
+        gives_verdict: whether a hypothesis is tested.
+        note: what else to expect.
+        most_messages: of one device.
+    """
+
+    template: ClassVar = "publish/preview/_shuffled.html"
+
+    unit: str
+    standard_error: str
+    margin: str
+    margin_points: str
+    noise: str
+    says_nothing: bool
+    gives_verdict: bool
+    note: str
+    cohort_size: int
+    most_messages: int
+    plot: QuantilePlot
+
+
+def preview_of_shuffle(
+    statistic: ShuffleStatistic[Any], population_size: int | None
+) -> ShufflePreview:  # exactly n take part, of however many
+    """What to expect of a recipe with this (calibrated) statistic; exactly n devices take part in it, however
+    many hear of it."""
+    error = statistic.expected_standard_error()
+    devices = statistic.cohort_size
+    return ShufflePreview(
+        unit=statistic.unit,
+        standard_error=significant(error),
+        margin=significant(margin(error)),
+        margin_points=significant(100 * margin(error) / devices) if statistic.counts_devices else "",
+        noise=significant(Z_95 * math.sqrt(2) * error),
+        says_nothing=statistic.says_nothing(margin(error)),
+        gives_verdict=statistic.gives_verdict,
+        note=statistic.expected_note,
+        cohort_size=devices,
+        most_messages=statistic.most_messages,
+        plot=quantile_plot(error),
+    )

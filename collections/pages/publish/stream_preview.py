@@ -1,0 +1,78 @@
+"""What to expect of a recipe whose items come to a curator."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from panprivacy.streams.interface import CONFIDENCE, StreamStatistic
+from web.numbers import significant, within
+
+ALL_INCLUDED = "the random numbers in what is kept and the noise of the result"
+SAMPLE_INCLUDED = (
+    "the random numbers in what is kept, the choice of the items that have a place in it and the noise of "
+    "the result"
+)
+
+
+@dataclass(frozen=True)
+class Looks:
+    """After so many announced intrusions: the error bound to expect, and whether it is half the range of
+    answers or more."""
+
+    announced: int
+    error_bound: str
+    says_nothing: bool
+
+
+@dataclass(frozen=True)
+class StreamPreview:
+    """What the preview shows where a curator counts.
+
+    Attributes:
+        percent: the confidence of the error bounds.
+        error_bound: if no intrusion is announced, in `unit`.
+        within: the same as a clause.
+        note: what it holds for, as a clause; empty where it holds as it is.
+        included: what it includes, as a list in words.
+        sampled: whether only a part of the universe has a place in the state.
+        looks: after every number of announced intrusions that the recipe allows, none among them.
+    """
+
+    template: ClassVar = "publish/preview/_streams.html"
+
+    unit: str
+    percent: str
+    error_bound: str
+    within: str
+    note: str
+    included: str
+    sampled: bool
+    looks: tuple[Looks, ...]
+
+
+def preview_of_stream(
+    statistic: StreamStatistic[Any], population_size: int | None
+) -> StreamPreview:  # items come from however many
+    """What to expect of a recipe with this statistic."""
+    bounds = expected_bounds(statistic)
+    sampled = statistic.parameters.table_size < statistic.parameters.universe_size
+    return StreamPreview(
+        unit=statistic.unit,
+        percent=significant(100 * CONFIDENCE),
+        error_bound=significant(bounds[0]),
+        within=within(bounds[0], statistic.unit),
+        note=statistic.expected_note,
+        included=SAMPLE_INCLUDED if sampled else ALL_INCLUDED,
+        sampled=sampled,
+        looks=tuple(
+            Looks(announced, significant(bound), statistic.says_nothing(bound))
+            for announced, bound in enumerate(bounds)
+        ),
+    )
+
+
+def expected_bounds(statistic: StreamStatistic[Any]) -> list[float]:
+    """The error bound to expect after 0, 1, … announced intrusions, as many as the recipe allows."""
+    allowed = statistic.parameters.announced_intrusions
+    return [
+        statistic.expected_error_bound(announced_intrusions=announced) for announced in range(allowed + 1)
+    ]

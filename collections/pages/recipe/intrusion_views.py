@@ -1,0 +1,123 @@
+"""Pages about announced intrusions: announce one, and look at what was seen."""
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from pages.recipe.seen_states import arrays_seen
+from pages.recipe.stream_section import looks_shown, wonders
+from panprivacy.errors import FieldError
+from panprivacy.streams.state import StreamState
+from recipes.models import Recipe
+from streams.access import AnnouncersOnly
+from streams.errors import IntrusionRefusedError, StreamLostError
+from streams.models import AnnouncedIntrusion
+from streams.operations import REASON_LENGTH, intrusion_announce
+from streams.selectors import intrusions_left, intrusions_of, seen_bytes
+
+
+class ReasonForm(forms.Form):
+    """Why an intrusion is announced."""
+
+    reason = forms.CharField(
+        max_length=REASON_LENGTH,
+        help_text="For the audit log, together with your name: a file number, a court order. Not public.",
+    )
+
+
+class AnnounceView(AnnouncersOnly):
+    """Read the state on purpose, after a page that says what this costs."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        return self._page(request, identifier, ReasonForm())
+
+    def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        _stream_recipe(identifier)
+        form = ReasonForm(request.POST)
+        if not form.is_valid():
+            return self._page(request, identifier, form, status=422)
+        try:
+            intrusion = intrusion_announce(
+                identifier=identifier,
+                actor=request.user,  # type: ignore[arg-type]  # signed in
+                reason=form.cleaned_data["reason"],
+                now=timezone.now(),
+            )
+        except FieldError as error:
+            form.add_error("reason", f"{error.message[:1].upper()}{error.message[1:]}.")
+            return self._page(request, identifier, form, status=422)
+        except (IntrusionRefusedError, StreamLostError) as error:
+            messages.info(request, f"Nothing was read or changed: {error}.")
+            return redirect("recipe", identifier=identifier)
+        messages.success(request, "Announced. Below is what was seen; everything has been randomized again.")
+        return redirect("recipe-intrusion", identifier=identifier, number=intrusion.number)
+
+    def _page(
+        self, request: HttpRequest, identifier: str, form: ReasonForm, status: int = 200
+    ) -> HttpResponse:
+        recipe = _stream_recipe(identifier)
+        statistic, made = recipe.published.mechanism, intrusions_of(identifier).count()
+        left = intrusions_left(recipe.published)
+        if recipe.status != Recipe.Status.PUBLISHED or left < 1:
+            reason = "the recipe is closed" if left > 0 else "the recipe allows no more"
+            messages.info(request, f"No intrusion can be announced: {reason}.")
+            return redirect("recipe", identifier=identifier)
+        before, after = looks_shown(statistic, made)[made : made + 2]
+        context = {
+            "recipe": recipe,
+            "form": form,
+            "unit": statistic.unit,
+            "wonders": wonders(statistic),
+            "before": before,
+            "after": after,
+            "left": left,
+        }
+        return render(request, "recipe/announce.html", context, status=status)
+
+
+class SeenView(AnnouncersOnly):
+    """What was seen at one announced intrusion."""
+
+    def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
+        recipe, intrusion = _stream_recipe(identifier), _intrusion(identifier, number)
+        seen = _seen(intrusion)
+        statistic = recipe.published.mechanism
+        context = {
+            "recipe": recipe,
+            "intrusion": intrusion,
+            "arrays": arrays_seen(StreamState.from_bytes(seen), statistic.fixed_point),
+            # Announced so often before this one.
+            "odds": looks_shown(statistic, number - 1)[number - 1],
+            "bytes": len(seen),
+        }
+        return render(request, "recipe/seen.html", context)
+
+
+class SeenFileView(AnnouncersOnly):
+    """The same as it was read: MessagePack, every array in full."""
+
+    def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
+        intrusion = _intrusion(identifier, number)
+        response = HttpResponse(_seen(intrusion), content_type="application/vnd.msgpack")
+        response["Content-Disposition"] = f'attachment; filename="state-{identifier[:12]}-{number}.msgpack"'
+        return response
+
+
+def _stream_recipe(identifier: str) -> Recipe:
+    recipe = get_object_or_404(Recipe, identifier=identifier)
+    if recipe.published.servers.where_items_go():
+        raise Http404("There is no state of such a recipe here.")
+    return recipe
+
+
+def _seen(intrusion: AnnouncedIntrusion) -> bytes:
+    seen = seen_bytes(intrusion)
+    if seen is None:
+        raise Http404("What was seen is lost: the server stopped before it was stored.")
+    return seen
+
+
+def _intrusion(identifier: str, number: int) -> AnnouncedIntrusion:
+    return get_object_or_404(intrusions_of(identifier), number=number)

@@ -1,0 +1,177 @@
+"""What the page of a stream recipe says of the state: to everybody, and to those who may look."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from django.http import HttpRequest
+
+from audit.access import may_read_log
+from audit.models import Entry
+from pages.words.certainty import allowance, certainty
+from pages.words.curator_sentences import WONDERS
+from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.streams.interface import StreamStatistic
+from panprivacy.streams.parameters import NUMBERED
+from recipes.models import Recipe
+from streams.access import may_announce
+from streams.actions import INTRUSION_ANNOUNCED
+from streams.selectors import intrusions_left, intrusions_of, state_layout
+from web.numbers import number, significant
+
+_ABOUT_ITEMS = {
+    "listed": "Put items of the list with which the recipe was published in place of these; others are "
+    "passed over.",
+    "hashed": "An item is any text of up to 200 characters.",
+}
+
+
+@dataclass(frozen=True)
+class ArrayShown:
+    """One array of the state."""
+
+    name: str
+    kind: str
+    shape: str
+
+
+@dataclass(frozen=True)
+class LookMade:
+    """One announced look.
+
+    Attributes:
+        entry: of the log, which tells who looked and why; None for whoever may not read it.
+    """
+
+    number: int
+    at: datetime
+    entry: Entry | None
+
+
+@dataclass(frozen=True)
+class LooksShown:
+    """What holds after so many announced looks.
+
+    Attributes:
+        absent, present: how likely a bit is 1, in percent, of an item that never came, and at most of one
+            that did; empty where the state is not made of such bits.
+        error_bound: to be expected of the result, in the unit of the statistic.
+        says_nothing: whether it is half the range of answers or more.
+        note: what the bound holds for, as a clause; empty where it holds as it is.
+        certainty: how sure somebody can become who sees all these, one more by surprise, and the result.
+        current: whether so many have been announced.
+    """
+
+    announced: int
+    absent: str
+    present: str
+    error_bound: str
+    says_nothing: bool
+    note: str
+    certainty: str
+    current: bool
+
+
+def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
+    """The part of the page's context that speaks of the state."""
+    published = recipe.published
+    statistic: StreamStatistic[Any] = published.mechanism
+    intrusions = looks_made(request, str(recipe.identifier))
+    announces = may_announce(request.user)
+    return {
+        "stream": {
+            "description": statistic.state_description,
+            "arrays": arrays_shown(published),
+            "looks": looks_shown(statistic, len(intrusions)),
+            "wonders": wonders(statistic),
+            "has_bits": statistic.bit_probabilities(0) is not None,
+            "allowed": statistic.parameters.announced_intrusions,
+            "left": intrusions_left(published),
+            "intrusions": intrusions,
+            "may_look": announces,
+            "may_announce": announces and recipe.status == Recipe.Status.PUBLISHED,
+        },
+        **items_told(published),
+    }
+
+
+def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
+    """The announced looks at a recipe's state, with as much about each as whoever asks may know."""
+    entries: dict[int, Entry] = {}
+    if may_read_log(request.user):
+        found = Entry.objects.filter(subject=identifier, action=INTRUSION_ANNOUNCED.name)
+        entries = {entry.details["number"]: entry for entry in found}
+    return [
+        LookMade(intrusion.number, intrusion.at, entries.get(intrusion.number))
+        for intrusion in intrusions_of(identifier)
+    ]
+
+
+def wonders(statistic: StreamStatistic[Any]) -> str:
+    """What somebody is kept from learning who looks at the state, by the relation of its guarantee."""
+    return WONDERS[statistic.guarantee(0).relation]
+
+
+@lru_cache(maxsize=256)
+def looks_shown(statistic: StreamStatistic[Any], made: int) -> tuple[LooksShown, ...]:
+    """One row for every number of announced looks that the recipe allows; `made` have been (cached: of a
+    `density` with many hashed places they take a while)."""
+    return tuple(
+        _looks_shown(statistic, announced, announced == made)
+        for announced in range(statistic.parameters.announced_intrusions + 1)
+    )
+
+
+def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool) -> LooksShown:
+    probabilities = statistic.bit_probabilities(announced)
+    absent, present = ("", "") if probabilities is None else (significant(100 * p, 4) for p in probabilities)
+    bound = statistic.expected_error_bound(announced_intrusions=announced)
+    guarantee = statistic.guarantee(announced)
+    return LooksShown(
+        announced=announced,
+        absent=absent,
+        present=present,
+        error_bound=significant(bound),
+        says_nothing=statistic.says_nothing(bound),
+        note=statistic.expected_note,
+        certainty=_certainty(guarantee),
+        current=current,
+    )
+
+
+def _certainty(guarantee: Guarantee) -> str:
+    if guarantee.epsilon is None:
+        return "not computed"
+    return f"{certainty(guarantee.epsilon)}{allowance(guarantee.delta)}"
+
+
+@lru_cache(maxsize=256)
+def arrays_shown(published: PublishedRecipe) -> tuple[ArrayShown, ...]:
+    """The arrays of the state, which follow from the recipe alone (cached: large ones take a while)."""
+    return tuple(
+        ArrayShown(layout.name, layout.kind, " × ".join(number(length) for length in layout.shape))
+        for layout in state_layout(published)
+    )
+
+
+def items_told(published: PublishedRecipe) -> dict[str, str]:
+    """How items are sent: an example, and what counts as one."""
+    if published.parameters.items == NUMBERED:
+        last = published.parameters.universe_size - 1
+        first, second = min(17, last), min(4, last // 2)
+        return {
+            "example_items": _quoted(str(first), str(second), str(first)),
+            "about_items": f"An item is a whole number from 0 to {number(last)}, as a text; anything else is "
+            "refused.",
+        }
+    return {
+        "example_items": _quoted("first item", "second item", "first item"),
+        "about_items": _ABOUT_ITEMS[str(published.parameters.items)],
+    }
+
+
+def _quoted(*items: str) -> str:
+    """As they stand in a text of JSON that a shell reads between double quotes."""
+    return ", ".join(f'\\"{item}\\"' for item in items)

@@ -1,0 +1,33 @@
+from django.urls import path
+from django.views.decorators.cache import never_cache
+
+from pages.recipe.intrusion_views import AnnounceView, SeenFileView, SeenView
+from pages.recipe.views import (
+    CloseView,
+    OverviewView,
+    ProgressView,
+    RecipeView,
+    ResultCsvView,
+    ResultJsonView,
+)
+
+urlpatterns = [
+    path("", OverviewView.as_view(), name="overview"),
+    path("recipes/<identifier:identifier>/", RecipeView.as_view(), name="recipe"),
+    path("recipes/<identifier:identifier>/progress/", ProgressView.as_view(), name="recipe-progress"),
+    path("recipes/<identifier:identifier>/close/", CloseView.as_view(), name="recipe-close"),
+    path("recipes/<identifier:identifier>/intrusions/", AnnounceView.as_view(), name="recipe-announce"),
+    # What was seen of a state is for whoever may see it: no browser or proxy is to keep a copy.
+    path(
+        "recipes/<identifier:identifier>/intrusions/<int:number>/",
+        never_cache(SeenView.as_view()),
+        name="recipe-intrusion",
+    ),
+    path(
+        "recipes/<identifier:identifier>/intrusions/<int:number>/state.msgpack",
+        never_cache(SeenFileView.as_view()),
+        name="recipe-intrusion-file",
+    ),
+    path("recipes/<identifier:identifier>/result.csv", ResultCsvView.as_view(), name="result-csv"),
+    path("recipes/<identifier:identifier>/result.json", ResultJsonView.as_view(), name="result-json"),
+]

@@ -1,0 +1,47 @@
+"""Template filters: the conventions for showing numbers and names."""
+
+import math
+from datetime import datetime
+
+from django import template
+
+from pages.words.rejections import explanation
+from panprivacy.catalogue import statistic_class
+from panprivacy.errors import FieldError
+from web import numbers
+
+register = template.Library()
+
+register.filter("number", numbers.number)
+register.filter("significant", numbers.significant)
+register.filter("in_unit", numbers.in_unit)
+register.filter("explanation", explanation)
+
+
+@register.filter
+def epsilon(value: float | None, unknown: str = "not computed yet") -> str:
+    """ε to three significant digits; ∞ where none holds; `unknown` in place of None."""
+    if value is None:
+        return unknown
+    return "∞ (nothing is promised)" if math.isinf(value) else numbers.significant(value, 3)
+
+
+@register.filter
+def instant(time: str) -> datetime:
+    """A time as documents and JSON have it, for includes/time.html."""
+    return datetime.fromisoformat(time)
+
+
+@register.filter
+def statistic_title(name: str) -> str:
+    """The title of a registered statistic; the name in words where another version registered it."""
+    try:
+        return statistic_class(name).title
+    except FieldError:
+        return words(name)
+
+
+@register.filter
+def words(name: str) -> str:
+    """A registered name in words: count_nonzero → count nonzero."""
+    return str(name).replace("_", " ")

@@ -1,0 +1,137 @@
+"""What pages say of a trust model (docs/threat-model.md has the reasons)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from panprivacy.accounting.guarantees import Model
+from panprivacy.trust import Trust
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """One who wants to know what a single device or item has contributed, and how far they get.
+
+    Attributes:
+        who: as a heading.
+        learns: as the rest of a sentence that begins with them.
+        protected: whether the model protects against them.
+    """
+
+    who: str
+    learns: str
+    protected: bool
+
+
+@dataclass(frozen=True)
+class Observers:
+    """How sentences speak of those who are kept from learning.
+
+    Attributes:
+        headings: of each model, as a heading; a curator's state has headings of its own
+            (`pages.words.curator_sentences`).
+        subject: whom they want to know something about.
+        local: who reads one report, and what devices did before, as the beginning of a sentence; empty
+            where no guarantee speaks of them.
+        aggregator: who reads the result, as the beginning of a sentence.
+        mixed: who reads all reports in random order, as the beginning of a sentence.
+        helped: what lets an intruder read a device's state, as the end of a sentence; likewise.
+        betrayal: what would disclose single answers where they are hardly scrambled; likewise.
+    """
+
+    headings: Mapping[Model, str]
+    subject: str
+    aggregator: str
+    mixed: str
+    local: str = ""
+    helped: str = ""
+    betrayal: str = ""
+
+
+@dataclass(frozen=True)
+class PartnerShown:
+    """A server that signed the recipe too.
+
+    Attributes:
+        name: in a word, in lower case.
+        url: its base address.
+        own_url: that of this very server in its part, where the document names it; else empty.
+        role, own_role: what either does, in a sentence.
+        verification_key: in base64, as the document has it.
+    """
+
+    name: str
+    url: str
+    role: str
+    verification_key: str
+    own_name: str = ""
+    own_url: str = ""
+    own_role: str = ""
+
+    @property
+    def page(self) -> str:
+        """Where it tells everybody of itself: the root of its host."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}/"
+
+
+def no_partner(servers: Any) -> None:
+    """There is no other server to show."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownTrustModel:
+    """A trust model, ready to be shown.
+
+    Attributes:
+        title: as a heading.
+        summary: who does what with what is sent, in sentences.
+        publishing: what is made when a recipe is published, as a clause.
+        meaning: what the choice is about, as a parameter of a recipe, in a sentence.
+        summing: what becomes of what a closed recipe collected, in a sentence.
+        waiting: what an open recipe waits for, in a sentence.
+        deleted: what is gone once nothing was released, as the beginning of a sentence.
+        adversaries: whom it protects against and whom not.
+        observers: those against whom guarantees are stated.
+        verifying: who can check the signature of a recipe, as a clause.
+        joining: how to take part, as a heading.
+        simulated: why nobody can take part in a simulation, in a sentence.
+        counted: what progress is a number of; empty where nobody counts.
+        rejected: what servers reject, in the plural.
+        hides_failed_checks: whether failed checks are hidden from the public, with the reason shown.
+        partner_counts: whether the partner counts valid reports.
+        needed: what a cohort consists of.
+        partner_shown: the document's servers → the server beside this one that signs the recipe too.
+    """
+
+    trust: Trust
+    title: str
+    summary: str
+    publishing: str
+    meaning: str
+    summing: str
+    waiting: str
+    deleted: str
+    adversaries: tuple[Adversary, ...]
+    observers: Observers
+    partner_shown: Callable[[Any], PartnerShown | None]
+    hides_failed_checks: bool
+    counted: str
+    rejected: str = "Reports"
+    needed: str = "valid reports"
+    partner_counts: bool = False
+    verifying: str = "devices pin that key and refuse anything else."
+    joining: str = "Take part with a device"
+    simulated: str = "Real devices refuse simulations."
+
+
+UNTIL_COHORT = (
+    "Shown in coarse steps: an exact live count would show every reader that one more device has joined. "
+    "Who sends reports as well can count the others. Nothing is released before the cohort is full, and no "
+    "partial estimates exist."
+)
+
+INTRUDER = Adversary(
+    "Someone who opens the device, again and again", "cannot read from it whether it happened", True
+)

@@ -1,0 +1,90 @@
+"""What pages say of a shuffler before this server."""
+
+from pages.trust_models.interface import Adversary, Observers, PartnerShown, ShownTrustModel
+from panprivacy import base64_text
+from panprivacy.accounting.guarantees import Model
+from panprivacy.trust import Trust
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+
+
+def _shuffler(servers: ShufflerAndAnalyzer) -> PartnerShown:
+    return PartnerShown(
+        name="shuffler",
+        url=servers.shuffler_url,
+        role="Takes messages in that it cannot read, and mixes them; signed this recipe too.",
+        verification_key=base64_text.encode(servers.shuffler_verification_key),
+    )
+
+
+SHUFFLER = ShownTrustModel(
+    trust=Trust.SHUFFLER,
+    title="A shuffler and this server",
+    summary="Every device sends some messages, encrypted so that only this server can read them, to a "
+    "shuffler. The shuffler cannot read them: it makes each look new, mixes those of all devices, "
+    "and passes them on once exactly as many devices have sent as the recipe asks for. This server "
+    "decrypts and counts them, and cannot tell whose they are.",
+    publishing="A key pair is made for it, the shuffler checks and signs it too",
+    meaning="A shuffler mixes all messages before this server reads them.",
+    summing="The shuffler mixes the full batch; then its messages are decrypted and counted.",
+    waiting="Shown in coarse steps, as the shuffler tells it. It passes nothing on before exactly as many "
+    "devices have sent as the recipe asks for.",
+    deleted="What came here and the private key are deleted; the shuffler deletes its messages when it is "
+    "told, and is told until it answers.",
+    adversaries=(
+        Adversary(
+            "This server alone",
+            "reads all messages in random order: how little that tells about one device, the guarantees say",
+            True,
+        ),
+        Adversary(
+            "The shuffler alone",
+            "sees which addresses send, when and how much, but can read no message",
+            True,
+        ),
+        Adversary(
+            "Someone who watches the network",
+            "sees what the shuffler sees; a device sends as much whatever its value is, and copied "
+            "messages cannot be recognized among the mixed ones",
+            True,
+        ),
+        Adversary(
+            "The shuffler and this server together, or this server where it reads what devices send there",
+            "read each device's messages, and so its value, often without any doubt: a value is "
+            "hidden among those of others, not scrambled",
+            False,
+        ),
+        Adversary(
+            "A shuffler that cheats",
+            "can make the result wrong, or mix one device's messages with those of devices that it "
+            "makes up, and learn from the result what this device sent",
+            False,
+        ),
+        Adversary(
+            "This server with devices of its own in the batch",
+            "learns the more about the others, the more of the batch are its own; the numbers with "
+            "colluders say how much",
+            False,
+        ),
+        Adversary(
+            "Someone who opens the device",
+            "finds there what the device itself knows: unlike with reports that are kept encrypted, "
+            "nothing hides a value before it is sent",
+            False,
+        ),
+    ),
+    observers=Observers(
+        headings={
+            Model.AGGREGATOR: "Someone who sees only the result",
+            Model.SHUFFLE: "This server, which reads all messages in random order",
+        },
+        subject="one device",
+        aggregator="Whoever sees only the result",
+        mixed="Whoever reads all messages of a full batch, in random order and without senders, as this "
+        "server does,",
+    ),
+    counted="devices",
+    rejected="Messages",
+    hides_failed_checks=False,
+    needed="devices",
+    partner_shown=_shuffler,
+)

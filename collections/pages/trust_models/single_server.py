@@ -1,0 +1,51 @@
+"""What pages say of one server."""
+
+from pages.trust_models.interface import (
+    INTRUDER,
+    UNTIL_COHORT,
+    Adversary,
+    Observers,
+    ShownTrustModel,
+    no_partner,
+)
+from panprivacy.accounting.guarantees import Model
+from panprivacy.trust import Trust
+
+SINGLE_SERVER = ShownTrustModel(
+    trust=Trust.SINGLE_SERVER,
+    title="One server",
+    summary="This server takes every report in and decrypts it.",
+    publishing="A key pair is made for it",
+    meaning="One server decrypts the reports.",
+    summing="The reports are being decrypted and added up.",
+    waiting=UNTIL_COHORT,
+    deleted="The reports, their sums and the private key are deleted: nobody can look any more.",
+    adversaries=(
+        Adversary(
+            "This server alone",
+            "reads each answer, scrambled by the device (the local guarantee)",
+            False,
+        ),
+        INTRUDER,
+        Adversary("Someone who opens the device, with this server", "reads the true answer", False),
+    ),
+    observers=Observers(
+        headings={
+            Model.LOCAL: "Someone who reads one device's decrypted report",
+            Model.AGGREGATOR: "Someone who sees only the combined result",
+            Model.SAMPLED: "Someone who sees only the combined result, and not who took part",
+            Model.SHUFFLE: "Someone who sees all reports in random order",
+            Model.PAN: "Someone who opens the device",
+        },
+        subject="one device",
+        aggregator="Whoever sees only the combined result",
+        mixed="Whoever sees every report of a cohort, in random order and without senders,",
+        local="Devices scramble answers before sending. Someone who reads one device's decrypted report",
+        helped="unless they hold the server's key",
+        betrayal="whoever decrypts one device's report learns its answer nearly exactly. The server could do "
+        "so while the collection runs; that it does not is a promise.",
+    ),
+    counted="reports",
+    hides_failed_checks=True,
+    partner_shown=no_partner,
+)

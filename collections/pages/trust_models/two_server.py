@@ -1,0 +1,87 @@
+"""What pages say of two servers."""
+
+from pages.trust_models.interface import (
+    INTRUDER,
+    UNTIL_COHORT,
+    Adversary,
+    Observers,
+    PartnerShown,
+    ShownTrustModel,
+)
+from pages.trust_models.single_server import SINGLE_SERVER
+from panprivacy import base64_text
+from panprivacy.accounting.guarantees import Model
+from panprivacy.trust import Trust
+from panprivacy.trust_models.two_server import TwoServers
+
+
+def _helper(servers: TwoServers) -> PartnerShown:
+    return PartnerShown(
+        name="helper",
+        url=servers.helper_url,
+        role="Holds the other half; signed this recipe too.",
+        verification_key=base64_text.encode(servers.helper_verification_key),
+        own_name="leader",
+        own_url=servers.leader_url,
+        own_role="Takes reports in, holds the one half of each, and releases the result.",
+    )
+
+
+TWO_SERVER = ShownTrustModel(
+    trust=Trust.TWO_SERVER,
+    title="Two servers",
+    summary="Devices split every answer into two random shares. This server, the leader, adds up the "
+    "ones and the helper the others; both check each report without reading it; only the sums meet.",
+    publishing="Leader and helper make a key pair each, the helper checks and signs it too",
+    meaning="Every report is split between two servers, and neither can read it alone.",
+    summing="Both servers verify the reports without reading them, each adds up its shares, and then the two "
+    "sums are put together.",
+    waiting=UNTIL_COHORT,
+    deleted="The reports, their sums and the private keys are deleted here; the helper deletes its own when "
+    "it is told, and is told until it answers.",
+    adversaries=(
+        Adversary(
+            "One server alone that follows the protocol",
+            "sees random shares, which reports are valid, and the result",
+            True,
+        ),
+        Adversary(
+            "One server that cheats",
+            "can single out one device's answer, scrambled by the device (the local guarantee), "
+            "and make the result wrong",
+            False,
+        ),
+        INTRUDER,
+        Adversary(
+            "Someone who opens the device, with one server",
+            "learns whether it happened between two looks, or between a look and the report; "
+            "with a server that cheats, reads the true answer",
+            False,
+        ),
+        Adversary(
+            "Both servers together",
+            "read each answer, scrambled by the device (the local guarantee)",
+            False,
+        ),
+        Adversary("Someone who opens the device, with both servers", "reads the true answer", False),
+    ),
+    observers=Observers(
+        headings={
+            **SINGLE_SERVER.observers.headings,
+            Model.LOCAL: "Both servers together, who could put one device's report together",
+            Model.AGGREGATOR: "Someone who sees only the combined result, or either server alone",
+        },
+        subject="one device",
+        aggregator="Whoever sees only the combined result, and either server by itself,",
+        mixed=SINGLE_SERVER.observers.mixed,
+        local="Devices scramble answers before they split them into two shares. Whoever has both servers' "
+        "shares of one report",
+        helped="unless one of the two servers helps them",
+        betrayal="both servers together learn a device's answer nearly exactly. They could do so while the "
+        "collection runs; that they do not is a promise of both.",
+    ),
+    counted="reports",
+    hides_failed_checks=True,
+    partner_counts=True,
+    partner_shown=_helper,
+)

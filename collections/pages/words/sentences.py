@@ -1,0 +1,251 @@
+"""What a guarantee means, in sentences; the mechanisms supply the numbers.
+
+ε is never shown bare: every sentence says who the observer is, and every number stands
+beside its neighbouring relation.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pages.trust_models import SHOWN
+from pages.words.certainty import HIDES_NOTHING, allowance, certainty, epsilon_text, odds_factor
+from pages.words.curator_sentences import state_heading, state_sentence
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.trust import Trust
+from web.numbers import number, significant
+
+NOT_COMPUTED = "not computed"
+COMPUTATIONAL = "not stated in ε: computational"
+
+RELATION_NAMES = {
+    Relation.REPLACE: "replacement",
+    Relation.ADD_REMOVE: "add/remove",
+    Relation.USER: "user level",
+    Relation.RECORD: "record level",
+}
+
+RELATIONS = {
+    Relation.REPLACE: "replacement (all that one device has to say against anything else it might have said)",
+    Relation.ADD_REMOVE: "add/remove (a device's report against the reference report, which says nothing)",
+    Relation.USER: "user level (all that came of one item, however often, against nothing of it)",
+    Relation.RECORD: "record level (one entry of the stream against any other; an item that came three times "
+    "has three)",
+}
+
+
+@dataclass(frozen=True)
+class GuaranteeText:
+    """One guarantee, ready to be shown; several relations where the numbers are the same.
+
+    Attributes:
+        model: registered name of the model.
+        observer: who is kept from learning.
+        sentence: what that observer can and cannot do.
+        relation_names, relations: the neighbouring relations, named; named and explained.
+        epsilon, delta: the numbers, or "not computed"; where encryption protects, ε is said to be
+            no measure, and δ is empty.
+        found: what is known below a proved ε; empty where ε is exact.
+        colluding: the same guarantee if a part of the cohort colludes; empty where that changes nothing.
+        source, assumption: as the guarantee states them.
+    """
+
+    model: str
+    observer: str
+    sentence: str
+    relation_names: tuple[str, ...]
+    relations: tuple[str, ...]
+    epsilon: str
+    delta: str
+    found: str
+    colluding: str
+    source: str
+    assumption: str
+
+    @property
+    def numbers(self) -> str:
+        """ε and δ on one line, for lists of sentences."""
+        if self.epsilon == COMPUTATIONAL:
+            return "computational"
+        if self.epsilon == NOT_COMPUTED:
+            return "ε not computed"
+        return f"ε = {self.epsilon}" + (f", δ = {self.delta}" if self.delta else "")
+
+
+def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
+    """Every guarantee with its sentence; those that differ in their relation only stand together, and so
+    does what a colluding part of the cohort changes."""
+    alike: dict[Guarantee, list[Relation]] = {}
+    for guarantee in guarantees:
+        # The sentence of the stronger relation speaks for both.
+        alike.setdefault(replace(guarantee, relation=Relation.REPLACE), []).append(guarantee.relation)
+    honest = {
+        (guarantee.model, tuple(relations)): guarantee.delta
+        for guarantee, relations in alike.items()
+        if not guarantee.dishonest_fraction
+    }
+    colluding: dict[tuple[Model, tuple[Relation, ...]], list[str]] = {}
+    for guarantee, relations in alike.items():
+        if guarantee.dishonest_fraction:
+            key = (guarantee.model, tuple(relations))
+            colluding.setdefault(key, []).append(_colluding(guarantee, honest.get(key)))
+    return [
+        GuaranteeText(
+            model=guarantee.model.value,
+            observer=_heading(guarantee),
+            sentence=guarantee_sentence(
+                guarantee if Relation.REPLACE in relations else replace(guarantee, relation=relations[0])
+            ),
+            relation_names=tuple(RELATION_NAMES[relation] for relation in relations),
+            relations=tuple(RELATIONS[relation] for relation in relations),
+            epsilon=_epsilon(guarantee),
+            delta=_delta(guarantee),
+            found=_found(guarantee),
+            colluding=" ".join(colluding.get((guarantee.model, tuple(relations)), [])),
+            source=guarantee.source,
+            assumption=guarantee.assumption,
+        )
+        for guarantee, relations in alike.items()
+        if not guarantee.dishonest_fraction
+    ]
+
+
+def protection_warning(guarantees: Iterable[Guarantee]) -> str:
+    """What must be said plainly where a decrypted report tells a device's answer; else empty."""
+    for guarantee in guarantees:
+        if guarantee.model == Model.LOCAL and (
+            guarantee.epsilon is None or guarantee.epsilon >= HIDES_NOTHING
+        ):
+            return (
+                f"Single answers are hardly scrambled here: {SHOWN[guarantee.trust].observers.betrayal} "
+                "What scrambling there is protects the combined result only."
+            )
+    return ""
+
+
+def guarantee_from_mapping(members: Mapping[str, Any]) -> Guarantee:
+    """A guarantee as a release stores it."""
+    named = {
+        "model": Model(members["model"]),
+        "relation": Relation(members["relation"]),
+        # Absent where it was stated before there were two servers.
+        "trust": Trust(members.get("trust", Trust.SINGLE_SERVER)),
+    }
+    return Guarantee(**{**members, **named})
+
+
+def guarantee_sentence(guarantee: Guarantee) -> str:
+    """What the observer can and cannot do, with the numbers filled in."""
+    return _SENTENCES[guarantee.model](guarantee)
+
+
+def sampling_sentence(sampling_rate: float) -> str:
+    """What on-device sampling means; empty where every device takes part."""
+    if sampling_rate >= 1:
+        return ""
+    return (
+        f"Each device privately tosses a coin; about {significant(100 * sampling_rate)} in 100 take part. "
+        "That a device was skipped is secret; a report that is sent is no better protected for it."
+    )
+
+
+def _heading(guarantee: Guarantee) -> str:
+    if _rests_on_encryption(guarantee) or guarantee.model != Model.PAN:
+        return SHOWN[guarantee.trust].observers.headings[guarantee.model]
+    return state_heading(guarantee)
+
+
+def _rests_on_encryption(guarantee: Guarantee) -> bool:
+    """Whether encryption protects what is kept, not noise: nobody counts how often it is read."""
+    return guarantee.model == Model.PAN and guarantee.intrusions is None
+
+
+def _epsilon(guarantee: Guarantee) -> str:
+    if _rests_on_encryption(guarantee):
+        return COMPUTATIONAL
+    return NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon)
+
+
+def _delta(guarantee: Guarantee) -> str:
+    if _rests_on_encryption(guarantee):
+        return ""
+    return NOT_COMPUTED if guarantee.delta is None else number(float(f"{guarantee.delta:.3g}"))
+
+
+def _found(guarantee: Guarantee) -> str:
+    if guarantee.epsilon is None or guarantee.found_epsilon is None:
+        return ""
+    return (
+        f"ε = {epsilon_text(guarantee.epsilon)} is proved. The worst case found numerically is "
+        f"{epsilon_text(guarantee.found_epsilon)}; nothing proves that none is worse."
+    )
+
+
+def _colluding(guarantee: Guarantee, honest_delta: float | None) -> str:
+    """What is left of a guarantee that has δ = `honest_delta` where nobody colludes."""
+    if guarantee.epsilon is None:
+        return ""
+    percent = significant(100 * guarantee.dishonest_fraction)
+    found = ""
+    if guarantee.found_epsilon is not None:
+        # At a larger δ the ε that is found may be the smaller one: no stronger promise for it.
+        larger = None not in (guarantee.delta, honest_delta) and guarantee.delta > honest_delta
+        at = " at this larger δ" if larger else ""
+        found = f" (worst case found{at}: {epsilon_text(guarantee.found_epsilon)})"
+    numbers = f"ε = {epsilon_text(guarantee.epsilon)}, δ = {_delta(guarantee)}{found}"
+    return f"{numbers} if {percent} % of the devices collude with the observer."
+
+
+def _local(guarantee: Guarantee) -> str:
+    observer = SHOWN[guarantee.trust].observers.local
+    if guarantee.epsilon is None:
+        return f"{observer} learns something about that device; how much is not computed."
+    if guarantee.relation == Relation.ADD_REMOVE:
+        return (
+            f"{observer}, and wonders whether it says anything about the device, can shift the odds by "
+            f"{odds_factor(guarantee.epsilon)}{allowance(guarantee.delta)}."
+        )
+    return (
+        f"{observer}, and thought two answers equally likely, can become {certainty(guarantee.epsilon)}"
+        f"{allowance(guarantee.delta)}."
+    )
+
+
+def _aggregator(guarantee: Guarantee) -> str:
+    return _odds(SHOWN[guarantee.trust].observers.aggregator, guarantee)
+
+
+def _sampled(guarantee: Guarantee) -> str:
+    return _odds("Whoever sees only the combined result, and not which devices took part,", guarantee)
+
+
+def _shuffled(guarantee: Guarantee) -> str:
+    return _odds(SHOWN[guarantee.trust].observers.mixed, guarantee)
+
+
+def _odds(observer: str, guarantee: Guarantee) -> str:
+    subject = SHOWN[guarantee.trust].observers.subject
+    if guarantee.epsilon is None:
+        return f"{observer} learns something about {subject}; how much is not computed."
+    return (
+        f"{observer} can shift the odds about {subject} by {odds_factor(guarantee.epsilon)}"
+        f"{allowance(guarantee.delta)}."
+    )
+
+
+def _pan(guarantee: Guarantee) -> str:
+    if not _rests_on_encryption(guarantee):
+        return state_sentence(guarantee)
+    return (
+        "Someone who opens the device, even again and again, cannot read from what is stored there whether "
+        f"it happened, {SHOWN[guarantee.trust].observers.helped}. This rests on encryption, not on ε."
+    )
+
+
+_SENTENCES = {
+    Model.LOCAL: _local,
+    Model.AGGREGATOR: _aggregator,
+    Model.SAMPLED: _sampled,
+    Model.SHUFFLE: _shuffled,
+    Model.PAN: _pan,
+}

@@ -1,0 +1,154 @@
+"""The leader's side of agreeing on a task with the helper: resources of our own, which DAP leaves out.
+
+Every call may be made again after it got no answer, with the same arguments.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from panprivacy import base64_text
+from panprivacy.dap.basics import HpkeConfig
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.encryption import load_public_key
+from panprivacy.encryption.interface import InvalidKeyError, PublicKey
+from panprivacy.errors import FieldError
+from peers.client import (
+    UNRECOGNIZED_TASK,
+    PeerClient,
+    PeerRefusedError,
+    PeerUnavailableError,
+)
+from peers.partner import Partner, ask_json, member_of, signature_of
+
+REQUEST_BYTES = 16
+"""Of the name that the leader gives to its request for a key, on both sides."""
+
+
+def helper_key(partner: Partner, *, request: bytes, scheme: str) -> PublicKey:
+    """The helper's public key for the shares of one recipe.
+
+    Args:
+        request: 16 random bytes; the same ones give the same key, for a day or until it is used.
+        scheme: registered name of the encryption scheme.
+
+    Raises:
+        PeerUnavailableError, PeerRefusedError.
+    """
+    answer = ask_json(partner.client(), "POST", "/keys", {"request": request.hex(), "encryption": scheme})
+    try:
+        key = load_public_key(member_of(answer, "public_key", dict))
+    except (FieldError, InvalidKeyError) as error:
+        raise PeerUnavailableError(f"the helper's public key cannot be used: {error}") from error
+    if key.scheme != scheme:
+        raise PeerUnavailableError("the helper's public key is of another scheme")
+    return key
+
+
+def recipe_task_register(
+    partner: Partner,
+    *,
+    task_id: bytes,
+    document: bytes,
+    request: bytes,
+    verify_key: bytes,
+    collector_config: HpkeConfig,
+) -> bytes:
+    """Have the helper take part in a two-server recipe.
+
+    Args:
+        task_id: 32 bytes, SHA-256 of the document.
+        document: canonical JSON of the recipe, with the key that `request` gave.
+        verify_key: drawn by us before any report.
+
+    Returns:
+        The helper's Ed25519 signature of the recipe, 64 bytes, unchecked.
+
+    Raises:
+        PeerUnavailableError, PeerRefusedError.
+    """
+    answer = ask_json(
+        partner.client(),
+        "PUT",
+        _address(task_id),
+        {
+            "document": document.decode(),
+            "request": request.hex(),
+            "verify_key": base64_text.encode(verify_key),
+            "collector_hpke_config": base64_text.encode(collector_config.encode()),
+        },
+    )
+    return signature_of(answer)
+
+
+def plain_task_register(
+    partner: Partner,
+    *,
+    task_id: bytes,
+    configuration: TaskConfiguration,
+    verify_key: bytes,
+    collector_config: HpkeConfig,
+) -> None:
+    """Have the helper take part in a plain task. Raises PeerUnavailableError or PeerRefusedError."""
+    ask_json(
+        partner.client(),
+        "PUT",
+        _address(task_id),
+        {
+            "task_configuration": base64_text.encode(configuration.encode()),
+            "verify_key": base64_text.encode(verify_key),
+            "collector_hpke_config": base64_text.encode(collector_config.encode()),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class HelperStatus:
+    """What the helper says of a task.
+
+    Attributes:
+        state: value of `dap.models.Task.State`.
+        report_count: reports that it verified and added up.
+        collected: whether a batch was collected.
+        rejections: reports that it rejected, by reason.
+        outcome: why it ended, in words; empty while it has not.
+    """
+
+    state: str
+    report_count: int
+    collected: bool
+    rejections: Mapping[str, int]
+    outcome: str
+
+
+def task_status_at_helper(helper: PeerClient, *, task_id: bytes) -> HelperStatus:
+    """How the task stands on the helper's side. Raises PeerUnavailableError or PeerRefusedError."""
+    answer = ask_json(helper, "GET", _address(task_id))
+    rejections = member_of(answer, "rejections", dict)
+    if not all(type(count) is int for count in rejections.values()):
+        raise PeerUnavailableError("the helper's counts of rejections are not numbers")
+    return HelperStatus(
+        state=member_of(answer, "state", str),
+        report_count=member_of(answer, "report_count", int),
+        collected=member_of(answer, "collected", bool),
+        rejections=rejections,
+        outcome=member_of(answer, "outcome", str),
+    )
+
+
+def task_end_at_helper(partner: Partner, *, task_id: bytes, reason: str) -> None:
+    """End the task on the helper's side: its keys and shares are deleted there. Idempotent.
+
+    A task that the helper does not know has no keys there either.
+
+    Raises:
+        PeerUnavailableError, PeerRefusedError.
+    """
+    try:
+        ask_json(partner.client(), "DELETE", _address(task_id), {"reason": reason})
+    except PeerRefusedError as refusal:
+        if refusal.token != UNRECOGNIZED_TASK:
+            raise
+
+
+def _address(task_id: bytes) -> str:
+    return f"/tasks/{base64_text.encode_url(task_id)}"

@@ -1,0 +1,20 @@
+"""What installations answer each other where they refuse: DAP's errors, by their tokens."""
+
+from typing import Any
+
+from panprivacy.dap.media import PROBLEMS, problem_type
+from web.problems import Problem
+
+STATUSES = {
+    "unrecognizedTask": 404,
+    "unrecognizedAggregationJob": 404,
+    "batchOverlap": 409,
+    "batchMismatch": 409,
+}
+"""HTTP status of those errors of DAP that are not a plain 400."""
+
+
+def dap_problem(token: str, detail: str, **members: Any) -> Problem:
+    """An error of DAP, by its token, e.g. `invalidMessage`. Where the draft has none, a plain `Problem`
+    serves: DAP's namespace is not ours to extend."""
+    return Problem(problem_type(token), PROBLEMS[token], STATUSES.get(token, 400), detail, **members)

@@ -1,0 +1,37 @@
+"""What a server of its own organization, a helper or a shuffler, says of itself whatever its part is."""
+
+from typing import Any
+
+from django.conf import settings
+
+from audit.models import Entry
+from panprivacy import base64_text
+from panprivacy.recipe import format_time
+from storage.signing_key import verification_key
+
+LATEST_ENTRIES = 50
+
+
+def server_status(url: str) -> dict[str, Any]:
+    """Address, key, smallest cohort and the end of the log, as plain JSON values.
+
+    Args:
+        url: the server's own base address.
+    """
+    return {
+        "url": url,
+        "verification_key": base64_text.encode(verification_key().public_bytes_raw()),
+        "smallest_cohort": settings.SMALLEST_COHORT,
+        "log": [
+            {
+                "index": entry.index,
+                "at": format_time(entry.at),
+                "action": entry.action,
+                "said": entry.get_action_display(),
+                "subject": entry.subject,
+                "details": entry.details,
+                "hash": entry.entry_hash,
+            }
+            for entry in Entry.objects.order_by("-index")[:LATEST_ENTRIES]
+        ],
+    }

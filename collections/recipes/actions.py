@@ -1,0 +1,6 @@
+"""What the audit log tells of recipes."""
+
+from audit.registry import action_declare
+
+RECIPE_PUBLISHED = action_declare("recipe_published", "Recipe published", public=True)
+RECIPE_CLOSED = action_declare("recipe_closed", "Recipe closed", public=True)

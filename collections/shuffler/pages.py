@@ -1,7 +1,0 @@
-"""The shuffler's batches, key and log, for everybody."""
-
-from dap.status_pages import StatusPages
-from shuffler.models import Batch
-from shuffler.status import status
-
-PAGES = StatusPages("shuffler", lambda: Batch.objects.order_by("-pk"), status)

@@ -1,0 +1,35 @@
+"""What this site does under each trust model, one file each; this is the table.
+
+For publishing and closing recipes, and for coming from reports to an outcome. Others call `trust_model_of`
+and the operations in `publishing`. It must not know pages, nor what a release says.
+"""
+
+from panprivacy.trust import Trust
+from peers.partner import Partner
+from recipes.models import Recipe
+from trust_models.curator import CuratorModel
+from trust_models.interface import Partners, TrustModel
+from trust_models.shuffler import ShufflerModel
+from trust_models.single_server import SingleServerModel
+from trust_models.two_server import TwoServerModel
+
+__all__ = ["TRUST_MODELS", "Partners", "TrustModel", "configured_partners", "trust_model_of"]
+
+TRUST_MODELS: dict[Trust, TrustModel] = {
+    model.trust: model for model in (SingleServerModel(), TwoServerModel(), ShufflerModel(), CuratorModel())
+}
+
+
+def trust_model_of(recipe: Recipe) -> TrustModel:
+    """That of a published recipe."""
+    return TRUST_MODELS[recipe.published.trust]
+
+
+def configured_partners() -> Partners:
+    """The other servers, as the settings name them, by the trust model whose recipes need one."""
+    found: dict[Trust, Partner] = {}
+    for trust, model in TRUST_MODELS.items():
+        partner = None if model.partner is None else model.partner.configured()
+        if partner is not None:
+            found[trust] = partner
+    return found

@@ -1,0 +1,61 @@
+"""Having another server agree to a document, before anyone reads it."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy.errors import FieldError
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.trust import Trust
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.partner import Partner
+from peers.roles import PartnerRole, why_no_answer
+from recipes.errors import PartnerUnavailableError
+from trust_models.interface import Partners
+
+T = TypeVar("T")
+
+
+def partner_of(trust: Trust, role: PartnerRole, partners: Partners) -> Partner:
+    """The server of this role; FieldError where none is set up."""
+    partner = partners.get(trust)
+    if partner is None:
+        raise FieldError("trust", f"cannot be {trust.value}: {role.missing}. {role.how_to_set_up}")
+    return partner
+
+
+def asked(trust: Trust, role: PartnerRole, partner: Partner, ask: Callable[[], T]) -> T:
+    """The other server's answer, or its silence and its refusal in the words of this app.
+
+    Raises:
+        FieldError: it refuses.
+        PartnerUnavailableError: it did not answer.
+    """
+    try:
+        return ask()
+    except PeerUnavailableError as error:
+        raise PartnerUnavailableError(
+            f"nothing was published: {why_no_answer(role, partner, error)}"
+        ) from error
+    except PeerRefusedError as error:
+        raise FieldError(
+            "trust", f"cannot be {trust.value}: the {role.name} at {partner.url} refuses ({error})"
+        ) from error
+
+
+def require_signed(role: PartnerRole, partner: Partner, published: PublishedRecipe, signature: bytes) -> None:
+    """Devices will check the same: a recipe that they refuse must not be published.
+
+    Raises:
+        PartnerUnavailableError: the signature is not that server's.
+    """
+    try:
+        Ed25519PublicKey.from_public_bytes(partner.verification_key).verify(
+            signature, published.signed_message
+        )
+    except InvalidSignature:
+        raise PartnerUnavailableError(
+            f"the {role.name} at {partner.url} signed with another key than its own; nothing was published"
+        ) from None

@@ -1,0 +1,85 @@
+"""A curator, which is this site: the estimate is drawn from the state once no item can come any more, and
+takes its place. There is no key: what is made at publication is the sample of items with a cell."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from panprivacy.errors import FieldError
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft, format_time
+from panprivacy.streams.parameters import LISTED
+from panprivacy.streams.sample import Sample
+from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
+from recipes.models import Recipe
+from streams.operations import estimate_draw, stream_close, stream_estimate, stream_forget, stream_start
+from streams.selectors import intrusions_of, stream_is_closed
+from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.outcomes import Estimated, Outcome, Progress, ServerProgress
+
+
+@dataclass(frozen=True)
+class _DrawnSample(Prepared):
+    published: PublishedRecipe
+    sample: Sample
+
+    def store(self, recipe: Recipe) -> None:
+        stream_start(published=self.published, sample=self.sample)
+
+
+class CuratorModel(TrustModel):
+    """There is no sum of anything: items were folded in as they came."""
+
+    trust = Trust.CURATOR
+    # On a file beside the database. Where it is missing, somebody may bring it back, or give up.
+    waits_for_another = True
+
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Prepared:
+        parameters = draft.mechanism().parameters
+        if universe is None and parameters.sample_kind == LISTED:
+            raise FieldError(
+                "items",
+                "can be listed only where there is a list: a recipe file names it as `universe`, "
+                "a CSV with one column `item`",
+            )
+        sample = Sample.draw(parameters, universe, secrets.SystemRandom())
+        digest = hashlib.sha256(sample.to_bytes()).digest()
+        published = draft.publish(Curator(sample_digest=digest), now, simulation=simulation)
+        return _DrawnSample(published, sample)
+
+    def close(self, recipe: Recipe) -> None:
+        stream_close(identifier=str(recipe.identifier))
+
+    def is_settled(self, recipe: Recipe) -> bool:
+        return stream_is_closed(str(recipe.identifier))
+
+    def draw(self, recipe: Recipe) -> None:
+        estimate_draw(identifier=str(recipe.identifier))
+
+    def outcome(self, recipe: Recipe) -> Outcome | None:
+        return Estimated(stream_estimate(identifier=str(recipe.identifier)))
+
+    def forget(self, recipe: Recipe, outcome: str) -> None:
+        stream_forget(identifier=str(recipe.identifier))
+
+    def progress(self, recipe: Recipe) -> Progress:
+        """How many items came, nobody counts."""
+        return Progress(received=0, waiting=0, servers=(ServerProgress(name="Curator", counted=None),))
+
+    def told_with_release(self, recipe: Recipe) -> Mapping[str, Sequence[Any]]:
+        """The announced intrusions that took place, on which the error depends; how many were allowed, the
+        recipe says."""
+        made = intrusions_of(str(recipe.identifier))
+        return {"intrusions_made": [{"number": look.number, "at": format_time(look.at)} for look in made]}

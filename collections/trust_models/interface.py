@@ -1,0 +1,115 @@
+"""What this site does differently under each trust model: publishing, closing, and coming to a result."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, ClassVar
+
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
+from peers.partner import Partner
+from peers.roles import PartnerRole
+from recipes.models import Recipe
+from trust_models.outcomes import Outcome, Progress
+
+Partners = Mapping[Trust, Partner]
+"""The other servers that are set up, by the trust model that needs one of them."""
+
+
+class Prepared(ABC):
+    """A recipe that is ready to be published, and the secrets that go with it."""
+
+    published: PublishedRecipe
+
+    @abstractmethod
+    def store(self, recipe: Recipe) -> None:
+        """Keep what is to be kept, in the transaction that publishes `recipe`, after its row is saved.
+
+        Raises:
+            RecipeStateError: it was given up in the meantime; the transaction must not be committed.
+        """
+
+
+class TrustModel(ABC):
+    """One trust model, on the site that publishes."""
+
+    trust: ClassVar[Trust]
+
+    partner: ClassVar[PartnerRole | None] = None
+    """The other server that must run for its recipes."""
+
+    cohort_of: ClassVar[str] = "valid reports"
+    """What a cohort consists of."""
+
+    waits_for_another: ClassVar[bool]
+    """Whether the outcome depends on somebody or something beside the database that may be gone for good."""
+
+    def unavailable(self, partners: Partners) -> str:
+        """Why no recipe of this model can be published, as a clause; empty where one can."""
+        return "" if self.partner is None or self.trust in partners else self.partner.missing
+
+    @abstractmethod
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Prepared:
+        """Make the keys and the document. May take seconds and ask others: call it outside of transactions.
+
+        Args:
+            universe: the items that a recipe over a list is about; None of every other recipe.
+
+        Raises:
+            FieldError: the draft cannot be published as it stands.
+            PartnerUnavailableError: not now.
+        """
+
+    def close(self, recipe: Recipe) -> None:  # noqa: B027  # most read from the recipe whether it is open
+        """Let no report in any more, in the transaction that closes `recipe`."""
+
+    def advance(self, recipe: Recipe) -> None:  # noqa: B027  # some move on by themselves
+        """Bring the summing of an unfinished recipe one step on. May be called at any time, twice."""
+
+    def is_over(self, recipe: Recipe) -> bool:
+        """Whether an open recipe can take no more reports, whatever its times say."""
+        return False
+
+    @abstractmethod
+    def is_settled(self, recipe: Recipe) -> bool:
+        """Whether a closed recipe may have an outcome: a cheap look without locks."""
+
+    def draw(self, recipe: Recipe) -> None:  # noqa: B027  # most draw nothing
+        """Draw what is random in the outcome of a settled recipe, and store it, in a transaction of its own.
+
+        Called before every attempt to release, and draws once: a database keeps what an attempt wrote that
+        came to nothing, and the next one must write the same.
+        """
+
+    @abstractmethod
+    def outcome(self, recipe: Recipe) -> Outcome | None:
+        """The outcome of a closed recipe, whose row is locked, as drawn; None where there is none yet."""
+
+    @abstractmethod
+    def forget(self, recipe: Recipe, outcome: str) -> None:
+        """Delete reports, sums and keys, in the transaction that releases or withholds the result.
+
+        Args:
+            outcome: what came of it, in words.
+        """
+
+    @abstractmethod
+    def progress(self, recipe: Recipe) -> Progress:
+        """How far a published recipe is, or how far it came."""
+
+    def partner_must_hear(self, recipe: Recipe) -> bool:
+        """Whether the partner has still to hear of the end of a recipe, and to delete what it holds."""
+        return False
+
+    def told_with_release(self, recipe: Recipe) -> Mapping[str, Sequence[Any]]:
+        """Further members of a release's document: lists of plain JSON values. Its CSV has their lengths."""
+        return {}

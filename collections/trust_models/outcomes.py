@@ -1,0 +1,118 @@
+"""What comes of a collection, and how far it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from panprivacy.estimate import Estimate
+from panprivacy.statistic import ReportStatistic, Statistic
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum over all valid reports of a closed recipe.
+
+    Attributes:
+        total: vector sum of their contributions.
+        reports: how many; at least the cohort size.
+    """
+
+    total: tuple[int, ...]
+    reports: int
+
+    def estimate(self, statistic: ReportStatistic[Any]) -> Estimate:
+        """What the statistic makes of it."""
+        return statistic.estimate(self.total, self.reports)
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """An estimate that was made where the data is; no reports stand behind it.
+
+    Attributes:
+        made: None where none could be computed.
+        reports: None: nobody counts what comes to a curator.
+    """
+
+    made: Estimate | None
+    reports: None = None
+
+    def estimate(self, statistic: Statistic[Any]) -> Estimate:
+        """The estimate as it was made. Raises ArithmeticError where none could be computed."""
+        if self.made is None:
+            raise ArithmeticError("no estimate could be computed from the data")
+        return self.made
+
+
+@dataclass(frozen=True)
+class TooFew:
+    """Fewer valid reports than the cohort size; `received` were stored, valid or not."""
+
+    received: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """There will never be a sum; `reason` is a clause."""
+
+    reason: str
+
+
+Outcome = Sum | Estimated | TooFew | Refused
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A server that does not do its part.
+
+    Attributes:
+        since: when it last did.
+        waiting: requests that wait for it.
+        next_attempt: when it is asked again.
+        error: what happened at the last attempt.
+    """
+
+    since: datetime
+    waiting: int
+    next_attempt: datetime
+    error: str
+
+
+@dataclass(frozen=True)
+class ServerProgress:
+    """What one server of a recipe has to do with its reports.
+
+    Attributes:
+        name: as a heading.
+        url: its base address; empty for this very site.
+        counted: reports in its sum, found valid, as it says itself; None while it has not said.
+        public_rejections: reports that it rejected for what is seen without decrypting, by reason.
+        hidden_rejections: for what decrypting or verifying found. Whoever has a copy of a device's state can
+            make reports from it that are valid or not depending on what is encrypted there: public only
+            where devices are simulated, and for those who watch over the collection after its end.
+        trouble: None where there is none.
+    """
+
+    name: str
+    url: str = ""
+    counted: int | None = 0
+    public_rejections: Mapping[str, int] = field(default_factory=dict)
+    hidden_rejections: Mapping[str, int] = field(default_factory=dict)
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a recipe is.
+
+    Attributes:
+        received: reports that were stored, whatever verifying them says: what is shown of an open recipe
+            comes from here. May stop at the cohort size.
+        waiting: reports not yet looked into.
+        servers: one or two.
+    """
+
+    received: int
+    waiting: int
+    servers: tuple[ServerProgress, ...]

@@ -1,0 +1,161 @@
+"""Publishing and closing recipes. Every operation is one transaction with its audit entry."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.utils import timezone
+
+from audit.operations import entry_append
+from ledger.selectors import population_named
+from panprivacy.recipe import RecipeDraft, format_time
+from panprivacy.trust_models import under_trust
+from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
+from recipes.budget import room_require, saying_what_fits, spend
+from recipes.errors import RecipeStateError as RecipeStateError
+from recipes.models import Recipe, RecipeGuarantees
+from recipes.operations import recipe_draft_save, recipe_locked, status_require
+from storage.signing_key import signing_key
+from trust_models import TRUST_MODELS, Partners
+from trust_models.interface import Prepared
+
+NOBODY: Partners = {}
+"""No other server is set up."""
+
+
+def recipe_publish(
+    *,
+    recipe: Recipe,
+    actor: AbstractBaseUser | None,
+    simulation: bool = False,
+    partners: Partners = NOBODY,
+    universe: Sequence[str] | None = None,
+) -> Recipe:
+    """Draft → published: make the keys, fix the document, sign it.
+
+    Do not call it in a transaction: another server may be asked on the way, and what it is asked is noted
+    before.
+
+    Args:
+        partners: the helper and the shuffler that are set up.
+        universe: the items that a recipe with `items = listed` is about. It is not stored.
+
+    Raises:
+        FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
+            exceed its population's budget, or another server refuses it).
+        PartnerUnavailableError: it did not answer; the draft is as it was, and can be published later.
+        RecipeStateError: the recipe is not a draft, or was changed while its key was made.
+    """
+    status_require(recipe, Recipe.Status.DRAFT)
+    content = recipe.draft
+    draft = RecipeDraft.from_mapping(content)
+    with saying_what_fits(draft):
+        prepared = _prepare(draft, simulation, partners, universe)
+        with transaction.atomic():
+            recipe = recipe_locked(recipe, Recipe.Status.DRAFT)
+            if recipe.draft != content:
+                raise RecipeStateError(
+                    "the draft was changed while it was being published; look at it once more"
+                )
+            return _publish(recipe, prepared, actor)
+
+
+def recipe_publish_file(
+    *,
+    members: Mapping[str, object],
+    actor: AbstractBaseUser | None,
+    simulation: bool = False,
+    partners: Partners = NOBODY,
+    universe: Sequence[str] | None = None,
+) -> Recipe:
+    """Publish the content of a recipe file at once; as `recipe_publish`.
+
+    Raises:
+        FieldError, PartnerUnavailableError: nothing was stored.
+    """
+    draft = RecipeDraft.from_mapping(members)
+    with saying_what_fits(draft):
+        prepared = _prepare(draft, simulation, partners, universe)
+        with transaction.atomic():
+            return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What publishing needs and takes up to seconds to make: done before anything is locked."""
+
+    secrets: Prepared
+    published_at: datetime
+    guarantees: list[dict[str, Any]]
+
+
+def _prepare(
+    draft: RecipeDraft, simulation: bool, partners: Partners, universe: Sequence[str] | None
+) -> _Prepared:
+    now = timezone.now()
+    # The cheap refusals first: a key takes longer to make.
+    population_named(draft.population)
+    mechanism = draft.mechanism()
+    if not simulation:
+        room_require(mechanism=mechanism, population=draft.population)
+    guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
+    # Last, because others may be asked: nobody is for a draft that is refused here.
+    made = TRUST_MODELS[draft.trust].prepare(
+        draft, now=now, simulation=simulation, partners=partners, universe=universe
+    )
+    return _Prepared(made, now, guarantees)
+
+
+def _publish(recipe: Recipe, prepared: _Prepared, actor: AbstractBaseUser | None) -> Recipe:
+    published = prepared.secrets.published
+    spend(published=published)
+    recipe.identifier = published.identifier
+    recipe.document = published.canonical.decode()
+    recipe.signature = published.sign(signing_key())
+    recipe.opens_at, recipe.closes_at = published.opens_at, published.closes_at
+    recipe.simulation = published.simulation
+    recipe.status = Recipe.Status.PUBLISHED
+    recipe.published_at = prepared.published_at
+    recipe.save()
+    RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
+    prepared.secrets.store(recipe)
+    entry_append(
+        action=RECIPE_PUBLISHED,
+        subject=published.identifier,
+        actor=actor,
+        details={
+            "name": recipe.name,
+            "statistic": recipe.statistic,
+            "population": published.population,
+            "trust": published.trust.value,
+            "simulation": published.simulation,
+        },
+    )
+    return recipe
+
+
+@transaction.atomic
+def recipe_close(*, recipe: Recipe, actor: AbstractBaseUser | None) -> Recipe:
+    """Published → closed: no report is accepted any more.
+
+    The row lock waits for requests that are storing reports, so a report that was
+    acknowledged is there when the closed recipe is summed up.
+
+    Raises:
+        RecipeStateError: the recipe is not published, or is closed already.
+    """
+    recipe = recipe_locked(recipe, Recipe.Status.PUBLISHED)
+    recipe.status = Recipe.Status.CLOSED
+    recipe.closed_at = timezone.now()
+    recipe.save(update_fields=["status", "closed_at"])
+    TRUST_MODELS[recipe.published.trust].close(recipe)
+    entry_append(
+        action=RECIPE_CLOSED,
+        subject=str(recipe.identifier),
+        actor=actor,
+        details={"closes_at": format_time(recipe.closes_at)} if recipe.closes_at else {},
+    )
+    return recipe

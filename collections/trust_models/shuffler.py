@@ -1,0 +1,152 @@
+"""A shuffler before the analyzer, which is this site: a whole batch is fetched, then decrypted and counted.
+
+This site makes the key pair, and the shuffler agrees to the document. A registration that is not followed by
+a publication binds nobody: no device knows of it, and the shuffler drops it when its time is over.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from aggregation.selectors import progress_of
+from aggregation.summing import sum_advance, sum_forget, sum_of
+from analyzer.intake import intake_begin, intake_end
+from analyzer.models import Intake
+from panprivacy.encryption import generate_private_key
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from peers.roles import SHUFFLER
+from peers.shuffler_calls import recipe_register
+from recipes.models import Recipe, ShufflerSignature
+from reports.selectors import rejections_by_reason
+from trust_models.agreement import asked, partner_of, require_signed
+from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.outcomes import (
+    Outcome,
+    Progress,
+    Refused,
+    ServerProgress,
+    Sum,
+    TooFew,
+    Trouble,
+)
+from trust_models.single_server import SealedKey
+
+State = Intake.State
+
+
+@dataclass(frozen=True)
+class _AgreedKey(Prepared):
+    """A document that the shuffler signed for, and the key to what it will hand on."""
+
+    published: PublishedRecipe
+    key: SealedKey
+    shuffler_signature: bytes
+
+    def store(self, recipe: Recipe) -> None:
+        self.key.store(recipe)
+        ShufflerSignature.objects.create(recipe=recipe, signature=self.shuffler_signature)
+
+
+class ShufflerModel(TrustModel):
+    """The sum counts the messages of each kind; its reports are users."""
+
+    trust = Trust.SHUFFLER
+    partner = SHUFFLER
+    cohort_of = "devices"
+    waits_for_another = True
+
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Prepared:
+        partner = partner_of(self.trust, SHUFFLER, partners)
+        private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
+        servers = ShufflerAndAnalyzer(
+            shuffler_url=partner.url,
+            shuffler_verification_key=partner.verification_key,
+            analyzer_key_members=private_key.public_key.to_json(),
+        )
+        published = draft.publish(servers, now, simulation=simulation)
+        signature = asked(
+            self.trust,
+            SHUFFLER,
+            partner,
+            lambda: recipe_register(
+                partner.client(), identifier=published.identifier, document=published.canonical
+            ),
+        )
+        require_signed(SHUFFLER, partner, published, signature)
+        return _AgreedKey(published, SealedKey.of(private_key, published), signature)
+
+    def advance(self, recipe: Recipe) -> None:
+        intake = intake_begin(recipe=recipe, now=timezone.now())
+        # Not one message is decrypted before all of them are here.
+        if recipe.status == Recipe.Status.CLOSED and intake.state == State.FETCHED:
+            sum_advance(recipe=recipe, least=0)
+
+    def is_over(self, recipe: Recipe) -> bool:
+        return _state(recipe) in {State.FETCHED, State.REFUSED}
+
+    def is_settled(self, recipe: Recipe) -> bool:
+        state = _state(recipe)
+        return state in {State.NOT_FULL, State.REFUSED} or (
+            state == State.FETCHED and not progress_of(recipe).waiting
+        )
+
+    def outcome(self, recipe: Recipe) -> Outcome | None:
+        intake = Intake.objects.filter(recipe=recipe).first()
+        if intake is None or not self.is_settled(recipe):
+            return None
+        if intake.state == State.NOT_FULL:
+            return TooFew(intake.received)
+        if intake.state == State.REFUSED:
+            return Refused(intake.refusal)
+        found = sum_of(recipe, least=0)
+        return None if found is None else Sum(found.total, recipe.cohort_size)
+
+    def forget(self, recipe: Recipe, outcome: str) -> None:
+        intake_end(recipe=recipe, reason=outcome, now=timezone.now())
+        sum_forget(recipe=recipe)
+
+    def progress(self, recipe: Recipe) -> Progress:
+        servers = recipe.published.servers
+        if not isinstance(servers, ShufflerAndAnalyzer):
+            raise TypeError("a recipe of a shuffler names it")
+        intake = Intake.objects.filter(recipe=recipe).first() or Intake(recipe=recipe)
+        waiting = progress_of(recipe).waiting
+        analyzer = ServerProgress(
+            name="Analyzer",
+            # Users, like the shuffler's; a message by itself is nobody's report.
+            counted=recipe.cohort_size if intake.state == State.FETCHED and not waiting else 0,
+            hidden_rejections=rejections_by_reason(recipe),
+        )
+        shuffler = ServerProgress(
+            name="Shuffler", url=servers.shuffler_url, counted=None, trouble=_trouble(intake)
+        )
+        return Progress(intake.received, waiting, (analyzer, shuffler))
+
+    def partner_must_hear(self, recipe: Recipe) -> bool:
+        return Intake.objects.filter(recipe=recipe, is_deleted_there=False).exists()
+
+
+def _state(recipe: Recipe) -> str | None:
+    return Intake.objects.filter(recipe=recipe).values_list("state", flat=True).first()
+
+
+def _trouble(intake: Intake) -> Trouble | None:
+    if intake.failing_since is None:
+        return None
+    return Trouble(
+        since=intake.failing_since, waiting=1, next_attempt=intake.send_after, error=intake.last_error
+    )

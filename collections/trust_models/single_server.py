@@ -1,0 +1,88 @@
+"""One server: it makes the key pair and keeps the private half; reports are decrypted and added up here."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from aggregation.selectors import progress_of
+from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
+from panprivacy.encryption import generate_private_key
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
+from panprivacy.trust_models.single_server import OneServer
+from recipes.models import Recipe, RecipeKey
+from reports.parsing import ARRIVAL_REASONS
+from reports.selectors import rejections_by_reason
+from storage.sealing import secret_seal
+from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
+
+
+@dataclass(frozen=True)
+class SealedKey(Prepared):
+    """A recipe whose private key this server keeps, sealed."""
+
+    published: PublishedRecipe
+    sealed: bytes
+
+    @classmethod
+    def of(cls, private_key: PrivateKey, published: PublishedRecipe) -> Self:
+        """The key, sealed so that it opens for this recipe alone."""
+        sealed = secret_seal(private_key.to_bytes(), kind=b"", owner=published.identifier.encode())
+        return cls(published, sealed)
+
+    def store(self, recipe: Recipe) -> None:
+        RecipeKey.objects.create(recipe=recipe, scheme=self.published.servers.scheme, sealed=self.sealed)
+
+
+class SingleServerModel(TrustModel):
+    """The sum is the recipe's sub-aggregate, once every chunk is in it."""
+
+    trust = Trust.SINGLE_SERVER
+    waits_for_another = False
+
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Prepared:
+        private_key = generate_private_key(draft.encryption, secrets.SystemRandom())
+        published = draft.publish(OneServer.of(private_key.public_key), now, simulation=simulation)
+        return SealedKey.of(private_key, published)
+
+    def advance(self, recipe: Recipe) -> None:
+        sum_advance(recipe=recipe)
+
+    def is_settled(self, recipe: Recipe) -> bool:
+        return sum_is_settled(recipe)
+
+    def outcome(self, recipe: Recipe) -> Outcome | None:
+        # A closed recipe that cannot reach its cohort size has reports that are never planned.
+        found = sum_of(recipe, least=recipe.cohort_size)
+        if found is None:
+            return None
+        if found.reports < recipe.cohort_size:
+            return TooFew(found.received)
+        return Sum(found.total, found.reports)
+
+    def forget(self, recipe: Recipe, outcome: str) -> None:
+        sum_forget(recipe=recipe)
+
+    def progress(self, recipe: Recipe) -> Progress:
+        progress = progress_of(recipe)
+        rejections = rejections_by_reason(recipe)
+        server = ServerProgress(
+            name="Server",
+            counted=progress.summed,
+            public_rejections={r: n for r, n in rejections.items() if r in ARRIVAL_REASONS},
+            hidden_rejections={r: n for r, n in rejections.items() if r not in ARRIVAL_REASONS},
+        )
+        return Progress(progress.received, progress.waiting, (server,))

@@ -1,0 +1,233 @@
+"""A leader, which is this site, and a helper: both verify and add up shares; the leader collects the sums.
+
+Each makes a key pair, and both agree to the document before anyone reads it. They are asked in this order, so
+that a crash anywhere leaves nothing that binds anybody: the helper makes a key; we note which task we are
+about to register; the helper checks and signs the document; one transaction publishes it and forgets the
+note. What becomes of a note that stays behind, leader/registrations.py says.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from dap.models import AggregatedReport, Side, Task
+from dap.operations import task_close, task_named
+from dap.selectors import rejections_of, report_count
+from leader.errors import RegistrationOverError
+from leader.models import Farewell
+from leader.operations import COLLECTOR_CONFIG_ID, task_create, task_end
+from leader.registrations import registration_forget, registration_note
+from leader.results import Refusal, task_result
+from leader.selectors import LeaderProgress, exchanges_waiting, helper_count, progress_of
+from panprivacy.dap.basics import HpkeConfig, ReportError
+from panprivacy.dap.hpke import generate_keypair
+from panprivacy.dap.recipe_task import task_of
+from panprivacy.encryption import generate_private_key
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.prio3 import VERIFY_KEY_SIZE
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
+from panprivacy.trust_models.two_server import TwoServers
+from peers.helper_calls import REQUEST_BYTES, helper_key, recipe_task_register
+from peers.partner import Partner
+from peers.roles import HELPER
+from recipes.errors import RecipeStateError
+from recipes.models import HelperSignature, Recipe
+from trust_models.agreement import asked, partner_of, require_signed
+from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.outcomes import (
+    Outcome,
+    Progress,
+    Refused,
+    ServerProgress,
+    Sum,
+    TooFew,
+    Trouble,
+)
+
+PUBLIC_REASONS = frozenset(
+    error.reason
+    for error in (
+        ReportError.REPORT_REPLAYED,
+        ReportError.REPORT_DROPPED,
+        ReportError.BATCH_COLLECTED,
+        ReportError.TASK_EXPIRED,
+        ReportError.TASK_NOT_STARTED,
+        ReportError.OUTDATED_CONFIG,
+    )
+)
+"""Reasons that the leader finds when a report arrives. Only these are public, and only the leader's.
+
+What the helper rejects has passed the leader's half of verification: even how often it finds a report
+replayed would tell whether what was sent with it was valid.
+"""
+
+
+@dataclass(frozen=True)
+class _AgreedTask(Prepared):
+    """A document that both servers signed for, and our half of its secrets."""
+
+    published: PublishedRecipe
+    partner: Partner
+    helper_signature: bytes
+    share_key: PrivateKey
+    verify_key: bytes
+    collector_config: HpkeConfig
+    collector_key: bytes
+
+    def store(self, recipe: Recipe) -> None:
+        task_id, configuration = task_of(self.published)
+        try:
+            registration_forget(task_id=task_id)
+        except RegistrationOverError as error:
+            raise RecipeStateError(f"it cannot be published any more: {error}; try again") from error
+        HelperSignature.objects.create(recipe=recipe, signature=self.helper_signature)
+        task_create(
+            task_id=task_id,
+            configuration=configuration,
+            verify_key=self.verify_key,
+            collector_config=self.collector_config,
+            collector_key=self.collector_key,
+            helper_url=self.partner.url,
+            helper_key=self.partner.verification_key,
+            share_key=self.share_key,
+            document=self.published.canonical.decode(),
+            now=timezone.now(),
+        )
+
+
+class TwoServerModel(TrustModel):
+    """A recipe is one task; the leader's periodic work moves every task on."""
+
+    trust = Trust.TWO_SERVER
+    partner = HELPER
+    waits_for_another = True
+
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Prepared:
+        partner = partner_of(self.trust, HELPER, partners)
+        source = secrets.SystemRandom()
+        share_key = generate_private_key(draft.encryption, source)
+        request = source.randbytes(REQUEST_BYTES)
+        theirs = asked(
+            self.trust, HELPER, partner, lambda: helper_key(partner, request=request, scheme=draft.encryption)
+        )
+        servers = TwoServers(
+            leader_url=partner.leader_url,
+            leader_key_members=share_key.public_key.to_json(),
+            helper_url=partner.url,
+            helper_key_members=theirs.to_json(),
+            helper_verification_key=partner.verification_key,
+        )
+        published = draft.publish(servers, now, simulation=simulation)
+        verify_key = source.randbytes(VERIFY_KEY_SIZE)
+        collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
+        task_id = bytes.fromhex(published.identifier)
+        registration_note(task_id=task_id, partner=partner, now=timezone.now())
+        signature = asked(
+            self.trust,
+            HELPER,
+            partner,
+            lambda: recipe_task_register(
+                partner,
+                task_id=task_id,
+                document=published.canonical,
+                request=request,
+                verify_key=verify_key,
+                collector_config=collector_config,
+            ),
+        )
+        require_signed(HELPER, partner, published, signature)
+        return _AgreedTask(
+            published, partner, signature, share_key, verify_key, collector_config, collector_key
+        )
+
+    def close(self, recipe: Recipe) -> None:
+        task = task_named(task_id=bytes.fromhex(str(recipe.identifier)), side=Side.LEADER)
+        if task is not None:
+            task_close(task=task)
+
+    def is_over(self, recipe: Recipe) -> bool:
+        """The helper may have ended the task."""
+        return _task(recipe).state != Task.State.OPEN
+
+    def is_settled(self, recipe: Recipe) -> bool:
+        return task_result(_task(recipe)) is not None
+
+    def outcome(self, recipe: Recipe) -> Outcome | None:
+        task = _task(recipe)
+        result = task_result(task)
+        if result is None:
+            return None
+        if isinstance(result, Refusal):
+            return TooFew(_received(task, recipe)) if result.is_too_few else Refused(_clause(result.detail))
+        return Sum(result.values, result.report_count)
+
+    def forget(self, recipe: Recipe, outcome: str) -> None:
+        task_end(task=_task(recipe), reason=outcome, now=timezone.now())
+
+    def progress(self, recipe: Recipe) -> Progress:
+        task = _task(recipe)
+        servers = recipe.published.servers
+        if not isinstance(servers, TwoServers):
+            raise TypeError("a recipe of two servers names two")
+        progress = progress_of(task=task)
+        ours, theirs = (rejections_of(task, side) for side in (Side.LEADER, Side.HELPER))
+        leader = ServerProgress(
+            name="Leader",
+            url=servers.leader_url,
+            counted=report_count(task),
+            public_rejections={r: n for r, n in ours.items() if r in PUBLIC_REASONS},
+            hidden_rejections={r: n for r, n in ours.items() if r not in PUBLIC_REASONS},
+        )
+        helper = ServerProgress(
+            name="Helper",
+            url=servers.helper_url,
+            counted=helper_count(task=task),
+            hidden_rejections=theirs,
+            trouble=_trouble(task, progress),
+        )
+        return Progress(_received(task, recipe), progress.waiting + progress.in_jobs, (leader, helper))
+
+    def partner_must_hear(self, recipe: Recipe) -> bool:
+        return Farewell.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier))).exists()
+
+
+def _clause(sentence: str) -> str:
+    """It is shown after a colon, and before a full stop."""
+    return sentence[:1].lower() + sentence[1:].removesuffix(".")
+
+
+def _task(recipe: Recipe) -> Task:
+    task = task_named(task_id=bytes.fromhex(str(recipe.identifier)), side=Side.LEADER)
+    if task is None:
+        raise LookupError(f"there is no task for the recipe {recipe.identifier}")
+    return task
+
+
+def _received(task: Task, recipe: Recipe) -> int:
+    """Identifiers that were used up on arrival, up to the cohort size: nothing that verifying them says
+    changes that number."""
+    return AggregatedReport.objects.filter(task=task)[: recipe.cohort_size].count()
+
+
+def _trouble(task: Task, progress: LeaderProgress) -> Trouble | None:
+    if progress.failing_since is None or progress.next_attempt is None:
+        return None
+    return Trouble(
+        since=progress.failing_since,
+        waiting=exchanges_waiting(task=task),
+        next_attempt=progress.next_attempt,
+        error=progress.last_error,
+    )

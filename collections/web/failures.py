@@ -1,0 +1,85 @@
+"""Answering failures: problem documents for what was refused, and for a database that is busy."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import structlog
+from django.db import OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from web.problems import Problem, method_not_allowed, unavailable
+
+logger = structlog.get_logger(__name__)
+
+View = Callable[..., HttpResponse]
+About = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""What a problem document says beside its own members, made from a view's arguments."""
+
+FAILURES = (Problem, OperationalError)
+"""What `failure_response` answers; anything else is a fault of ours."""
+
+
+def failure_response(
+    failure: Problem | OperationalError,
+    *,
+    methods: Sequence[str],
+    undone: str,
+    members: Mapping[str, Any] | None = None,
+    private: bool = False,
+) -> HttpResponse:
+    """The answer to a request that came to nothing.
+
+    Args:
+        methods: what `Allow` names where the method was wrong.
+        undone: what did not happen and what to do, in sentences, for a database that is busy. Nothing was
+            done then: a transaction is whole or not at all.
+        members: of the problem document, beside its own.
+        private: whether the log must not hold what the database said, as it may quote the request.
+    """
+    if isinstance(failure, Problem):
+        problem = failure
+    elif private:
+        logger.error("database_unavailable", error=type(failure).__name__)
+        problem = unavailable(undone)
+    else:
+        logger.error("database_unavailable", exc_info=failure)
+        problem = unavailable(undone)
+    problem.members.update(members or {})
+    response = problem.response()
+    if problem.status == 405:
+        response["Allow"] = ", ".join(methods)
+    return response
+
+
+def about_nothing(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """No further members."""
+    return {}
+
+
+def receiving(*, undone: str, about: About = about_nothing, private: bool = False) -> Callable[[View], View]:
+    """A plain view that takes in what is POSTed, for the hot path; its failures are problem documents.
+
+    Args:
+        undone, private: as in `failure_response`.
+        about: see `About`.
+    """
+
+    def decorate(view: View) -> View:
+        @csrf_exempt  # no session is read: there is nothing to forge
+        @wraps(view)
+        def answer(request: HttpRequest, **arguments: Any) -> HttpResponse:
+            try:
+                if request.method != "POST":
+                    raise method_not_allowed("POST")
+                return view(request, **arguments)
+            except FAILURES as failure:
+                members = about(arguments)
+                return failure_response(
+                    failure, methods=("POST",), undone=undone, members=members, private=private
+                )
+
+        return answer
+
+    return decorate

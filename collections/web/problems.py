@@ -1,0 +1,106 @@
+"""The one error shape of every interface for programs: problem documents (RFC 9457)."""
+
+import json
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+CONTENT_TYPE = "application/problem+json"
+
+RETRY_SECONDS = 5
+"""When to ask again: after a fault of ours, or for what is not ready yet."""
+
+
+class Problem(Exception):  # noqa: N818  # the term of RFC 9457
+    """An error to be answered as a problem document.
+
+    Attributes:
+        kind: last part of the `type` member, e.g. `not-found`; or the whole `type` of another namespace.
+        title: the same for every problem of this kind.
+        status: HTTP status.
+        detail: what is wrong with this request.
+        members: further members, e.g. `field` or `reason`.
+    """
+
+    def __init__(self, kind: str, title: str, status: int, detail: str, **members: Any) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.title = title
+        self.status = status
+        self.detail = detail
+        self.members = members
+
+    def document(self) -> dict[str, Any]:
+        """The JSON object to answer with."""
+        return {
+            "type": self.kind if ":" in self.kind else f"/problems/{self.kind}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            **self.members,
+        }
+
+    def response(self) -> HttpResponse:
+        """The answer."""
+        content = json.dumps(self.document())
+        response = HttpResponse(content, status=self.status, content_type=CONTENT_TYPE)
+        if self.status == 503:
+            response["Retry-After"] = str(RETRY_SECONDS)
+        return response
+
+
+def malformed_body(detail: str) -> Problem:
+    return Problem("malformed-body", "The body cannot be read", 400, detail)
+
+
+def invalid_parameter(field: str, detail: str) -> Problem:
+    return Problem("invalid-parameter", "A parameter is not understood", 400, detail, field=field)
+
+
+def not_found(detail: str) -> Problem:
+    return Problem("not-found", "There is nothing here", 404, detail)
+
+
+def unavailable(detail: str) -> Problem:
+    return Problem("unavailable", "The server is busy", 503, detail)
+
+
+def method_not_allowed(allowed: str) -> Problem:
+    return Problem("method-not-allowed", "The method is not allowed", 405, f"Allowed: {allowed}.")
+
+
+def from_exception(error: Exception) -> Problem | None:
+    """The problem that stands for an exception of Django or DRF; None for an unexpected one."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, Http404):
+        return not_found("No recipe, population or page has this address.")
+    if isinstance(error, exceptions.MethodNotAllowed):
+        return method_not_allowed("see the API documentation")
+    if isinstance(error, exceptions.ValidationError) and isinstance(error.detail, dict):
+        field, messages = next(iter(error.detail.items()))
+        return invalid_parameter(field, f"{field} {messages[0]}")
+    if isinstance(error, exceptions.ParseError):
+        return malformed_body(str(error.detail))
+    if isinstance(error, exceptions.NotAcceptable):
+        return Problem("not-acceptable", "The media type asked for is not served", 406, str(error.detail))
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        return Problem("unsupported-media-type", "The media type is not supported", 415, str(error.detail))
+    if isinstance(error, exceptions.APIException):
+        return Problem("request-refused", "The request was refused", error.status_code, str(error.detail))
+    return None
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's hook: the same problem documents as everywhere."""
+    problem = from_exception(error)
+    if problem is None:
+        return None
+    return Response(problem.document(), status=problem.status, content_type=CONTENT_TYPE)
+
+
+def is_api_request(request: HttpRequest) -> bool:
+    """Whether an error should be answered as a problem document rather than as a page."""
+    return request.path.startswith("/api/")

@@ -1,1 +1,0 @@
-"""The papers' numbers and figures, computed again beside what is printed."""

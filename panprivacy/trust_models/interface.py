@@ -1,0 +1,101 @@
+"""What a trust model says of a recipe: its servers and their keys, and what its guarantees rest on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.device_input import DeviceInput
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.statistic import Statistic
+from panprivacy.trust import Trust
+
+
+class Servers(ABC):
+    """A trust model: who holds the private keys of a recipe, and what follows for its document, its
+    guarantees and its reports. A published document names the servers, in members of their own."""
+
+    trust: ClassVar[Trust]
+
+    member_names: ClassVar[tuple[str, ...]]
+    """The document's members that speak of the servers."""
+
+    encrypts: ClassVar[bool] = True
+    """Whether what devices send is encrypted to a key of the recipe."""
+
+    device_input: ClassVar[DeviceInput]
+    """What is sent under it."""
+
+    proves_reports: ClassVar[bool] = False
+    """Whether reports come with a proof that each value is 0 or 1: the servers cannot look."""
+
+    lists: ClassVar[tuple[str, ...]] = ()
+    """Members of a recipe file that name other files; commands take them out before the rest is read."""
+
+    reports_elsewhere: ClassVar[tuple[str, str]] = ("", "")
+    """Kind and title of the problem that answers a report sent to the publishing site, if it belongs
+    elsewhere."""
+
+    @classmethod
+    def admits(cls, statistic: type[Statistic[Any]]) -> bool:
+        """Whether the statistic can be asked under this trust model."""
+        return statistic.device_input == cls.device_input and (
+            statistic.values_are_bits or not cls.proves_reports
+        )
+
+    @classmethod
+    def stated(cls, guarantee: Guarantee) -> Guarantee:
+        """A statistic's guarantee as a recipe of this trust model states it. No number changes: only whom it
+        is stated against, and what that rests on."""
+        return replace(guarantee, trust=cls.trust)
+
+    def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # most are sent to the site itself
+        """Where devices of the recipe `identifier` send reports, as a sentence, if not to the publishing
+        site's own API; else empty."""
+        return ""
+
+    def where_items_go(self) -> str:
+        """Why the publishing site takes no items of a stream, as a sentence; empty where it does."""
+        return "Its devices send reports, to …/reports/ or where its document says."
+
+    @property
+    @abstractmethod
+    def scheme(self) -> str | None:
+        """The registered name of the encryption scheme; None where nothing is encrypted."""
+
+    @abstractmethod
+    def public_key(self, identifier: str) -> PublicKey:
+        """The key under which devices of the recipe `identifier` encrypt; ValueError where there is none."""
+
+    @abstractmethod
+    def members(self) -> dict[str, Any]:
+        """The document's members, as plain JSON values."""
+
+    @classmethod
+    @abstractmethod
+    def from_members(cls, members: Mapping[str, object]) -> Self:
+        """Inverse of `members`, strict.
+
+        Raises:
+            FieldError: a missing, unknown or impossible member.
+            InvalidKeyError: a public key that this version cannot use.
+        """
+
+    @abstractmethod
+    def require_signed(
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
+    ) -> None:
+        """Check the signatures beside the publishing server's.
+
+        Args:
+            message: what is signed.
+            partner_key: verification key of the server beside the publishing one, as the device pinned it;
+                None without one.
+            partner_signature: its signature, 64 bytes, or None.
+
+        Raises:
+            RecipeVerificationError: one that must be there does not hold.
+        """

@@ -1,0 +1,49 @@
+"""One server, which decrypts every report (LPP section 4)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy.device_input import DeviceInput
+from panprivacy.encryption import load_public_key
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.trust import Trust
+from panprivacy.trust_models.interface import Servers
+from panprivacy.trust_models.members import read_public_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneServer(Servers):
+    """One server, which publishes the recipe and holds its private key."""
+
+    key_members: Mapping[str, str]
+
+    trust = Trust.SINGLE_SERVER
+    member_names = ("public_key",)
+    device_input = DeviceInput.EVENTS
+
+    @classmethod
+    def of(cls, public_key: PublicKey) -> Self:
+        """The server that holds the private half of `public_key`."""
+        return cls(key_members=public_key.to_json())
+
+    @property
+    def scheme(self) -> str:
+        return self.key_members["scheme"]
+
+    def public_key(self, identifier: str) -> PublicKey:  # noqa: ARG002  # it binds shares, of which there are none
+        return load_public_key(self.key_members)
+
+    def members(self) -> dict[str, Any]:
+        return {"public_key": dict(self.key_members)}
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, object]) -> Self:
+        return cls.of(read_public_key("public_key", members.get("public_key")))
+
+    def require_signed(
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
+    ) -> None:
+        """Nothing: its only server is the one that published the recipe."""

@@ -1,0 +1,159 @@
+"""A leader and a helper: each gets a share of every report that alone reveals nothing (LPP section 5)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy import base64_text
+from panprivacy.accounting.guarantees import Guarantee, Model
+from panprivacy.device_input import DeviceInput
+from panprivacy.encryption import load_public_key
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.errors import FieldError
+from panprivacy.trust import Trust
+from panprivacy.trust_models.interface import Servers
+from panprivacy.trust_models.members import (
+    read_public_key,
+    read_server,
+    read_verification_key,
+    require_signed_by,
+    require_url,
+)
+
+SHARE_CONTEXT = b"dap-18"
+"""What every proof of a two-server recipe is bound to, before its identifier (DAP 18)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoServers(Servers):
+    """A leader, which publishes the recipe, and a helper, which signs it too.
+
+    Attributes:
+        leader_url, helper_url: base addresses of their DAP resources, without a trailing slash.
+        leader_key_members, helper_key_members: public keys, of one scheme.
+        helper_verification_key: the helper's Ed25519 key, 32 bytes.
+    """
+
+    leader_url: str
+    leader_key_members: Mapping[str, str]
+    helper_url: str
+    helper_key_members: Mapping[str, str]
+    helper_verification_key: bytes
+
+    trust = Trust.TWO_SERVER
+    member_names = ("leader", "helper")
+    device_input = DeviceInput.EVENTS
+    proves_reports = True
+    reports_elsewhere = ("recipe-of-two-servers", "The recipe is of two servers")
+
+    def __post_init__(self) -> None:
+        require_url("leader.url", self.leader_url)
+        require_url("helper.url", self.helper_url)
+        if self.leader_url == self.helper_url:
+            raise FieldError("helper.url", "must differ from the leader's: one server is not two")
+        if self.leader_key_members == self.helper_key_members:
+            raise FieldError("helper.public_key", "must differ from the leader's: one key opens both shares")
+        if self.leader_key_members["scheme"] != self.helper_key_members["scheme"]:
+            raise FieldError("helper.public_key", "must be of the leader's scheme")
+        if len(self.helper_verification_key) != 32:
+            raise FieldError("helper.verification_key", "must be 32 bytes")
+
+    @classmethod
+    def stated(cls, guarantee: Guarantee) -> Guarantee:
+        adapt = _STATED.get(guarantee.model)
+        return super().stated(guarantee if adapt is None else adapt(guarantee))
+
+    def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # one address for all recipes
+        return f"Its reports are uploaded to the leader at {self.leader_url}, as messages of DAP."
+
+    @property
+    def scheme(self) -> str:
+        return self.leader_key_members["scheme"]
+
+    @property
+    def leader_key(self) -> PublicKey:
+        """Under which the leader's shares are encrypted."""
+        return load_public_key(self.leader_key_members)
+
+    @property
+    def helper_key(self) -> PublicKey:
+        """Under which the helper's shares are encrypted."""
+        return load_public_key(self.helper_key_members)
+
+    def public_key(self, identifier: str) -> PublicKey:
+        # Here, because devices of single-server recipes need none of it.
+        from panprivacy.two_server import SharedKey
+
+        context = SHARE_CONTEXT + bytes.fromhex(identifier)
+        return SharedKey(self.leader_key, self.helper_key, context)
+
+    def members(self) -> dict[str, Any]:
+        return {
+            "leader": {"url": self.leader_url, "public_key": dict(self.leader_key_members)},
+            "helper": {
+                "url": self.helper_url,
+                "public_key": dict(self.helper_key_members),
+                "verification_key": base64_text.encode(self.helper_verification_key),
+            },
+        }
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, object]) -> Self:
+        leader = read_server("leader", members.get("leader"), ("url", "public_key"))
+        helper = read_server("helper", members.get("helper"), ("url", "public_key", "verification_key"))
+        return cls(
+            leader_url=require_url("leader.url", leader["url"]),
+            leader_key_members=read_public_key("leader.public_key", leader["public_key"]).to_json(),
+            helper_url=require_url("helper.url", helper["url"]),
+            helper_key_members=read_public_key("helper.public_key", helper["public_key"]).to_json(),
+            helper_verification_key=read_verification_key(
+                "helper.verification_key", helper["verification_key"]
+            ),
+        )
+
+    def require_signed(
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
+    ) -> None:
+        """The helper's signature, under the key that the device pinned: a document that names another
+        helper is the leader talking to itself."""
+        require_signed_by("helper", self.helper_verification_key, message, partner_key, partner_signature)
+
+
+def _aggregator(guarantee: Guarantee) -> Guarantee:
+    return replace(
+        guarantee,
+        source=f"{guarantee.source} Beside the result, either server alone sees uniformly random shares and "
+        "proofs that tell nothing but whether a report is valid (Prio3, VDAF draft 20).",
+        assumption=f"{guarantee.assumption}, that is, on the two servers not putting their shares together, "
+        "and on neither of them filling the cohort with reports of its own making",
+    )
+
+
+def _sampled(guarantee: Guarantee) -> Guarantee:
+    return replace(
+        guarantee,
+        assumption=f"{guarantee.assumption}; the leader, with which devices speak, is not such a reader",
+    )
+
+
+def _pan(guarantee: Guarantee) -> Guarantee:
+    return replace(
+        guarantee,
+        source="LPP section 5, Algorithm 6; computational: up to an advantage that is negligible in the "
+        "keys' length.",
+        assumption=(
+            "the semantic security of the recipe's encryption scheme, on the intruder colluding with neither "
+            "server (with one, two looks at the device, or one and its report, tell whether the event "
+            "happened in between), on nobody watching the device during a step, and on the intruder not also "
+            "sending reports made from what is on the device"
+        ),
+    )
+
+
+_STATED: Mapping[Model, Callable[[Guarantee], Guarantee]] = {
+    Model.AGGREGATOR: _aggregator,
+    Model.SAMPLED: _sampled,
+    Model.PAN: _pan,
+}

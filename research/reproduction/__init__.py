@@ -1,0 +1,6 @@
+"""The papers' numbers and figures, computed again beside what is printed.
+
+`results` computes all of them and reads the stored ones; `claims` has the classes that describe them.
+"""
+
+__all__ = ["claims", "results"]

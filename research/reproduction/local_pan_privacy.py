@@ -1,0 +1,269 @@
+"""LPP: the numbers of Theorem 7 (sums of randomized bits) and Theorem 13 (sums of discrete Gaussians).
+
+Feldman, McMillan, Rothblum & Talwar, *Local Pan-Privacy for Federated Analytics* (ICML 2025). Both theorems
+say only that a parameter exists, and the order of the error; here are the parameters and the constants.
+"""
+
+import math
+from collections.abc import Iterator
+
+import scipy
+
+from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum, smallest_scale, variance
+from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.guarantees import Relation
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.shuffled import Shuffled
+from research.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series
+from research.reproduction.sampled_gaussian import noise_multiplier
+
+PAPER = Paper.LOCAL_PAN_PRIVACY
+
+TARGET = (1.0, 1e-6)
+"""(ε, δ) of the sum for which parameters are solved; the theorems ask for ε below 1, or at 1 in the limit."""
+
+VALUE_RANGE = 10
+"""Largest value, for the sums of discrete Gaussians."""
+
+DEVICES = (1_000, 10_000, 100_000, 1_000_000)
+
+_DEVICES_DRAWN = (*(factor * 10**power for power in (2, 3, 4, 5) for factor in (1, 2, 5)), 1_000_000)
+
+_SCALED_DEVICES_DRAWN = (100, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 50_000, 100_000, 500_000)
+
+
+def claims() -> Iterator[Claim]:
+    """Every number, in the order of the paper. Takes some seconds in all."""
+    yield from _theorem_7()
+    yield from _theorem_13()
+
+
+# Theorem 7 -----------------------------------------------------------------------
+
+
+def largest_epsilon0(n: int, epsilon: float, delta: float) -> float:
+    """The ε₀ of Theorem 7: the largest at which the sum of n randomized bits is (ε, δ)-private."""
+
+    def excess(epsilon0: float) -> float:
+        found = RandomizedResponseSum(n=n, epsilon0=epsilon0).delta(epsilon)
+        return math.log(max(found, 1e-300)) - math.log(delta)
+
+    # Up to ε₀ = ε every sum is ε-private; from there on δ grows.
+    return float(scipy.optimize.brentq(excess, epsilon, 40.0, xtol=1e-9))
+
+
+def standard_error(n: int, epsilon0: float) -> float:
+    """Standard deviation of the estimated count from n randomized bits: √(n·e^ε₀)/(e^ε₀ − 1), in devices."""
+    return math.sqrt(n) / (2 * math.sinh(epsilon0 / 2))
+
+
+def normal_approximation_epsilon(n: int, epsilon0: float, delta: float) -> float:
+    """ε of a Gaussian sum with the variance of n randomized bits: what it is often taken for. No bound."""
+    return Gaussian(sigma=standard_error(n, epsilon0)).epsilon(delta)
+
+
+def error_of_theorem_7(epsilon: float, delta: float) -> float:
+    """√(ln(1/δ))/ε, the printed order of the error, in devices."""
+    return math.sqrt(math.log(1 / delta)) / epsilon
+
+
+def _theorem_7() -> Iterator[Claim]:
+    epsilon, delta = TARGET
+    constants = []
+    for n in DEVICES:
+        epsilon0 = largest_epsilon0(n, epsilon, delta)
+        constants.append(standard_error(n, epsilon0) / error_of_theorem_7(epsilon, delta))
+        yield Claim(
+            paper=PAPER,
+            place="Theorem 7",
+            quantity=f"largest ε₀ with ε = 1 for the sum, n = {n:,}",
+            printed="",
+            computed=epsilon0,
+            method="exact sum over outcomes, for the worst assignment of the other bits",
+            agrees=None,
+            expected=None,
+            why="“There is an ε₀.”",
+            relation=Relation.REPLACE,
+            delta=delta,
+        )
+    yield Claim(
+        paper=PAPER,
+        place="Theorem 7",
+        quantity="standard error as a multiple of √(ln(1/δ))/ε, the largest for n = 1,000 to 1,000,000",
+        printed="O(1)",
+        computed=max(constants),
+        method="√(n·e^ε₀)/(e^ε₀ − 1) at those ε₀",
+        agrees=max(constants) < 2 and max(constants) / min(constants) < 1.1,
+        expected=True,
+        why="The constant hardly changes from a thousand devices to a million.",
+        relation=Relation.REPLACE,
+        delta=delta,
+    )
+    for n, epsilon0 in ((1_000, 1.0), (10_000, 2.0)):
+        event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
+        exact = event.epsilon(delta)
+        case = f"ε of the sum, n = {n:,}, ε₀ = {epsilon0:g}"
+        for value, method, why in (
+            (
+                exact,
+                "exact sum over outcomes, for the worst assignment of the other bits",
+                "",
+            ),
+            (
+                Shuffled(n=n, epsilon0=epsilon0).epsilon(delta),
+                "Feldman, McMillan & Talwar 2022, numerical",
+                "A proved bound on the same sum.",
+            ),
+            (
+                normal_approximation_epsilon(n, epsilon0, delta),
+                "normal approximation: no bound",
+                "It under-reports.",
+            ),
+        ):
+            yield Claim(
+                paper=PAPER,
+                place="Theorem 7",
+                quantity=case,
+                printed="",
+                computed=value,
+                method=method,
+                agrees=None,
+                expected=None,
+                why=why,
+                relation=Relation.REPLACE,
+                delta=delta,
+            )
+
+
+# Theorem 13 ----------------------------------------------------------------------
+
+
+def continuous_scale(n: int, value_range: int, epsilon: float, delta: float) -> float:
+    """s by the continuous rule: n summands of variance s² taken for one Gaussian of variance n·s²."""
+    return value_range * noise_multiplier(1.0, 1, epsilon, delta) / math.sqrt(n)
+
+
+def _theorem_13() -> Iterator[Claim]:
+    epsilon, delta = TARGET
+    n = 10_000
+    continuous = continuous_scale(n, VALUE_RANGE, epsilon, delta)
+    exact = smallest_scale(n, VALUE_RANGE, epsilon, delta)
+    case = "n = 10,000 values from 0 to 10"
+    yield Claim(
+        paper=PAPER,
+        place="Theorem 13",
+        quantity=f"smallest scale s with ε = 1 for the sum, {case}",
+        printed="",
+        computed=exact,
+        method="exact distribution of the sum of discrete Gaussians",
+        agrees=None,
+        expected=None,
+        why="“There is a σ.”",
+        relation=Relation.REPLACE,
+        delta=delta,
+    )
+    found = DiscreteGaussianSum(n=n, scale=continuous, value_range=VALUE_RANGE).epsilon(delta)
+    yield Claim(
+        paper=PAPER,
+        place="Theorem 13",
+        quantity=f"ε of the sum with s = {continuous:.5f} by the continuous rule, {case}",
+        printed="",
+        computed=found,
+        method="exact distribution of the sum of discrete Gaussians",
+        agrees=None,
+        expected=None,
+        why="The rule promises ε = 1. The variance of N_Z(0, s²) is below s² when s is small: "
+        f"here {variance(continuous):.4f} instead of {continuous**2:.4f}. The sum does not have the "
+        f"variance n·s² that the rule counts on.",
+        relation=Relation.REPLACE,
+        delta=delta,
+    )
+
+
+# Figures -------------------------------------------------------------------------
+
+
+def figures() -> Iterator[Figure]:
+    """What the theorems leave to the reader, drawn. Takes some seconds."""
+    epsilon, delta = TARGET
+    solved = [largest_epsilon0(n, epsilon, delta) for n in _DEVICES_DRAWN]
+    yield Figure(
+        paper=PAPER,
+        key="lpp-theorem-7",
+        title="Theorem 7",
+        caption="Error of a count from randomized bits whose sum is (1, 10⁻⁶)-private, against "
+        "√(ln(1/δ))/ε, and against bits that "
+        "are 1-private each.",
+        x_title="devices, n",
+        y_title="standard error, in devices",
+        columns=1,
+        panels=(
+            Panel(
+                "ε = 1, δ = 10⁻⁶, one device replaced",
+                tuple(float(n) for n in _DEVICES_DRAWN),
+                (
+                    Series(
+                        "√(ln(1/δ))/ε",
+                        Role.BASELINE,
+                        tuple(error_of_theorem_7(epsilon, delta) for _ in _DEVICES_DRAWN),
+                    ),
+                    Series(
+                        "each bit 1-private",
+                        Role.AGGREGATED,
+                        tuple(standard_error(n, epsilon) for n in _DEVICES_DRAWN),
+                    ),
+                    Series(
+                        "the sum (1, 10⁻⁶)-private",
+                        Role.SAMPLED,
+                        tuple(
+                            standard_error(n, found) for n, found in zip(_DEVICES_DRAWN, solved, strict=True)
+                        ),
+                    ),
+                ),
+            ),
+        ),
+        choices="The paper has no figure of it. Chosen: ε = 1, δ = 10⁻⁶.",
+    )
+    yield Figure(
+        paper=PAPER,
+        key="lpp-theorem-13",
+        title="Theorem 13",
+        caption="What the continuous rule gives a sum of discrete Gaussians: ε against the ε = 1 that it "
+        "promises. The more "
+        "devices share the noise, the less of it each adds, until almost every device adds 0.",
+        x_title="devices, n",
+        y_title="ε of the sum at δ = 10⁻⁶",
+        columns=1,
+        panels=(
+            Panel(
+                "values from 0 to 10, one device replaced",
+                tuple(float(n) for n in _SCALED_DEVICES_DRAWN),
+                (
+                    Series("promised", Role.BASELINE, tuple(epsilon for _ in _SCALED_DEVICES_DRAWN)),
+                    Series(
+                        "s by the continuous rule",
+                        Role.AGGREGATED,
+                        tuple(_epsilon_by_continuous_rule(n) for n in _SCALED_DEVICES_DRAWN),
+                    ),
+                    Series(
+                        "s by the exact sum",
+                        Role.SAMPLED,
+                        tuple(_epsilon_by_exact_rule(n) for n in _SCALED_DEVICES_DRAWN),
+                    ),
+                ),
+            ),
+        ),
+        choices="The paper has no figure of it. Chosen: values from 0 to 10, ε = 1, δ = 10⁻⁶.",
+    )
+
+
+def _epsilon_by_continuous_rule(n: int) -> float:
+    epsilon, delta = TARGET
+    scale = continuous_scale(n, VALUE_RANGE, epsilon, delta)
+    return DiscreteGaussianSum(n=n, scale=scale, value_range=VALUE_RANGE).epsilon(delta)
+
+
+def _epsilon_by_exact_rule(n: int) -> float:
+    epsilon, delta = TARGET
+    scale = smallest_scale(n, VALUE_RANGE, epsilon, delta)
+    return DiscreteGaussianSum(n=n, scale=scale, value_range=VALUE_RANGE).epsilon(delta)

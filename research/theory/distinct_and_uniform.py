@@ -1,0 +1,187 @@
+"""How errors and sample sizes grow with the number k of possible values (RSP Figure 1), measured."""
+
+import math
+
+import numpy as np
+
+from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
+from panprivacy.shuffle.interface import CONFIDENCE
+from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
+from panprivacy.shuffle.uniformity_statistic import CALIBRATED_LEVEL
+from panprivacy.simulation import source
+from panprivacy.streams.density import Density, DensityParameters
+from panprivacy.streams.parameters import NUMBERED
+from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
+from research.theory.uniformity_users import (
+    ALPHA,
+    DELTA,
+    EPSILON,
+    TESTS,
+    printed_central,
+    printed_final,
+    printed_preliminary,
+    smallest_users,
+)
+
+KEY = "distinct-and-uniform"
+
+USERS = 100
+VALUES_DISTINCT = (64, 256, 1024, 4096)
+REPETITIONS = 200
+
+VALUES_UNIFORM = (16, 64, 256, 1024, 4096)
+
+
+def different_values(k: int) -> int:
+    """How many of k values the simulated users have."""
+    return min(k // 2, USERS)
+
+
+def measured_shuffle(k: int, seed: int) -> float:
+    """Root mean square error of the shuffle protocol, in values."""
+    random_source = source(seed, KEY, "shuffle", k)
+    protocol = DistinctElements(
+        DistinctElementsParameters(epsilon=EPSILON, delta=DELTA, cohort_size=USERS, k=k)
+    )
+    values = np.arange(USERS) % different_values(k)
+    estimates = [
+        protocol.estimate(protocol.randomize_all(values, random_source).tolist(), USERS).values[0]
+        for _ in range(REPETITIONS)
+    ]
+    return float(np.sqrt(np.mean((np.array(estimates) - different_values(k)) ** 2)))
+
+
+def measured_pan(k: int, seed: int) -> float:
+    """The same of the pan-private density estimator with a cell for each of k items."""
+    random_source = source(seed, KEY, "pan", k)
+    density = Density(
+        DensityParameters(
+            epsilon=EPSILON, universe_size=k, items=NUMBERED, table_size=k, announced_intrusions=0
+        )
+    )
+    cells = np.arange(different_values(k))
+    estimates = []
+    for _ in range(REPETITIONS):
+        state = density.start(random_source)
+        density.process_batch(state, cells, random_source)
+        estimates.append(k * density.estimate(state, random_source).values[0])
+    return float(np.sqrt(np.mean((np.array(estimates) - different_values(k)) ** 2)))
+
+
+def shuffle_error_bound(k: int) -> float:
+    """e^ε/(e^ε − 1)·√(2k·ln(2/β)) of RSP Theorem 3.3, at confidence 1 − β."""
+    return math.sqrt(2 * k * math.log(2 / (1 - CONFIDENCE))) / -math.expm1(-EPSILON)
+
+
+def printed_lower_bound(k: int) -> float:
+    """√(k/ε): RSP Figure 1, whose Ω hides a constant."""
+    return math.sqrt(k / EPSILON)
+
+
+def growth(k: tuple[int, ...], y: tuple[float, ...]) -> float:
+    """The exponent a of the law y ∝ k^a that fits best."""
+    return float(np.polyfit(np.log(k), np.log(y), 1)[0])
+
+
+def demonstrate(seed: int) -> Demonstration:
+    """Both problems at growing k. Takes half a minute."""
+    shuffle = tuple(measured_shuffle(k, seed) for k in VALUES_DISTINCT)
+    pan = tuple(measured_pan(k, seed) for k in VALUES_DISTINCT)
+    preliminary = tuple(smallest_users(k, PRELIMINARY, seed) for k in VALUES_UNIFORM)
+    final = tuple(smallest_users(k, FINAL, seed) for k in VALUES_UNIFORM)
+    distinct = Chart(
+        key=f"{KEY}-distinct",
+        title="Counting different values",
+        caption=(
+            "Both ways err by about the square root of the number of possible values, however many users "
+            "there are. A curator who may see all values errs by 1/ε, whatever k is."
+        ),
+        x_title="possible values k",
+        y_title="error, in values",
+        x=VALUES_DISTINCT,
+        curves=(
+            Curve("shuffle protocol", ClaimStatus.MEASURED, shuffle),
+            Curve("pan-private density", ClaimStatus.MEASURED, pan),
+            Curve(
+                "shuffle, at most, 95 %",
+                ClaimStatus.BOUND,
+                tuple(shuffle_error_bound(k) for k in VALUES_DISTINCT),
+            ),
+            Curve(
+                "√(k/ε), necessary",
+                ClaimStatus.PRINTED,
+                tuple(printed_lower_bound(k) for k in VALUES_DISTINCT),
+            ),
+        ),
+    )
+    uniform = Chart(
+        key=f"{KEY}-uniform",
+        title="Telling whether values are equally frequent",
+        caption=(
+            "The smallest number of users with which the test works. Counting over random groups of values "
+            "pays when there are many. Printed formulas stand without their constants: only their slopes "
+            "can be compared."
+        ),
+        x_title="possible values k",
+        y_title="users",
+        x=VALUES_UNIFORM,
+        curves=(
+            Curve("preliminary test", ClaimStatus.MEASURED, preliminary),
+            Curve("final test", ClaimStatus.MEASURED, final),
+            Curve(
+                "Theorem 4.2, slope ¾", ClaimStatus.PRINTED, tuple(map(printed_preliminary, VALUES_UNIFORM))
+            ),
+            Curve("Theorem 4.8, slope ⅔", ClaimStatus.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
+            Curve("central, slope ½", ClaimStatus.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
+        ),
+    )
+    return Demonstration(
+        key=KEY,
+        title="What it costs to have many possible values",
+        sentence=(
+            "If nobody can be trusted with the values themselves, every possible value adds noise of its "
+            "own, also those that nobody has."
+        ),
+        measured=(
+            f"Different values: root mean square error of {REPETITIONS} simulated collections, ε = "
+            f"{EPSILON:g} (2ε in all), δ = 10⁻⁶ for the shuffle protocol, {USERS} users with min(k/2, "
+            f"{USERS}) different values. Uniformity: ε = {EPSILON:g}, δ = 10⁻⁶, α = {ALPHA:g}: every other "
+            f"value comes {1 + 2 * ALPHA:g} times as often as it should, the rest {1 - 2 * ALPHA:.2g} "
+            f"times; the threshold lets {CALIBRATED_LEVEL:.0%} of uniform collections be called not uniform; "
+            f"the smallest number of users, to within 2 %, with which two thirds of {TESTS} others are "
+            "noticed."
+        ),
+        proved=(
+            "Shuffle protocols that withstand users who do not follow them, and pan-private algorithms, "
+            "need an error in the order of √k to count different values (Theorems 3.3 and 3.10); a "
+            "uniformity test in the order of k to the power ⅔ users suffices with groups (Theorem 4.8), and "
+            "is necessary where δ = 0 (Theorem 4.11)."
+        ),
+        source="Connecting Robust Shuffle Privacy and Pan-Privacy, Figure 1, sections 3 and 4",
+        seed=seed,
+        charts=(distinct, uniform),
+        facts=(
+            Fact(
+                "exponent of k in the error, shuffle protocol",
+                growth(VALUES_DISTINCT, shuffle),
+                ClaimStatus.MEASURED,
+            ),
+            Fact(
+                "exponent of k in the error, pan-private density",
+                growth(VALUES_DISTINCT, pan),
+                ClaimStatus.MEASURED,
+            ),
+            Fact("exponent of k in the error, Figure 1", 0.5, ClaimStatus.PRINTED),
+            Fact(
+                "exponent of k in the users, preliminary test",
+                growth(VALUES_UNIFORM, preliminary),
+                ClaimStatus.MEASURED,
+            ),
+            Fact("exponent of k in the users, Theorem 4.2, without logarithms", 0.75, ClaimStatus.PRINTED),
+            Fact(
+                "exponent of k in the users, final test", growth(VALUES_UNIFORM, final), ClaimStatus.MEASURED
+            ),
+            Fact("exponent of k in the users, Theorem 4.8, without logarithms", 2 / 3, ClaimStatus.PRINTED),
+            Fact("exponent of k in the users, central model, large k", 0.5, ClaimStatus.PRINTED),
+        ),
+    )

@@ -1,0 +1,51 @@
+"""All demonstrations as one JSON document, which is committed: the page reads it and computes nothing."""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from panprivacy import stored_document
+from research.theory import DEMONSTRATIONS
+from research.theory.demonstration import Demonstration
+
+FILE = Path(__file__).parent / "results.json"
+
+SEED = 2025
+"""Of the stored simulations."""
+
+LIBRARIES = ("numpy", "scipy")
+"""What the numbers depend on beside this package; named in the document with their versions."""
+
+
+def compute(names: Sequence[str], seed: int, progress: Callable[[str], None]) -> tuple[Demonstration, ...]:
+    """The demonstrations of these names, anew; all take about half a minute.
+
+    Args:
+        names: keys of `DEMONSTRATIONS`.
+        progress: is told each name before it is computed.
+    """
+    demonstrations = []
+    for name in names:
+        progress(name)
+        demonstrations.append(DEMONSTRATIONS[name](seed))
+    return tuple(demonstrations)
+
+
+def document_of(demonstrations: tuple[Demonstration, ...]) -> dict[str, Any]:
+    """Plain values, numbers rounded to 6 significant digits; no times, no names of machines."""
+    return stored_document.plain(
+        {
+            "libraries": {name: version(name) for name in LIBRARIES},
+            "demonstrations": [demonstration.as_dict() for demonstration in demonstrations],
+        }
+    )
+
+
+@cache
+def committed() -> dict[str, Any]:
+    """The document as it was committed."""
+    document: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return document
