@@ -1,8 +1,8 @@
 """What runs on a device, and fleets of simulated devices.
 
 A real device uses `client` (events in time steps) or `value_client` (one value), and `transport`. The command
-line is `python -m devices_sim`. Simulations use `fleet`, `workloads` and `items`; `intruder` tests what an
-attacker learns from a device's state. `trust_models` has what differs between trust models.
+line is `python -m devices_sim`. Simulations use `fleet`, `workloads` and `items`. `trust_models` has what
+differs between trust models.
 
 This room imports `panprivacy` alone, and reaches servers over their public API only (`docs/protocol.md`): it
 must not know how a server stores, adds up or releases anything.
@@ -14,7 +14,6 @@ __all__ = [
     "fleet",
     "fleet_result",
     "forecast",
-    "intruder",
     "items",
     "rest_upload",
     "transport",

@@ -159,7 +159,7 @@ class KnownRandomness(Attack):
             snapshot: (number, stream)
             for stream, events in enumerate(streams)
             for seed in seeds
-            for number, snapshot in enumerate(device(events, random.Random(seed)))  # noqa: S311  # the attack
+            for number, snapshot in enumerate(device(events, random.Random(seed)))  # the attack
         }
 
     def feature(self, snapshots: Snapshots) -> Hashable:
