@@ -41,7 +41,7 @@ class Repeatable(random.Random):
 
 def main() -> None:
     left = json.loads(Path(sys.argv[1]).read_text())
-    secrets.SystemRandom = Repeatable  # type: ignore[misc, assignment]
+    secrets.SystemRandom = Repeatable  # type: ignore[misc, assignment]  # see Repeatable
     begin(datetime.fromisoformat(sys.argv[2]))
     helper, shuffler = (int(port) for port in sys.stdin.readline().split())
     listen_elsewhere({PORTS["helper"]: helper, PORTS["shuffler"]: shuffler})

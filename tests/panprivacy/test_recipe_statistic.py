@@ -32,7 +32,7 @@ def of_devices() -> Recipe:
 
 @pytest.fixture
 def of_a_stream() -> Recipe:
-    members = {"statistic": "density", "epsilon": 1, "universe_size": 100, "table_size": 50}
+    members = {"statistic": "density", "epsilon": 0.5, "universe_size": 100, "table_size": 10}
     return published(members, Curator(sample_digest=bytes(32)))
 
 

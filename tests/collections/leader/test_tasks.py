@@ -2,12 +2,12 @@
 
 import fnmatch
 import uuid
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from pytest_django.fixtures import SettingsWrapper
 
 from dap.models import Task
 from leader import tasks
@@ -102,7 +102,7 @@ def test_beat_and_routes_name_tasks_that_exist() -> None:
         assert fnmatch.filter(celery_application.tasks, pattern), pattern
 
 
-def test_partner_of_a_task_is_the_helper_that_it_was_registered_with(settings: SettingsWrapper) -> None:
+def test_partner_of_a_task_is_the_helper_that_it_was_registered_with(settings: Any) -> None:
     pair = Pair()
     settings.HELPER_URL = "https://elsewhere.example/helper"
     partner = partner_of(pair.task)

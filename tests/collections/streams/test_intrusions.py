@@ -1,7 +1,8 @@
+from typing import Any
+
 import pytest
 from django.db.models import QuerySet
 from django.utils import timezone
-from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks
 
 from audit.models import Entry
 from audit.selectors import entries_of_recipe
@@ -42,7 +43,7 @@ def test_what_is_seen_is_the_state_as_it_was_and_what_goes_on_is_another() -> No
 
 
 def test_the_state_that_was_seen_is_the_only_earlier_one_that_can_be_read(
-    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     recipe = published_stream()
     fold(recipe, ["3"])
