@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from web.numbers import Z_95, significant
+from panprivacy.planning.expectation import Z_95
+from web.numbers import significant
 
 DOTS = 50
 """Dots of the quantile plot: each stands for one in fifty results."""

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pages.words.verdicts import NOTICED, verdict_shown
+from panprivacy.planning.expectation import margin
 from panprivacy.statistic import Statistic
 from recipes.models import Recipe
 from releases.excerpt import Excerpt
@@ -23,7 +24,6 @@ from web.numbers import (
     at_place,
     consistent_with_zero,
     estimate_with_margin,
-    margin,
     number,
     place_of,
     significant,
