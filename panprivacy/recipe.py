@@ -158,6 +158,11 @@ class RecipeDraft:
         Raises:
             FieldError: they cannot be met; or the stated aggregator target is not, and what would meet it.
         """
+        return self._mechanism
+
+    @cached_property
+    def _mechanism(self) -> Statistic[Any]:
+        # Computing them takes up to seconds, and publishing asks more than once.
         mechanism = statistic_class(self.statistic)(self.parameters.calibrated())
         mechanism.require_releasable()
         try:

@@ -88,6 +88,9 @@ class TrustModel(ABC):
 
         Called before every attempt to release, and draws once: a database keeps what an attempt wrote that
         came to nothing, and the next one must write the same.
+
+        Raises:
+            StreamLostError: what it is drawn from cannot be read until somebody brings its key back.
         """
 
     @abstractmethod

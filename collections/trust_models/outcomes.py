@@ -7,6 +7,7 @@ from typing import Any
 
 from panprivacy.estimate import Estimate
 from panprivacy.statistic import ReportStatistic, Statistic
+from streams.errors import StreamLostError as StreamLostError
 
 
 @dataclass(frozen=True)
