@@ -1,7 +1,9 @@
 """The mathematics and protocols of private collection. Pure: randomness, times and keys are arguments.
 
 It must not know Django, sockets, clocks or a global source of randomness, nor servers' databases, pages or
-settings. Its parts:
+settings.
+
+Its parts:
 
 - `encryption`: rerandomizable public-key encryption, one file per scheme
 - `mechanisms`, `shuffle`, `streams`: the statistics, by what carries their data; `catalogue` has them all

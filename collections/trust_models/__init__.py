@@ -1,7 +1,7 @@
-"""What this site does under each trust model, one file each; this is the table.
+"""What this site does under each trust model, one file each: publishing, closing, the outcome.
 
-For publishing and closing recipes, and for coming from reports to an outcome. Others call `trust_model_of`
-and `configured_partners`, and the operations in `publishing`; `outcomes` has what they get.
+This is the table. Others call `trust_model_of` and `configured_partners`, and the operations in
+`publishing`; `outcomes` has what they get.
 
 It must not know pages, nor what a release says.
 """
