@@ -4,7 +4,7 @@ import pytest
 
 from tests.architecture.picture import BEGIN, END, difference, drawn_in, reduced
 
-DRAWING = "    above --> below\n\n- **`below`** (398 lines): Imports `ground`."
+DRAWING = "    above --> below\n\n- **`below`** (398 lines): Below all.\n  Imports `ground`."
 DOCUMENT = drawn_in(f"Words.\n\n{BEGIN}\n{END}\n\nMore.\n", DRAWING)
 
 
@@ -12,7 +12,7 @@ DOCUMENT = drawn_in(f"Words.\n\n{BEGIN}\n{END}\n\nMore.\n", DRAWING)
     ("now", "differs"),
     [
         (DRAWING, False),
-        (DRAWING.replace("398 lines", "1,401 lines"), False),
+        (DRAWING.replace("398 lines", "1,401 lines").replace("Below all.\n ", "Below\n  all."), False),
         (DRAWING.replace("above --> below", "above --> ground"), True),
         (DRAWING.replace("`ground`", "`ground`, `attic`"), True),
     ],
