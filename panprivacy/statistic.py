@@ -44,6 +44,9 @@ class Statistic(ABC, Generic[P]):
     counts_devices: ClassVar[bool] = False
     """Whether the estimates are numbers of devices, so that each is a share of the population."""
 
+    gives_verdict: ClassVar[bool] = False
+    """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
+
     device_input: ClassVar[DeviceInput]
     """What is sent to be counted."""
 

@@ -36,9 +36,6 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     device_input = DeviceInput.VALUE
 
-    gives_verdict: ClassVar[bool] = False
-    """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
-
     source: ClassVar[str]
     """The theorem behind every guarantee, as a sentence."""
 
