@@ -1,5 +1,23 @@
-"""What runs on a device, and fleets of them.
+"""What runs on a device, and fleets of simulated devices.
 
-Speaks to the server only over the public REST API (`docs/protocol.md`). A real device
-uses `client` and `transport`; `workloads`, `fleet` and `intruder` are for simulations.
+A real device uses `client` (events in time steps) or `value_client` (one value), and `transport`. The command
+line is `python -m devices_sim`. Simulations use `fleet`, `workloads` and `items`. `trust_models` has what
+differs between trust models.
+
+This room imports `panprivacy` alone, and reaches servers over their public API only (`docs/protocol.md`): it
+must not know how a server stores, adds up or releases anything.
 """
+
+__all__ = [
+    "client",
+    "dap_upload",
+    "fleet",
+    "fleet_result",
+    "forecast",
+    "items",
+    "rest_upload",
+    "transport",
+    "trust_models",
+    "value_client",
+    "workloads",
+]

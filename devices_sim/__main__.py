@@ -1,9 +1,12 @@
 """One device on the command line: `python -m devices_sim join | step | send`, or `send-value`.
 
-Exit codes: 0 done, 1 the server refused or could not be reached (try again), 2 bad input or
-a state that does not allow the command, 3 the report will never be taken (do not try again): the
-recipe is closed, the shuffler has all the users that it mixes, the server rejected the report itself,
-or it is not known whether a value arrived.
+Exit codes:
+
+- 0: done.
+- 1: the server refused, or could not be reached. Try again.
+- 2: bad input, or a state that does not allow the command.
+- 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
+  users, the server rejected the report itself, or it is unknown whether a value arrived.
 """
 
 import argparse
@@ -120,7 +123,7 @@ def _join(options: argparse.Namespace) -> None:
         simulation=options.simulation,
     ) as device:
         part = "not sampled; takes no part" if device.phase is Phase.NOT_SAMPLED else "takes part"
-        _say(f"joined “{device.recipe.name}” ({device.recipe.parameters.steps} steps): {part}")
+        _say(f"joined “{device.recipe.name}” ({device.recipe.parameters.step_count} steps): {part}")
 
 
 def _step(options: argparse.Namespace) -> None:
@@ -129,7 +132,7 @@ def _step(options: argparse.Namespace) -> None:
             device.require_ahead(options.number)
             device.catch_up(options.number - 1)
         device.step(options.event, number=options.number)
-        _say(f"step {device.steps_taken} of {device.recipe.parameters.steps} taken")
+        _say(f"step {device.steps_taken} of {device.recipe.parameters.step_count} taken")
 
 
 def _send(options: argparse.Namespace) -> None:

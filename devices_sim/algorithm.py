@@ -1,16 +1,20 @@
-"""The client algorithm in memory: states and the steps between them (LPP, Algorithms 3 to 6).
+"""What a device computes, in memory: states and the steps between them (LPP, Algorithms 3 to 6), or messages.
 
-`client` adds a file that survives crashes; simulations use this module directly.
+`client` adds a file that survives crashes, `value_client` the way to a shuffler; simulations use this module
+directly.
 """
 
 import random
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from devices_sim.transport import WireReport
 from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.mechanisms.interface import Report
+from panprivacy.mechanisms.interface import Mechanism, Report
 from panprivacy.recipe import Recipe
+from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.statistic import Statistic
 
 NONCE_BYTES = 16
 
@@ -56,6 +60,20 @@ class DeviceState:
     nonce: bytes = b""
 
 
+def steps_mechanism(statistic: Statistic[Any]) -> Mechanism[Any]:
+    """The statistic as one whose devices take steps; TypeError where they take none."""
+    if not isinstance(statistic, Mechanism):
+        raise TypeError(f"devices of {statistic.statistic} take no steps")
+    return statistic
+
+
+def values_statistic(statistic: Statistic[Any]) -> ShuffleStatistic[Any]:
+    """The statistic as one whose devices have one value each; TypeError where they have none."""
+    if not isinstance(statistic, ShuffleStatistic):
+        raise TypeError(f"devices of {statistic.statistic} have no values")
+    return statistic
+
+
 class ClientAlgorithm:
     """The transitions of one recipe. Holds nothing about a device; serves any number of them.
 
@@ -66,10 +84,10 @@ class ClientAlgorithm:
     """
 
     def __init__(self, recipe: Recipe, public_key: PublicKey | None = None) -> None:
-        self.mechanism = recipe.mechanism
+        self.mechanism = steps_mechanism(recipe.mechanism)
         self.public_key = recipe.public_key if public_key is None else public_key
-        self.steps = recipe.parameters.steps
-        self.sampling_rate = recipe.parameters.sampling_rate
+        self.steps: int = self.mechanism.parameters.steps
+        self.sampling_rate: float = self.mechanism.parameters.sampling_rate
 
     def is_sampled(self, random_source: random.Random) -> bool:
         """Toss the sampling coin: once per device, before its first step, whatever its data."""
@@ -131,6 +149,24 @@ class ClientAlgorithm:
 def wire_report(state: DeviceState) -> WireReport:
     """The report of a state in phase `reported`."""
     return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts))
+
+
+def value_report(
+    statistic: ShuffleStatistic[Any],
+    public_key: PublicKey,
+    value: int,
+    random_source: random.Random,
+) -> WireReport:
+    """All messages of one user with this value (0..k − 1), each encrypted by itself, and a fresh nonce.
+
+    Args:
+        public_key: the analyzer's; in constant time on real devices.
+    """
+    messages = statistic.randomize(value, random_source)
+    return WireReport(
+        random_source.randbytes(NONCE_BYTES),
+        tuple(bytes(public_key.encrypt(message, random_source)) for message in messages),
+    )
 
 
 def _check_in_collection(state: DeviceState) -> None:

@@ -1,8 +1,8 @@
 """A real device: one recipe, one state file, one report.
 
-The file is replaced as a whole after every step, so a device that loses power at any
-instant has taken its step or has not. Whoever reads the file before and after every
-step sees only ciphertexts that all change each time.
+The file is replaced as a whole after every step. A device that loses power has therefore taken its step, or
+has not. Someone who reads the file before and after every step sees only ciphertexts, all of which change
+each time.
 """
 
 import random
@@ -24,7 +24,7 @@ from devices_sim.algorithm import (
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
 from devices_sim.transport import Delivery, RecipeClosedError, RecipeNotOpenError, ServedRecipe, Transport
-from devices_sim.uploads import upload_of
+from devices_sim.trust_models import reporting_model
 from panprivacy.recipe import Recipe, format_time
 
 
@@ -75,7 +75,7 @@ class Device:
             path: the state file to be; its directory must exist.
             served: the recipe as fetched.
             verification_key: the server's Ed25519 key (32 bytes), pinned beforehand.
-            helper_key: the helper's likewise; a two-server recipe is refused without it.
+            helper_key: the helper's, pinned too; a two-server recipe is refused without it.
             server: the server's address, kept in the file for `send`'s caller.
             simulation: whether this device is a simulated one.
             random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
@@ -147,7 +147,7 @@ class Device:
 
     def require_ahead(self, number: int) -> None:
         """WrongStepError unless step `number` (1..T) is still to be taken."""
-        steps, taken = self.recipe.parameters.steps, self._state.step
+        steps, taken = self.recipe.parameters.step_count, self._state.step
         if not 1 <= number <= steps:
             raise WrongStepError(f"there is no step {number}: the steps are 1 to {steps}")
         if number <= taken:
@@ -179,10 +179,10 @@ class Device:
             WrongStepError: `step` lies before the steps taken, or beyond T.
         """
         self._require_usable()
-        if not self._state.step <= step <= self.recipe.parameters.steps:
+        if not self._state.step <= step <= self.recipe.parameters.step_count:
             raise WrongStepError(
                 f"cannot catch up to step {step}: it must be at least {self._state.step} (taken already) "
-                f"and at most {self.recipe.parameters.steps}"
+                f"and at most {self.recipe.parameters.step_count}"
             )
         state = self._state
         while state.step < step:
@@ -223,7 +223,7 @@ class Device:
         if self._state.phase is Phase.DONE:
             return None
         try:
-            with upload_of(self.recipe, transport) as upload:
+            with reporting_model(self.recipe).upload(self.recipe, transport) as upload:
                 delivery = upload.submit(wire_report(self._state))
         except RecipeNotOpenError as error:
             raise early_or_late(error, self.recipe, transport, now) from error

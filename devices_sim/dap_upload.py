@@ -45,7 +45,7 @@ CLOSED_OR_EARLY = frozenset(
         ReportError.BATCH_COLLECTED,
     }
 )
-"""What a leader says of a good report that it does not take now."""
+"""A leader's reasons not to accept a good report now."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class TaskClient:
         task_id: 32 bytes.
         configuration: of the task; nothing of it is taken from the aggregators.
         transport: what reaches other servers; stays open.
-        random_source: `secrets.SystemRandom()` by default; seeded ones in tests only, as whoever knows the
-            seed can open every share.
+        random_source: `secrets.SystemRandom()` by default; seeded ones in tests only, because the seed opens
+            every share.
 
     Raises:
         ValueError: an endpoint that the transport cannot reach.

@@ -1,8 +1,8 @@
 """Fleets of simulated devices: many reports per second, over the same API as real ones.
 
-A device that nobody intrudes upon is indistinguishable from one that only ever made its last
-state; a *lazy* fleet (the default) computes just that. An *eager* fleet takes every step of
-every device, as a real one does, and is the reference.
+Without an intruder, a device cannot be told from one that only made its last state. A *lazy* fleet (the
+default) computes just that state. An *eager* fleet takes every step of every device, as real ones do, and is
+the reference.
 """
 
 import contextlib
@@ -11,13 +11,13 @@ import hashlib
 import random
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from devices_sim.client import RecipeRefusedError
-from devices_sim.fleet_devices import EAGER, LAZY, Answer
+from devices_sim.fleet_devices import TrueAnswer
+from devices_sim.fleet_result import FleetResult
 from devices_sim.transport import (
     HttpTransport,
     ServedRecipe,
@@ -25,8 +25,8 @@ from devices_sim.transport import (
     TransportError,
     WireReport,
 )
+from devices_sim.trust_models import reporting_model
 from devices_sim.upload import Upload
-from devices_sim.uploads import upload_of
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads import Bucket, Workload
 from panprivacy.parameters import Description
@@ -48,46 +48,6 @@ class FleetError(Exception):
     def __init__(self, message: str, problem: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.problem = problem or {}
-
-
-@dataclass(kw_only=True)
-class FleetResult:
-    """What a fleet did, or has done so far.
-
-    Attributes:
-        devices: devices of the workload.
-        sampled: those whose sampling coin let them take part; each made one report.
-        accepted: reports that the server stored.
-        rejected: the others, by reason.
-        devices_by_answer: what is true of a device (its count of events, or its value as text) -> number of
-            such devices, over all devices, sampled or not.
-        accepted_by_answer: the same over those whose report was accepted.
-        device_seconds: time spent making reports, added up over processes, reading the workload included.
-        submit_seconds: time spent encoding batches and waiting for answers, added up over processes.
-        elapsed_seconds: wall-clock time of the whole, start of processes included. With p
-            processes, device_seconds + submit_seconds is at most about p times this.
-    """
-
-    devices: int = 0
-    sampled: int = 0
-    accepted: int = 0
-    rejected: Counter[str] = field(default_factory=Counter)
-    devices_by_answer: Counter[Answer] = field(default_factory=Counter)
-    accepted_by_answer: Counter[Answer] = field(default_factory=Counter)
-    device_seconds: float = 0.0
-    submit_seconds: float = 0.0
-    elapsed_seconds: float = 0.0
-
-    def add(self, other: "FleetResult") -> None:
-        """Take in what another process or bucket did; `elapsed_seconds` stays."""
-        self.devices += other.devices
-        self.sampled += other.sampled
-        self.accepted += other.accepted
-        self.rejected += other.rejected
-        self.devices_by_answer += other.devices_by_answer
-        self.accepted_by_answer += other.accepted_by_answer
-        self.device_seconds += other.device_seconds
-        self.submit_seconds += other.submit_seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +94,7 @@ def run_fleet(
         transport: the server's address, or what makes a transport to it (picklable where
             `processes` > 1).
         seed: repeats the same coins and noise whatever the number of processes; None for
-            `secrets.SystemRandom()`. For simulations only: whoever knows the seed can decrypt
-            every report.
+            `secrets.SystemRandom()`. For simulations only: the seed decrypts every report.
         eager: take every step instead of only the last state; for values it makes no difference.
         processes: 1 works in this process.
         progress: called in this process, after every bucket, with the result so far (not a copy).
@@ -190,9 +149,10 @@ def run_share(plan: FleetPlan, buckets: Iterable[Bucket[Any]]) -> Generator[Flee
     Raises TransportError where a batch is not delivered.
     """
     recipe = plan.verified_recipe()
-    devices = (EAGER if plan.eager else LAZY)[recipe.trust](recipe)
+    model = reporting_model(recipe)
+    devices = model.fleet_devices(recipe, eager=plan.eager)
     random_sources = _RandomSources(plan.seed)
-    with plan.transport_factory() as transport, upload_of(recipe, transport) as upload:
+    with plan.transport_factory() as transport, model.upload(recipe, transport) as upload:
         batcher = _Batcher(upload)
         for bucket in buckets:
             result = FleetResult()
@@ -241,11 +201,11 @@ class _Batcher:
     def __init__(self, upload: Upload) -> None:
         self._upload = upload
         self._reports: list[WireReport] = []
-        self._answers: list[Answer] = []
+        self._answers: list[TrueAnswer] = []
         self._size = 0
         self.seconds = 0.0
 
-    def add(self, report: WireReport, answer: Answer, result: FleetResult) -> None:
+    def add(self, report: WireReport, answer: TrueAnswer, result: FleetResult) -> None:
         size = report.size
         if self._reports and self._size + size > BATCH_BYTES:
             self.flush(result)

@@ -1,25 +1,24 @@
-"""What a simulated device does with what it is given, events or a value; with the registry by trust model."""
+"""What a simulated device does with what it is given: events, or a value."""
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Set
-from typing import Any, Generic
+from collections.abc import Set
+from typing import Generic
 
-from devices_sim.algorithm import ClientAlgorithm, Phase, wire_report
+from devices_sim.algorithm import ClientAlgorithm, Phase, value_report, values_statistic, wire_report
 from devices_sim.transport import WireReport
-from devices_sim.value_client import value_report
 from devices_sim.workloads.bucket import Given
 from panprivacy.recipe import Recipe
-from panprivacy.trust import Trust
 
-Answer = int | str
+TrueAnswer = int | str
+"""What is true of one device: its count of events, or its value."""
 
 
 class FleetDevices(ABC, Generic[Given]):
     """The devices of one recipe. Holds nothing about any of them."""
 
     @abstractmethod
-    def answer(self, given: Given) -> Answer:
+    def answer(self, given: Given) -> TrueAnswer:
         """What is true of a device, as the statistic's truth is made of it."""
 
     @abstractmethod
@@ -31,7 +30,7 @@ class _EventDevices(FleetDevices[Set[int]]):
     """Devices with events in some of T steps."""
 
     def __init__(self, recipe: Recipe) -> None:
-        # Tables are not constant-time; nobody measures the time of a device that does not exist.
+        # Tables are not constant-time; that matters on real devices only.
         self._algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables())
 
     def answer(self, given: Set[int]) -> int:
@@ -63,7 +62,7 @@ class ValueDevices(FleetDevices[str]):
     """Devices with one value each, which they send through a shuffler."""
 
     def __init__(self, recipe: Recipe) -> None:
-        self._statistic = recipe.mechanism
+        self._statistic = values_statistic(recipe.mechanism)
         self._public_key = recipe.public_key.with_tables()
 
     def answer(self, given: str) -> str:
@@ -72,16 +71,3 @@ class ValueDevices(FleetDevices[str]):
     def report(self, given: str, random_source: random.Random) -> WireReport:
         value = self._statistic.value_of(given)
         return value_report(self._statistic, self._public_key, value, random_source)
-
-
-Kinds = Mapping[Trust, Callable[[Recipe], FleetDevices[Any]]]
-
-LAZY: Kinds = {
-    Trust.SINGLE_SERVER: LazyDevices,
-    Trust.TWO_SERVER: LazyDevices,
-    Trust.SHUFFLER: ValueDevices,
-}
-"""The devices of a recipe by its trust model. To a curator, no devices report."""
-
-EAGER: Kinds = {**LAZY, Trust.SINGLE_SERVER: EagerDevices, Trust.TWO_SERVER: EagerDevices}
-"""The same, taking every step where there are steps."""

@@ -1,10 +1,11 @@
-"""How much work a fleet of values is, before it begins: a user may send thousands of encrypted messages."""
+"""How long a fleet of values will take: a user may send thousands of encrypted messages."""
 
 import os
 import secrets
 import time
 from dataclasses import dataclass
 
+from devices_sim.algorithm import values_statistic
 from devices_sim.fleet_devices import ValueDevices
 from devices_sim.workloads import Workload
 from panprivacy.recipe import Recipe
@@ -32,7 +33,7 @@ class Forecast:
 
     @property
     def is_long(self) -> bool:
-        """Whether it may take so long that nobody should wait without knowing."""
+        """Whether it takes so long that the user should be told first."""
         return self.seconds > MINUTE / 6  # decrypting, mostly by fewer processes, takes several times as long
 
     def __str__(self) -> str:
@@ -60,7 +61,9 @@ def forecast_of_values(recipe: Recipe, workload: Workload[str], processes: int) 
         if taken >= MEASURED_SECONDS:
             break
     at_once = min(processes, os.cpu_count() or 1)
-    return Forecast(users, recipe.mechanism.most_messages, taken / measured * users / at_once)
+    return Forecast(
+        users, values_statistic(recipe.mechanism).most_messages, taken / measured * users / at_once
+    )
 
 
 def _time(seconds: float) -> str:

@@ -1,10 +1,10 @@
-"""Where the items of a stream come from: they are sent in batches to the curator (docs/protocol.md)."""
+"""Sends the items of a stream to the curator, in batches (docs/protocol.md)."""
 
 import http
 import random
 from collections.abc import Sequence
 
-import msgpack  # type: ignore[import-untyped]  # the package carries no types
+import msgpack
 
 from devices_sim.transport import API, Transport, refusal
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from urllib.parse import quote
 
-import msgpack  # type: ignore[import-untyped]  # the package carries no types
+import msgpack
 
 from devices_sim.transport import (
     API,

@@ -3,7 +3,7 @@
 import http
 from collections.abc import Mapping, Sequence
 
-import msgpack  # type: ignore[import-untyped]  # the package carries no types
+import msgpack
 
 from devices_sim.transport import (
     BatchAnswer,
@@ -35,7 +35,7 @@ PROBLEMS: Mapping[object, type[TransportError]] = {
 
 
 class ShufflerUpload(Upload):
-    """To the shuffler of a recipe. It learns who sent how many messages, and can read none.
+    """To the shuffler of a recipe, which sees who sent how many messages and can read none.
 
     Args:
         recipe: verified, of a shuffler.
@@ -55,7 +55,7 @@ class ShufflerUpload(Upload):
         """As of `Upload`; what has arrived before is accepted again, and counts once.
 
         Raises:
-            BatchFullError: the shuffler has as many users as it mixes.
+            BatchFullError: the shuffler has all the users that it mixes.
         """
         body = msgpack.packb({"nonce": report.nonce, "messages": list(report.ciphertexts)})
         answer = self._shuffler.exchange("POST", self._target, body=body, content_type=MSGPACK)

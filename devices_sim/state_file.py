@@ -136,8 +136,8 @@ def _live(members: Mapping[str, Any]) -> LiveState:
         ),
         nonce=base64_text.decode(members["nonce"]),
     )
-    if not 0 <= state.step <= recipe.parameters.steps:
-        raise ValueError(f"step {state.step} is not one of {recipe.parameters.steps}")
+    if not 0 <= state.step <= recipe.parameters.step_count:
+        raise ValueError(f"step {state.step} is not one of {recipe.parameters.step_count}")
     bound = state.phase is Phase.COLLECTING and recipe.public_key.binds_nonce
     if len(state.nonce) != (NONCE_BYTES if bound or state.phase is Phase.REPORTED else 0):
         raise ValueError("the nonce does not fit the phase")

@@ -93,7 +93,7 @@ def _locked(path: Path) -> IO[bytes]:
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(path.open("ab"))
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it may have removed it since it was opened: a lock that nobody else would find.
+            # Its last holder may have removed it since it was opened: no other process would find this lock.
             if _is_at(file, path):
                 stack.pop_all()
                 return file

@@ -1,19 +1,19 @@
-"""Requests of a device to a server, over HTTP or in the same process, and what it reads of the public REST
-API (docs/protocol.md). How reports are sent is told in `upload`.
+"""Requests of a device to a server, and what it reads of the public REST API (docs/protocol.md).
+
+`upload` sends reports.
 """
 
-import http.client
-import io
+import http
 import json
-import ssl
-import time
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
+import urllib3
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import base64_text
@@ -22,13 +22,19 @@ from panprivacy.recipe import Recipe
 API = "/api/v1"
 JSON = "application/json"
 
-Application = Callable[..., Iterable[bytes]]
-"""A WSGI application (PEP 3333)."""
-
 TIMEOUT_SECONDS = 60.0
-ATTEMPTS = 6
-FIRST_PAUSE_SECONDS = 0.2
-LONGEST_PAUSE_SECONDS = 10.0
+RETRIES = urllib3.Retry(
+    total=5,
+    allowed_methods=None,  # all of them: what a device sends again is the same, and counts once
+    status_forcelist=(429, 500, 502, 503, 504),
+    raise_on_status=False,
+    backoff_factor=0.2,
+    backoff_max=10,
+    retry_after_max=10,
+)
+"""Connection errors and these statuses are tried again: at once, then after growing pauses, and not before a
+server asks for it in seconds or as a date."""
+
 ANSWER_BYTES = 1024 * 1024
 """More than any answer of the API has: a recipe, a page of summaries, the rejections of a batch."""
 
@@ -36,7 +42,9 @@ PARTNER_SIGNATURES = ("helper_signature", "shuffler_signature")
 """Members of a served recipe with the signature beside the publishing server's; at most one has a value."""
 
 DUPLICATE = "duplicate_nonce"
-RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
+
+# urllib3 logs the address of every repeated request; what a device does stays out of logs.
+logging.getLogger("urllib3").propagate = False
 
 
 class TransportError(Exception):
@@ -87,7 +95,7 @@ class RecipeClosedError(TransportError):
 
 
 class BatchFullError(TransportError):
-    """The shuffler has the messages of as many users as it mixes, and takes no more."""
+    """The shuffler has the messages of all the users that it mixes, and accepts no more."""
 
 
 def _transport_error(
@@ -212,7 +220,7 @@ class Transport(ABC):
 
     def verification_key(self) -> bytes:
         """The Ed25519 key (32 bytes) that signs the server's recipes. Pin it: fetching it each time
-        would trust whoever answers."""
+        would trust any server that answers."""
         members = json_object(self.get(f"{API}/verification-key/"))
         if members.get("algorithm") != "ed25519":
             raise TransportError(
@@ -238,7 +246,7 @@ class Transport(ABC):
             target = None if following is None else self._target_of(following)
 
     def recipe(self, identifier: str) -> ServedRecipe:
-        """One recipe. Whoever uses it verifies it (`Recipe.verified`)."""
+        """One recipe, not verified yet: see `ServedRecipe.verified`."""
         members = json_object(self.get(f"{API}/recipes/{quote(identifier, safe='')}/"))
         document = members.get("document")
         if members.get("id") != identifier or not isinstance(document, dict):
@@ -254,10 +262,10 @@ class Transport(ABC):
         )
 
     def get(self, target: str, *, accept: str = JSON) -> Answer:
-        """What there is at a path (with query).
+        """The answer 200 of a path (with query).
 
         Raises:
-            TransportError: no answer came, or not that there is something.
+            TransportError: no answer, or another one.
         """
         answer = self.exchange("GET", target, accept=accept)
         if answer.status != http.HTTPStatus.OK:
@@ -274,162 +282,76 @@ class Transport(ABC):
 
 
 class HttpTransport(Transport):
-    """Over one kept-alive connection, with bounded retries.
-
-    Connection errors and the statuses 429, 500, 502, 503 and 504 are tried again, the same body
-    each time, with growing pauses.
+    """Over kept-alive connections, with bounded retries: the same body each time, as often as `RETRIES` says.
 
     Args:
         base_url: e.g. `https://telemetry.example` or `http://127.0.0.1:8000`; may have a path.
         timeout: seconds to wait for the server at each read or write.
-        attempts: how often a request is sent at most.
-        sleep: called with the seconds to pause between attempts.
+        retries: how often a request is repeated, and after which pauses.
 
     Raises:
         ValueError: `base_url` is not an http(s) URL.
     """
 
     def __init__(
-        self,
-        base_url: str,
-        *,
-        timeout: float = TIMEOUT_SECONDS,
-        attempts: int = ATTEMPTS,
-        sleep: Callable[[float], None] = time.sleep,
+        self, base_url: str, *, timeout: float = TIMEOUT_SECONDS, retries: urllib3.Retry = RETRIES
     ) -> None:
         parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        has_host = parts.hostname and parts.port != 0  # reading the port raises where it is no number
+        if parts.scheme not in ("http", "https") or not has_host or parts.query or parts.fragment:
             raise ValueError(
                 f"the server's address must look like https://host or http://host:port, not {base_url!r}"
             )
         self.base_url = base_url.rstrip("/")
-        self._prefix = parts.path.rstrip("/")
         self._timeout = timeout
-        self._attempts = attempts
-        self._sleep = sleep
-        self._connection: http.client.HTTPConnection
-        if parts.scheme == "https":
-            self._connection = http.client.HTTPSConnection(
-                parts.hostname, parts.port, timeout=timeout, context=ssl.create_default_context()
-            )
-        else:
-            self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+        self._retries = retries
+        self._connections = urllib3.PoolManager(timeout=timeout)
 
     def close(self) -> None:
-        self._connection.close()
+        self._connections.clear()
 
     def at(self, base_url: str) -> "HttpTransport":
-        return HttpTransport(base_url, timeout=self._timeout, attempts=self._attempts, sleep=self._sleep)
+        return HttpTransport(base_url, timeout=self._timeout, retries=self._retries)
 
     def exchange(
         self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
     ) -> Answer:
-        headers = {"Accept": accept} | ({"Content-Type": content_type} if content_type else {})
-        pause = FIRST_PAUSE_SECONDS
-        for attempt in range(1, self._attempts + 1):
-            last = attempt == self._attempts
-            wait = pause
-            try:
-                self._connection.request(method, self._prefix + target, body=body or None, headers=headers)
-                response = self._connection.getresponse()
-                answered = response.read(ANSWER_BYTES + 1)
-            except (OSError, http.client.HTTPException) as error:
-                self._connection.close()
-                if last or isinstance(error, ssl.SSLCertVerificationError):
-                    raise TransportError(
-                        f"no answer from {self.base_url}: {error or type(error).__name__}"
-                    ) from error
-            else:
-                if len(answered) > ANSWER_BYTES:
-                    self._connection.close()
-                    raise TransportError(
-                        f"the answer from {self.base_url} is longer than {ANSWER_BYTES} bytes"
-                    )
-                answer_headers = {name.lower(): value for name, value in response.getheaders()}
-                if last or response.status not in RETRIED_STATUSES:
-                    return Answer(response.status, answer_headers, answered, attempt)
-                wait = max(wait, _retry_after(answer_headers))
-            self._sleep(min(wait, LONGEST_PAUSE_SECONDS))
-            pause *= 2
-        raise ValueError(f"attempts must be at least 1, not {self._attempts}")
-
-
-class InProcessTransport(Transport):
-    """Calls a WSGI application (PEP 3333) directly: no socket, no retries.
-
-    Args:
-        application: any WSGI callable.
-        host: the host name that requests carry.
-        prefix: what precedes the path of every request.
-        others: base address of each other server → its application.
-    """
-
-    def __init__(
-        self,
-        application: Application,
-        *,
-        host: str = "localhost",
-        prefix: str = "",
-        others: Mapping[str, Application] | None = None,
-    ) -> None:
-        self._application = application
-        self._host = host
-        self._prefix = prefix
-        self._others = dict(others or {})
-
-    def at(self, base_url: str) -> "InProcessTransport":
-        if base_url not in self._others:
-            raise ValueError(f"there is no server {base_url} in this process")
-        parts = urlsplit(base_url)
-        return InProcessTransport(
-            self._others[base_url], host=parts.netloc, prefix=parts.path, others=self._others
-        )
-
-    def exchange(
-        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
-    ) -> Answer:
-        parts = urlsplit(self._prefix + target)
-        errors = io.StringIO()
-        environ = {
-            "REQUEST_METHOD": method,
-            "SCRIPT_NAME": "",
-            "PATH_INFO": unquote(parts.path, "latin-1"),
-            "QUERY_STRING": parts.query,
-            "SERVER_NAME": self._host,
-            "SERVER_PORT": "80",
-            "SERVER_PROTOCOL": "HTTP/1.1",
-            "HTTP_HOST": self._host,
-            "HTTP_ACCEPT": accept,
-            "REMOTE_ADDR": "127.0.0.1",
-            "CONTENT_LENGTH": str(len(body)),
-            "wsgi.version": (1, 0),
-            "wsgi.url_scheme": "http",
-            "wsgi.input": io.BytesIO(body),
-            "wsgi.errors": errors,
-            "wsgi.multithread": False,
-            "wsgi.multiprocess": False,
-            "wsgi.run_once": False,
-        } | ({"CONTENT_TYPE": content_type} if content_type else {})
-        started: list[tuple[int, dict[str, str]]] = []
-        written: list[bytes] = []
-
-        def start_response(
-            status: str, headers: Sequence[tuple[str, str]], _exc_info: object = None
-        ) -> Callable[[bytes], None]:
-            started.append((int(status.split(" ", 1)[0]), {name.lower(): value for name, value in headers}))
-            return written.append
-
-        chunks = self._application(environ, start_response)
+        # A server need not know with which program it speaks.
+        headers = {"Accept": accept, "User-Agent": urllib3.util.SKIP_HEADER}
+        if content_type:
+            headers["Content-Type"] = content_type
         try:
-            written.extend(chunks)
-        finally:
-            close = getattr(chunks, "close", None)
-            if close is not None:
-                close()
-        if not started:
-            raise TransportError("the application did not start a response")
-        status, answer_headers = started[-1]
-        return Answer(status, answer_headers, b"".join(written))
+            return self._answer(method, self.base_url + target, body, headers)
+        except urllib3.exceptions.HTTPError as error:
+            cause = _innermost(error)
+            raise TransportError(
+                f"no answer from {self.base_url}: {cause or type(cause).__name__}"
+            ) from error
+
+    def _answer(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        retries = self._retries
+        while True:
+            response = self._connections.urlopen(
+                method,
+                url,
+                body=body or None,
+                headers=headers,
+                retries=retries,
+                redirect=False,
+                preload_content=False,  # which would read without a limit
+            )
+            retries = response.retries or retries
+            try:
+                answered = response.read(ANSWER_BYTES + 1)
+            except urllib3.exceptions.HTTPError as error:
+                retries = retries.increment(method, url, error=error)
+                retries.sleep()
+                continue
+            if len(answered) > ANSWER_BYTES:
+                response.close()
+                raise TransportError(f"the answer from {self.base_url} is longer than {ANSWER_BYTES} bytes")
+            answer_headers = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(response.status, answer_headers, answered, 1 + len(retries.history))
 
 
 def refusal(answer: Answer, target: str) -> TransportError:
@@ -467,7 +389,7 @@ def _from_base64(value: object, name: str) -> bytes:
         raise TransportError(f"{name} in the server's answer is not base64") from None
 
 
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds the server asks to wait; 0 where it does not say, or names a date."""
-    value = headers.get("retry-after", "")
-    return float(value) if value.isascii() and value.isdigit() else 0.0
+def _innermost(error: BaseException) -> BaseException:
+    """What went wrong, without the wrappings of urllib3 that say where."""
+    inner = error.__cause__ or next((part for part in error.args if isinstance(part, Exception)), None)
+    return error if inner is None else _innermost(inner)

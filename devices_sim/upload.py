@@ -1,4 +1,4 @@
-"""How the reports of a recipe reach whoever counts them, whatever the recipe's trust model."""
+"""The interface of sending reports, the same for every trust model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

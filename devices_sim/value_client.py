@@ -7,7 +7,7 @@ import http
 import random
 import secrets
 
-from devices_sim.algorithm import NONCE_BYTES
+from devices_sim.algorithm import value_report
 from devices_sim.client import early_or_late, require_takes_part
 from devices_sim.transport import (
     Delivery,
@@ -15,14 +15,10 @@ from devices_sim.transport import (
     ServedRecipe,
     Transport,
     TransportError,
-    WireReport,
 )
-from devices_sim.uploads import upload_of
-from panprivacy.encryption.interface import PublicKey
+from devices_sim.trust_models import reporting_model
 from panprivacy.errors import FieldError
 from panprivacy.shuffle.interface import ShuffleStatistic
-from panprivacy.shuffle.parameters import ShuffleParameters
-from panprivacy.trust import Trust
 
 
 class UnknownDeliveryError(TransportError):
@@ -49,7 +45,7 @@ def send_value(
         served: the recipe as fetched.
         transport: to the server that published it; stays open.
         verification_key: that server's Ed25519 key (32 bytes), pinned beforehand.
-        shuffler_key: the shuffler's likewise; the recipe is refused without it.
+        shuffler_key: the shuffler's, pinned too; the recipe is refused without it.
         simulation: whether this device is a simulated one.
         random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
 
@@ -59,22 +55,22 @@ def send_value(
         FieldError: the recipe takes no values, or not this one; or it does not keep its promise.
         RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
         RecipeNotOpenError: the recipe takes no values yet; RecipeClosedError: any more.
-        BatchFullError: the shuffler has as many users as it mixes; it will take no more.
+        BatchFullError: the shuffler has all the users that it mixes, and accepts no more.
         ReportRejectedError: it refused the messages, as it will again.
         UnknownDeliveryError: no answer after several attempts.
         TransportError: refused for another reason: the messages have not been taken.
     """
     recipe = served.verified(verification_key, shuffler_key)
-    if recipe.trust is not Trust.SHUFFLER:
+    statistic = recipe.mechanism
+    if not isinstance(statistic, ShuffleStatistic):
         raise FieldError(
             "trust", f"is {recipe.trust}: devices of this recipe take steps, and send no value (join, step)"
         )
     require_takes_part(recipe, served, simulation=simulation)
     source = secrets.SystemRandom() if random_source is None else random_source
-    value = recipe.mechanism.value_of(text)
-    report = value_report(recipe.mechanism, recipe.public_key, value, source)
+    report = value_report(statistic, recipe.public_key, statistic.value_of(text), source)
     try:
-        with upload_of(recipe, transport) as upload:
+        with reporting_model(recipe).upload(recipe, transport) as upload:
             return upload.submit(report)
     except RecipeNotOpenError as error:
         raise early_or_late(error, recipe, transport) from error
@@ -84,21 +80,3 @@ def send_value(
                 f"{error}; the value may have arrived, and sent again it may count twice", status=error.status
             ) from error
         raise
-
-
-def value_report(
-    statistic: ShuffleStatistic[ShuffleParameters],
-    public_key: PublicKey,
-    value: int,
-    random_source: random.Random,
-) -> WireReport:
-    """All messages of one user with this value (0..k − 1), each encrypted by itself, and a fresh nonce.
-
-    Args:
-        public_key: the analyzer's; in constant time on real devices.
-    """
-    messages = statistic.randomize(value, random_source)
-    return WireReport(
-        random_source.randbytes(NONCE_BYTES),
-        tuple(bytes(public_key.encrypt(message, random_source)) for message in messages),
-    )

@@ -1,6 +1,9 @@
 """Processes that work through a list of units together; one failure stops them all.
 
-Processes are spawned, never forked, so threads and locks of the parent do no harm.
+Processes are spawned, never forked, so threads and locks of the parent do no harm. `ProcessPoolExecutor` does
+not fit: a process must go on from unit to unit with reports that wait for a full batch and send the rest at
+its end, and an interrupt must stop it in the middle of a unit, which the executor cannot do before Python
+3.14.
 """
 
 import multiprocessing

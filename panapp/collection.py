@@ -9,11 +9,12 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.contrib.auth.models import AbstractBaseUser
 
-from devices_sim.fleet import FleetResult, run_fleet
+from devices_sim.fleet import run_fleet
+from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import Forecast
 from devices_sim.transport import HttpTransport
+from devices_sim.trust_models import reporting_model
 from devices_sim.workloads import Workload
-from panapp.device_runs import DEVICE_RUNS, DeviceRun
 from panapp.services import ServiceError, Services, wait_until
 from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
@@ -31,10 +32,10 @@ sent again after its answer got lost, and a shuffler counts nothing."""
 STALLED_SECONDS = 600.0
 """Without any progress for so long, waiting for the workers is given up."""
 
-FAREWELL_SECONDS = 30.0
+PARTNER_SECONDS = 30.0
 """For how long a partner is waited for to hear that a recipe has ended, and to delete what it holds."""
 
-SHORT_FAREWELL_SECONDS = 10.0
+SHORT_PARTNER_SECONDS = 10.0
 """The same where somebody waits for an interrupted command to end."""
 
 POLL_SECONDS = 0.1
@@ -59,7 +60,7 @@ class CollectionStalledError(Exception):
 
 @dataclass(frozen=True)
 class CollectionResult:
-    """What `collect` prints; see README."""
+    """What `collect` prints; see docs/commands.md."""
 
     recipe: Recipe
     fleet: FleetResult
@@ -142,17 +143,17 @@ def collection_run(
     started = time.monotonic()
     partners = {trust: pairing.partner() for trust, pairing in services.pairings.items()}
     recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partners=partners)
-    run = DEVICE_RUNS[recipe.published.trust]
+    devices = reporting_model(recipe.published)
     try:
-        forecast = run.forecast(recipe.published, workload, processes)
+        forecast = devices.forecast(recipe.published, workload, processes)
         if forecast is not None:
             forewarn(forecast)
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
-        truth = run.truth(recipe.published.mechanism, fleet)
+        truth = devices.truth(recipe.published.mechanism, fleet)
         truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
         submitted = time.monotonic()
         simulation_close(recipe=recipe, actor=actor)
-        release = _wait_for_release(run, recipe, services, say)
+        release = _wait_for_release(devices.sends, recipe, services, say)
     except (ServiceError, CollectionStalledError):
         # No report will follow, so the recipe must not stay open with its key. Other workers may end it.
         simulation_close(recipe=recipe, actor=actor)
@@ -160,11 +161,11 @@ def collection_run(
     except BaseException as error:
         # Not all devices have reported, and the partner ends with this command: nobody else would end it.
         simulation_give_up(recipe=recipe, error=error, actor=actor)
-        _wait_for_farewell(run, recipe, say, SHORT_FAREWELL_SECONDS)
+        _wait_until_partner_heard(recipe, say, SHORT_PARTNER_SECONDS)
         raise
     recipe.refresh_from_db()
     ended = time.monotonic()
-    _wait_for_farewell(run, recipe, say)
+    _wait_until_partner_heard(recipe, say)
     # Devices and requests overlap when several processes work: their wall-clock time is shared
     # out in proportion to the time that the processes spent on each.
     busy = fleet.device_seconds + fleet.submit_seconds
@@ -221,7 +222,7 @@ def _rejected(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
     return {reason: count for reason, count in rejected.items() if count}
 
 
-def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: Say) -> Release:
+def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -> Release:
     last_progress, moved_at = None, time.monotonic()
     while True:
         release = Release.objects.filter(recipe=recipe).first()
@@ -231,7 +232,7 @@ def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: S
         standing = trust_model_of(recipe).progress(recipe)
         progress = (standing.servers[0].counted, standing.waiting)
         if progress != last_progress:
-            say(f"{progress[0]:,} reports summed, {progress[1]:,} {run.waiting} waiting")
+            say(f"{progress[0]:,} reports summed, {progress[1]:,} {what} waiting")
             last_progress, moved_at = progress, time.monotonic()
         elif time.monotonic() - moved_at > STALLED_SECONDS:
             errors = "".join(
@@ -239,15 +240,16 @@ def _wait_for_release(run: DeviceRun, recipe: Recipe, services: Services, say: S
             )
             raise CollectionStalledError(
                 f"nothing was summed for {STALLED_SECONDS:.0f} seconds; "
-                f"{progress[1]:,} {run.waiting} are waiting{errors}"
+                f"{progress[1]:,} {what} are waiting{errors}"
             )
         time.sleep(POLL_SECONDS)
 
 
-def _wait_for_farewell(run: DeviceRun, recipe: Recipe, say: Say, seconds: float = FAREWELL_SECONDS) -> None:
-    """Until nothing is left to tell the partner: with the processes ends who would tell it."""
-    if not wait_until(lambda: not run.owes_farewell(recipe), seconds, POLL_SECONDS):
-        say(f"the {run.partner} has not heard of the end; it is told when both run again")
+def _wait_until_partner_heard(recipe: Recipe, say: Say, seconds: float = PARTNER_SECONDS) -> None:
+    """Until nothing is left to tell the partner: the processes that tell it end with this command."""
+    model = trust_model_of(recipe)
+    if model.partner and not wait_until(lambda: not model.partner_must_hear(recipe), seconds, POLL_SECONDS):
+        say(f"the {model.partner.name} has not heard of the end; it is told when both run again")
 
 
 def _first(values: Any) -> Any:

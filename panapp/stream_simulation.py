@@ -19,7 +19,7 @@ from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.item_bytes import ItemError, encode_items
 from panprivacy.streams.parameters import NUMBERED, StreamParameters
 from panprivacy.streams.sample import Sample
-from panprivacy.trust import Trust
+from panprivacy.trust_models import trusts_of
 from web.numbers import margin
 
 BATCH_ITEMS = 10_000
@@ -168,7 +168,7 @@ def _given(
     known = statistic.parameters_class.names()
     for field in members:
         if field not in known and field not in DRAFT_FIELDS:
-            raise unknown_field(field, statistic, Trust.CURATOR)
+            raise unknown_field(field, statistic, trusts_of(statistic)[0])
     given = {field: value for field, value in members.items() if field in known}
     if "universe_size" in given:
         field = next(field for field in fields(statistic.parameters_class) if field.name == "universe_size")

@@ -1,4 +1,4 @@
-"""Every command in the README runs."""
+"""Every command in the README and in docs/commands.md runs, and links of all pages lead somewhere."""
 
 import os
 import re
@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCKS = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line.strip()]
+TEXT = "".join((ROOT / page).read_text() for page in ("README.md", "docs/commands.md"))
+BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+# The two pages share a command: it runs once.
+COMMANDS = list(dict.fromkeys(line for block in BLOCKS for line in block.splitlines() if line.strip()))
 RUN_ELSEWHERE = {"make demo", "make test"}
 """`make test` runs this very file; `demo` has a test of its own in tests/panapp."""
 
@@ -46,7 +48,10 @@ def test_readme_command_runs(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "link", sorted(set(re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text())))
+    "page",
+    sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]),
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_readme_link_leads_somewhere(link: str) -> None:
-    assert (ROOT / link).exists()
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!http|#)([^)#]+)[)#]", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []

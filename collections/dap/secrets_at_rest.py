@@ -15,7 +15,7 @@ def share_key_seal(key: PrivateKey, *, owner: bytes) -> bytes:
     return secret_seal(scheme + b"\n" + key.to_bytes(), kind=SHARE_KEY, owner=owner)
 
 
-def share_key_unseal(sealed: bytes, *, owner: bytes) -> PrivateKey:
+def share_key_unseal(sealed: bytes | memoryview, *, owner: bytes) -> PrivateKey:
     """Inverse of `share_key_seal`."""
     scheme, _, encoded = secret_unseal(sealed, kind=SHARE_KEY, owner=owner).partition(b"\n")
     return load_private_key(scheme.decode(), encoded)

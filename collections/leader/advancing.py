@@ -6,6 +6,7 @@ Looks only at what the database says, so it can be run at any time, by anyone, t
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -17,7 +18,7 @@ from dap.models import HpkeKey, Side, Task
 from dap.operations import configuration_of
 from leader.aggregating import aggregation_jobs_plan
 from leader.collecting import collection_job_advance, collection_job_create
-from leader.models import AggregationJob, CollectionJob, Collector, Exchange, Farewell, Uploads
+from leader.models import AggregationJob, CollectionJob, Collector, Farewell, Uploads
 from leader.selectors import is_collected_by_itself
 from panprivacy.dap.collection import CollectionJobReq, Query
 
@@ -112,7 +113,7 @@ def _collect_all(task: Task, now: datetime) -> None:
 
 
 @transaction.atomic
-def _lease(rows: QuerySet[Exchange], now: datetime) -> tuple:
+def _lease(rows: QuerySet[Any], now: datetime) -> tuple[uuid.UUID, ...]:
     """Keys of requests that are due, none of which is handed out again before a crash would have shown."""
     due = (
         rows.select_for_update(skip_locked=True, of=("self",))

@@ -46,6 +46,7 @@ from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.upload import Report, UploadRequest
 from panprivacy.prio3.interface import InvalidShareError, Prepared, Rejected, Verifier
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
+from storage.columns import stored_bytes
 
 logger = structlog.get_logger(__name__)
 
@@ -127,7 +128,7 @@ def _send(row: AggregationJob, peer: PeerClient, now: datetime) -> None:
             row,
             peer=peer,
             resource="aggregation_jobs",
-            body=bytes(row.request),
+            body=stored_bytes(row.request),
             message=AggregationJobInitReq,
             now=now,
         )
@@ -267,7 +268,7 @@ def _commit(row: AggregationJob, answer: AggregationJobResp, now: datetime) -> N
     Raises:
         UnexpectedAnswerError: not an answer to this request.
     """
-    inits = AggregationJobInitReq.decode(bytes(row.request)).verify_inits
+    inits = AggregationJobInitReq.decode(stored_bytes(row.request)).verify_inits
     if [resp.report_id for resp in answer.verify_resps] != [init.report_id for init in inits]:
         raise UnexpectedAnswerError("the answer is about other reports than the request")
     if any(isinstance(resp.outcome, Finish) for resp in answer.verify_resps):
@@ -304,7 +305,7 @@ def _finish(
     """Output shares by bucket, and why there is none of some reports."""
     configuration = configuration_of(row.task)
     batch_id = None if row.batch_id is None else bytes(row.batch_id)
-    states = states_split(bytes(row.states))
+    states = states_split(stored_bytes(row.states))
     going_on = [
         (init.report_share.report_metadata, state, resp.outcome.payload)
         for init, state, resp in zip(inits, states, answer.verify_resps, strict=True)

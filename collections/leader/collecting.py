@@ -39,6 +39,7 @@ from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.prio3.interface import InexactSumError
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_status_at_helper
+from storage.columns import stored_bytes, stored_number
 
 logger = structlog.get_logger(__name__)
 
@@ -123,7 +124,7 @@ def collection_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) -> 
             row,
             peer=peer,
             resource="aggregate_shares",
-            body=bytes(row.share_request),
+            body=stored_bytes(row.share_request),
             message=AggregateShareReq,
             now=now,
         )
@@ -185,7 +186,7 @@ def _is_settled(task: Task, job: CollectionJob) -> bool:
     """Whether every report of the batch is counted or rejected."""
     jobs = AggregationJob.objects.filter(task=task)
     uploads = Uploads.objects.filter(task=task)
-    if job.start is not None:
+    if job.start is not None and job.end is not None:
         inside = Q(first_time__lt=job.end, last_time__gte=job.start)
         jobs, uploads = jobs.filter(inside), uploads.filter(inside)
         if task.state == Task.State.OPEN:
@@ -245,7 +246,7 @@ def _choose_batch(task: Task, job: CollectionJob, smallest: int) -> None:
 
 def _selector(job: CollectionJob) -> BatchSelector | None:
     """None where the batch is not known yet."""
-    if job.start is not None:
+    if job.start is not None and job.end is not None:
         return BatchSelector.of_interval(Interval(job.start, job.end - job.start))
     return None if job.batch_id is None else BatchSelector.of_batch(bytes(job.batch_id))
 
@@ -262,6 +263,8 @@ def _counted_in(task: Task, selector: BatchSelector) -> int:
 def _take(task: Task, job: CollectionJob, now: datetime) -> None:
     """Collect the batch on our side, and store what the helper will be asked."""
     selector = _selector(job)
+    if selector is None:
+        raise ValueError("only a batch that is known can be collected")
     verifier = verifier_of(task)
     try:
         with transaction.atomic():
@@ -321,9 +324,9 @@ def _complete(row: CollectionJob, share: AggregateShare, helper_count: int | Non
     if helper_count is not None:
         HelperCount.objects.create(task=row.task, report_count=helper_count)
     locked.response = CollectionJobResp(
-        locked.report_count,
-        Interval(locked.first_time, locked.span),
-        HpkeCiphertext.decode(bytes(locked.leader_share)),
+        stored_number(locked.report_count),
+        Interval(stored_number(locked.first_time), stored_number(locked.span)),
+        HpkeCiphertext.decode(stored_bytes(locked.leader_share)),
         share.encrypted_aggregate_share,
     ).encode()
     locked.state, locked.failing_since, locked.last_error = State.READY, None, ""

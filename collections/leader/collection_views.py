@@ -23,6 +23,7 @@ from panprivacy.dap.collection import CollectionJobReq, CollectionJobResp, Inval
 from panprivacy.dap.media import PROBLEMS, media_type
 from peers.problems import dap_problem
 from peers.signed_views import signed
+from storage.columns import stored_bytes
 from web.failures import View
 from web.problems import RETRY_SECONDS, Problem
 
@@ -89,7 +90,7 @@ def _represent(job: CollectionJob) -> HttpResponse:
             raise dap_problem(job.problem, job.detail)
         raise Problem("helper-refused", "The helper refused", 400, job.detail)
     if job.state == CollectionJob.State.READY:
-        response = HttpResponse(bytes(job.response), content_type=media_type(CollectionJobResp))
+        response = HttpResponse(stored_bytes(job.response), content_type=media_type(CollectionJobResp))
     else:
         response = empty_response()
         response["Retry-After"] = str(RETRY_SECONDS)

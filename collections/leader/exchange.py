@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import F
 
-from leader.models import Exchange
+from leader.models import AggregationJob, CollectionJob, Farewell
 from panprivacy import base64_text
 from panprivacy.dap.codec import Message
 from panprivacy.dap.media import media_type
@@ -32,7 +32,11 @@ WRONG_FOR = timedelta(hours=1)
 request: its answers are stored, and will be the same tomorrow (DAP draft 18, section 4.4.3.1)."""
 
 
-def is_wrong_for_good(row: Exchange, now: datetime) -> bool:
+Asking = AggregationJob | CollectionJob | Farewell
+"""The rows that are requests to the helper."""
+
+
+def is_wrong_for_good(row: Asking, now: datetime) -> bool:
     """Whether a signed answer that makes no sense is the end of a request, or is asked for once more."""
     return row.failing_since is not None and now - row.failing_since >= WRONG_FOR
 
@@ -42,7 +46,7 @@ class UnexpectedAnswerError(ValueError):
 
 
 def exchange_ask(
-    row: Exchange, *, peer: PeerClient, resource: str, body: bytes, message: type[Message], now: datetime
+    row: Asking, *, peer: PeerClient, resource: str, body: bytes, message: type[Message], now: datetime
 ) -> bytes | None:
     """Send a stored request, or fetch the answer that the helper promised for later.
 
@@ -85,7 +89,7 @@ def exchange_ask(
     return None
 
 
-def exchange_failed(row: Exchange, *, error: str, now: datetime) -> None:
+def exchange_failed(row: Asking, *, error: str, now: datetime) -> None:
     """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
     wait = min(timedelta(seconds=2 ** min(row.attempts, 10)), LONGEST_WAIT)
     # An update, not a save: a row that somebody else has finished in the meantime must stay gone.
@@ -99,7 +103,7 @@ def exchange_failed(row: Exchange, *, error: str, now: datetime) -> None:
     logger.warning("helper_request_failed", request=str(row), attempts=row.attempts + 1, error=error)
 
 
-def _wait(row: Exchange, *, send_after: datetime, location: str, now: datetime) -> None:
+def _wait(row: Asking, *, send_after: datetime, location: str, now: datetime) -> None:
     """Go on after an answer that is for later. That ends no trouble: only an answer for good does."""
     waiting_since = row.waiting_since or now
     troubles = [] if row.failing_since is None else [row.failing_since]

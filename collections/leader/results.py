@@ -9,6 +9,7 @@ from panprivacy.dap.basics import HpkeConfig, Interval, Role
 from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp
 from panprivacy.dap.hpke import HpkeOpenError, open_aggregate_share
 from panprivacy.prio3.interface import InexactSumError, InvalidShareError
+from storage.columns import stored_bytes
 from storage.sealing import secret_unseal
 
 COLLECTOR_KEY = b"dap collector key\n"
@@ -69,10 +70,12 @@ def collection_result(job: CollectionJob) -> TaskResult | Refusal | None:
         return Refusal(job.problem, job.detail)
     if job.state != State.READY:
         return None
-    response = CollectionJobResp.decode(bytes(job.response))
+    response = CollectionJobResp.decode(stored_bytes(job.response))
     collector = Collector.objects.exclude(hpke_key=None).get(task=job.task)
     config = HpkeConfig.decode(bytes(job.task.collector_config))
-    private_key = secret_unseal(collector.hpke_key, kind=COLLECTOR_KEY, owner=bytes(job.task.task_id))
+    private_key = secret_unseal(
+        stored_bytes(collector.hpke_key), kind=COLLECTOR_KEY, owner=bytes(job.task.task_id)
+    )
     configuration = configuration_of(job.task)
     aad = AggregateShareAad(
         bytes(job.task.task_id), configuration, CollectionJobReq.decode(bytes(job.request))

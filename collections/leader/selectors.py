@@ -81,7 +81,8 @@ def _longest_failing(task: Task) -> Exchange | None:
         model.objects.filter(task=task).exclude(failing_since=None).order_by("failing_since").first()
         for model in (AggregationJob, CollectionJob, Farewell)
     ]
-    return min((row for row in failing if row is not None), key=lambda row: row.failing_since, default=None)
+    since = {row.failing_since: row for row in failing if row is not None and row.failing_since is not None}
+    return since[min(since)] if since else None
 
 
 def is_collected_by_itself(*, task: Task) -> bool:

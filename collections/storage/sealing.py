@@ -20,6 +20,6 @@ def secret_seal(secret: bytes, *, kind: bytes, owner: bytes) -> bytes:
     return seal(secret, settings.KEY_ENCRYPTION_KEY, kind + owner, secrets.SystemRandom())
 
 
-def secret_unseal(sealed: bytes, *, kind: bytes, owner: bytes) -> bytes:
+def secret_unseal(sealed: bytes | memoryview, *, kind: bytes, owner: bytes) -> bytes:
     """Inverse of `secret_seal`. Raises SealFormatError or SealBrokenError."""
     return unseal(bytes(sealed), settings.KEY_ENCRYPTION_KEY, kind + owner)

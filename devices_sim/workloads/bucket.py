@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe
-from panprivacy.trust import Trust
+from panprivacy.shuffle.interface import ShuffleStatistic
 
 Given = TypeVar("Given")
 """What is known of one device: its events, or its value."""
@@ -77,10 +77,8 @@ class ValueWorkload(Workload[str]):
     buckets: Sequence[Bucket[str]]
 
     def require_fits(self, recipe: Recipe) -> None:
-        if recipe.trust is not Trust.SHUFFLER:
-            raise FieldError(
-                "trust", f"must be {Trust.SHUFFLER} where devices have values, not {recipe.trust}"
-            )
+        if not isinstance(recipe.mechanism, ShuffleStatistic):
+            raise FieldError("trust", f"must be one under which devices have values, not {recipe.trust}")
 
 
 BUCKET_DEVICES = 1_000

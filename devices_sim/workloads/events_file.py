@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-import msgpack  # type: ignore[import-untyped]  # the package carries no types
+import msgpack
 
 from devices_sim.workloads.bucket import Bucket, EventWorkload, Stream
 from devices_sim.workloads.csv_rows import CsvRows, shown

@@ -8,7 +8,11 @@ import gmpy2
 from scipy.stats import binom
 
 from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
-from devices_sim.intruder import (
+from devices_sim.state_file import Enrolment, encode
+from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.recipe import Recipe
+from tests.devices_sim.conftest import MakeServer
+from tests.devices_sim.intruder import (
     Advantage,
     Attack,
     ByteStatistics,
@@ -24,10 +28,6 @@ from devices_sim.intruder import (
     observed_device,
     play,
 )
-from devices_sim.state_file import Enrolment, encode
-from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.recipe import Recipe
-from tests.devices_sim.conftest import MakeServer
 from tests.devices_sim.server import VERIFICATION_KEY
 from tests.devices_sim.two_servers import two_server_enrolment
 

@@ -12,9 +12,13 @@ from typing import Any
 import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from devices_sim.transport import InProcessTransport, ServedRecipe
+from devices_sim.transport import RETRIES, ServedRecipe
 from panprivacy.encryption.interface import InvalidCiphertextError, PrivateKey
 from panprivacy.recipe import Recipe
+from tests.devices_sim.in_process import InProcessTransport
+
+AT_ONCE = RETRIES.new(backoff_factor=0)
+"""As devices repeat requests, but without pauses."""
 
 SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 VERIFICATION_KEY = SIGNING_KEY.public_key().public_bytes_raw()

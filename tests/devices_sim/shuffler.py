@@ -11,10 +11,11 @@ from typing import Any
 import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from devices_sim.transport import InProcessTransport, ServedRecipe
+from devices_sim.transport import ServedRecipe
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.recipe import Recipe, RecipeDraft
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY
 
 SHUFFLER_SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(2, 34)))

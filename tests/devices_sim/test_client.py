@@ -15,7 +15,6 @@ from scipy.stats import binom
 from devices_sim import storage
 from devices_sim.algorithm import DeviceError, ParticipationOverError, Phase, WrongStepError
 from devices_sim.client import AlreadyJoinedError, Device, NotJoinedError, RecipeRefusedError
-from devices_sim.intruder import ciphertexts_of
 from devices_sim.state_file import DamagedStateError, ForeignStateError, LiveState, decode
 from devices_sim.storage import StateFileBusyError
 from devices_sim.transport import (
@@ -31,6 +30,7 @@ from devices_sim.transport import (
 )
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
+from tests.devices_sim.intruder import ciphertexts_of
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 

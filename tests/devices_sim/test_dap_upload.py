@@ -20,7 +20,6 @@ from devices_sim.transport import (
     BatchAnswer,
     Delivery,
     HttpTransport,
-    InProcessTransport,
     RecipeClosedError,
     RecipeNotOpenError,
     Rejection,
@@ -28,7 +27,7 @@ from devices_sim.transport import (
     TransportError,
     WireReport,
 )
-from devices_sim.uploads import upload_of
+from devices_sim.trust_models import reporting_model
 from devices_sim.workloads import bernoulli
 from panprivacy.dap import (
     BatchMode,
@@ -43,7 +42,8 @@ from panprivacy.dap.media import media_type
 from panprivacy.dap.vdafs import Prio3HistogramConfig
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
-from tests.devices_sim.server import VERIFICATION_KEY, listening
+from tests.devices_sim.in_process import InProcessTransport
+from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, listening
 from tests.devices_sim.two_servers import (
     HELPER_KEY,
     HELPER_URL,
@@ -223,8 +223,8 @@ def test_main_join_asks_for_the_helper_key_and_send_delivers(tmp_path, capsys):
 
 
 def test_upload_of_a_recipe_is_chosen_by_its_trust(pair, server):
-    assert isinstance(upload_of(pair.recipe, pair.transport()), DapUpload)
-    assert isinstance(upload_of(server.recipe, server.transport()), RestUpload)
+    assert isinstance(reporting_model(pair.recipe).upload(pair.recipe, pair.transport()), DapUpload)
+    assert isinstance(reporting_model(server.recipe).upload(server.recipe, server.transport()), RestUpload)
 
 
 def test_submit_fetches_each_configuration_once_for_all_reports(pair):
@@ -304,7 +304,7 @@ def test_submit_batch_that_had_to_be_repeated_counts_its_own_replays_as_accepted
         pair.publish(leader_url=f"{url}/leader", helper_url=f"{helper_url}/helper", epsilon=SURE)
         reports = reports_of(pair, [1, 0, 1])
         with (
-            HttpTransport(url, sleep=lambda _: None) as transport,
+            HttpTransport(url, retries=AT_ONCE) as transport,
             DapUpload(pair.recipe, transport) as upload,
         ):
             assert upload.submit_batch(reports) == BatchAnswer(3, ())

@@ -5,7 +5,11 @@ from fractions import Fraction
 
 import pytest
 
-from devices_sim.intruder import (
+from devices_sim.state_file import Enrolment
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
+from panprivacy.encryption.interface import Ciphertext
+from tests.devices_sim.bench import STREAMS, Bench, StandardRandomizer, require_noticed
+from tests.devices_sim.intruder import (
     Advantage,
     ByteStatistics,
     EqualCiphertexts,
@@ -15,10 +19,6 @@ from devices_sim.intruder import (
     ciphertexts_of,
     observed_device,
 )
-from devices_sim.state_file import Enrolment
-from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
-from panprivacy.encryption.interface import Ciphertext
-from tests.devices_sim.bench import STREAMS, Bench, StandardRandomizer, require_noticed
 from tests.devices_sim.server import VERIFICATION_KEY
 
 

@@ -8,7 +8,13 @@ import random
 import pytest
 
 from devices_sim.algorithm import NONCE_BYTES, ClientAlgorithm, DeviceState, Phase
-from devices_sim.intruder import (
+from devices_sim.state_file import encode
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
+from panprivacy.encryption.interface import Ciphertext
+from panprivacy.two_server import SharedCiphertext
+from panprivacy.two_server.part import VDAF
+from tests.devices_sim.bench import STREAMS, StandardRandomizer, TwoServerBench, require_noticed
+from tests.devices_sim.intruder import (
     ByteStatistics,
     EqualCiphertexts,
     EqualHalves,
@@ -20,12 +26,6 @@ from devices_sim.intruder import (
     Snapshots,
     ciphertexts_of,
 )
-from devices_sim.state_file import encode
-from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
-from panprivacy.encryption.interface import Ciphertext
-from panprivacy.two_server import SharedCiphertext
-from panprivacy.two_server.part import VDAF
-from tests.devices_sim.bench import STREAMS, StandardRandomizer, TwoServerBench, require_noticed
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 
 

@@ -9,7 +9,8 @@ import msgpack
 import pytest
 
 from devices_sim.items import BATCH_ITEMS, send_items
-from devices_sim.transport import InProcessTransport, TransportError
+from devices_sim.transport import TransportError
+from tests.devices_sim.in_process import InProcessTransport
 
 
 class Curator:

@@ -7,12 +7,12 @@ from devices_sim.transport import (
     BatchAnswer,
     Delivery,
     HttpTransport,
-    InProcessTransport,
     Rejection,
     ReportRejectedError,
     TransportError,
     WireReport,
 )
+from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import listening
 
 

@@ -1,7 +1,10 @@
+import contextlib
+import errno
+import json
 import pickle
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgpack
@@ -9,15 +12,16 @@ import pytest
 
 from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import (
+    ANSWER_BYTES,
     BatchAnswer,
     Delivery,
     HttpTransport,
-    InProcessTransport,
     ReportRejectedError,
     TransportError,
     WireReport,
 )
-from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
+from tests.devices_sim.in_process import InProcessTransport
+from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, MemoryServer, listening
 
 
 @pytest.fixture(params=["http", "in-process"])
@@ -55,6 +59,14 @@ def test_wire_report_size_is_never_below_the_true_one():
         assert len(packed) <= report.size <= len(packed) + 64 + 4 * len(report.ciphertexts)
 
 
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that a transport would have waited between its attempts."""
+    waited: list[float] = []
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", waited.append)
+    return waited
+
+
 class Stumbling:
     """Stores what comes, but answers the first requests with an error."""
 
@@ -72,27 +84,22 @@ class Stumbling:
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-def test_http_passing_error_is_retried_and_duplicates_count_as_accepted(server, reports, status):
-    pauses: list[float] = []
-    with (
-        listening(Stumbling(server, [status, status], [])) as url,
-        HttpTransport(url, sleep=pauses.append) as transport,
-    ):
+def test_http_passing_error_is_retried_and_duplicates_count_as_accepted(server, reports, status, pauses):
+    with listening(Stumbling(server, [status, status, status], [])) as url, HttpTransport(url) as transport:
         upload = RestUpload(server.recipe.identifier, transport)
         assert upload.submit_batch(reports) == BatchAnswer(5, ())
         assert upload.submit(reports[0]) is Delivery.DUPLICATE
     assert len(server.reports) == 5
-    assert pauses == [0.2, 0.4]
+    assert pauses == [0.4, 0.8]
 
 
-def test_http_retry_after_is_respected_within_bounds(server):
-    pauses: list[float] = []
+def test_http_retry_after_is_respected_within_bounds(server, pauses):
     application = Stumbling(server, [429, 503], [("Retry-After", "3")])
-    with listening(application) as url, HttpTransport(url, sleep=pauses.append) as transport:
+    with listening(application) as url, HttpTransport(url) as transport:
         transport.verification_key()
     assert pauses == [3, 3]
     application = Stumbling(server, [429], [("Retry-After", "86400")])
-    with listening(application) as url, HttpTransport(url, sleep=pauses.append) as transport:
+    with listening(application) as url, HttpTransport(url) as transport:
         transport.verification_key()
     assert pauses[2:] == [10]
 
@@ -101,7 +108,7 @@ def test_http_lasting_error_gives_up_after_the_stated_attempts(server):
     application = Stumbling(server, [503] * 10, [])
     with (
         listening(application) as url,
-        HttpTransport(url, attempts=3, sleep=lambda _: None) as transport,
+        HttpTransport(url, retries=AT_ONCE.new(total=2)) as transport,
         pytest.raises(TransportError, match="503") as caught,
     ):
         transport.verification_key()
@@ -110,55 +117,86 @@ def test_http_lasting_error_gives_up_after_the_stated_attempts(server):
 
 
 def test_http_refusal_is_not_retried(server):
-    def sleep(_: float) -> None:
-        raise AssertionError("retried")
-
-    with (
-        listening(server) as url,
-        HttpTransport(url, sleep=sleep) as transport,
-        pytest.raises(TransportError),
-    ):
+    application = Stumbling(server, [404] * 2, [])
+    with listening(application) as url, HttpTransport(url) as transport, pytest.raises(TransportError):
         transport.recipe("f" * 64)
+    assert len(application.statuses) == 1
 
 
-def test_http_nobody_listening_is_one_clear_error():
+def test_http_nobody_listening_is_one_clear_error(pauses):
     with socket.socket() as placeholder:
         placeholder.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{placeholder.getsockname()[1]}"
-        pauses: list[float] = []
-        with (
-            HttpTransport(url, attempts=3, sleep=pauses.append) as transport,
-            pytest.raises(TransportError, match="no answer from http://127") as caught,
-        ):
+        with HttpTransport(url) as transport, pytest.raises(TransportError) as caught:
             transport.verification_key()
+    assert str(caught.value) == f"no answer from {url}: [Errno {errno.ECONNREFUSED}] Connection refused"
     assert caught.value.status is None
-    assert len(pauses) == 2
+    assert len(pauses) == 4
 
 
 def test_http_connection_dropped_before_the_answer_is_retried(server, reports):
-    """The server reads the first request, stores it and hangs up."""
-    with listening(server) as url, socket.create_server(("127.0.0.1", 0)) as dropping:
-        real = RestUpload(server.recipe.identifier, InProcessTransport(server))
+    dropped: list[bool] = []
 
-        def drop_one() -> None:
-            connection, _ = dropping.accept()
-            with connection:
-                connection.recv(1 << 16)
-                real.submit(reports[0])
+    def dropping_once(environ, start_response):
+        if dropped:
+            return server(environ, start_response)
+        server(environ, lambda *_: None)
+        dropped.append(True)
+        raise ConnectionError("the report is stored, and its sender hears nothing")
 
-        thread = threading.Thread(target=drop_one)
-        thread.start()
-        transport = HttpTransport(f"http://127.0.0.1:{dropping.getsockname()[1]}", sleep=lambda _: None)
-
-        def redirect(_: float) -> None:
-            transport._connection.port = int(url.rpartition(":")[2])
-
-        transport._sleep = redirect
-        with transport:
-            upload = RestUpload(server.recipe.identifier, transport)
-            assert upload.submit(reports[0]) is Delivery.DUPLICATE
-        thread.join()
+    with listening(dropping_once) as url, HttpTransport(url) as transport:
+        assert RestUpload(server.recipe.identifier, transport).submit(reports[0]) is Delivery.DUPLICATE
+    assert dropped
     assert len(server.reports) == 1
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+
+
+@contextlib.contextmanager
+def saying(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """Say these, one in each connection, and hang up; yields the address, and the requests as they come."""
+    requests: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            for answer in answers:
+                connection, _ = listener.accept()
+                with connection, contextlib.suppress(ConnectionError):
+                    requests.append(connection.recv(1 << 16))
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", requests
+        thread.join()
+
+
+def test_http_answer_that_breaks_off_is_asked_for_again() -> None:
+    body = json.dumps({"page": 1}).encode()
+    with (
+        saying(HEAD % 100 + b"{", HEAD % len(body) + body) as (url, requests),
+        HttpTransport(url) as transport,
+    ):
+        answer = transport.get("/")
+    assert (answer.body, answer.attempts, len(requests)) == (body, 2, 2)
+
+
+def test_http_answer_longer_than_any_is_refused_and_not_read() -> None:
+    endless = HEAD % (100 * ANSWER_BYTES) + bytes(2 * ANSWER_BYTES)
+    with (
+        saying(endless) as (url, _),
+        HttpTransport(url) as transport,
+        pytest.raises(TransportError, match="is longer than 1048576 bytes"),
+    ):
+        transport.get("/")
+
+
+def test_http_request_does_not_name_the_program() -> None:
+    with saying(HEAD % 0) as (url, requests), HttpTransport(url) as transport:
+        transport.get("/")
+    assert requests[0].startswith(b"GET / HTTP/1.1\r\n")
+    assert b"user-agent" not in requests[0].lower()
 
 
 def test_http_base_url_with_a_path_keeps_it(server):

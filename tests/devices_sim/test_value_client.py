@@ -25,7 +25,7 @@ from devices_sim.transport import (
 from devices_sim.value_client import UnknownDeliveryError, send_value
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
-from tests.devices_sim.server import VERIFICATION_KEY, listening
+from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, listening
 from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
 
 STATISTICS = {
@@ -165,7 +165,7 @@ def test_send_value_whose_answer_got_lost_is_repeated_and_counts_once():
     with listening(server.shuffler) as address:
         server.recipe = shuffler_recipe(shuffler_url=f"{address}/shuffler")
         server.lost = 2
-        with HttpTransport(address, sleep=lambda _: None) as transport:
+        with HttpTransport(address, retries=AT_ONCE) as transport:
             delivery = send_value(
                 "1",
                 server.served,

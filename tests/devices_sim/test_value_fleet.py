@@ -89,7 +89,9 @@ def test_run_fleet_of_the_wrong_kind_of_workload_is_refused(make_server):
     with pytest.raises(FieldError, match="steps: of the workload must be at most the recipe's 0, not 4"):
         run(MemoryShuffler(), bernoulli(devices=1, steps=4, probability=0.5, seed=1))
     server = make_server()
-    with pytest.raises(FieldError, match="trust: must be shuffler where devices have values"):
+    with pytest.raises(
+        FieldError, match="trust: must be one under which devices have values, not single_server"
+    ):
         run_fleet(
             served=server.served,
             verification_key=VERIFICATION_KEY,

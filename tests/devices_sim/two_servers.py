@@ -11,7 +11,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.state_file import Enrolment
-from devices_sim.transport import InProcessTransport, ServedRecipe
+from devices_sim.transport import ServedRecipe
 from panprivacy.dap import (
     HpkeConfigList,
     InputShareAad,
@@ -32,6 +32,7 @@ from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3.interface import Prepared, ReportInput
 from panprivacy.recipe import Recipe, RecipeDraft
 from panprivacy.trust_models.two_server import TwoServers
+from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
 
 HELPER_SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))

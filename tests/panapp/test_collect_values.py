@@ -11,13 +11,12 @@ from django.core.management.base import CommandError
 from devices_sim.forecast import Forecast
 from devices_sim.workloads import values_csv
 from panapp.collection import CollectionResult, collection_run
-from panapp.device_runs import DEVICE_RUNS
 from panapp.services import Services
 from panprivacy.recipe import RecipeDraft
-from panprivacy.trust import Trust
 from recipes.models import Recipe
 from tests.panapp.test_collect import MEMBERS
 from tests.processes import helper_rows, services_on_test_database
+from trust_models import trust_model_of
 
 DISTINCT_ELEMENTS = {"statistic": "distinct_elements", "cohort_size": 20, "k": 4}
 UNIFORMITY = {"statistic": "uniformity", "cohort_size": 60, "k": 2, "alpha": 0.5}
@@ -120,7 +119,7 @@ def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(tmp_path: 
                 forewarn=forewarned.append,
             )
         recipe = Recipe.objects.get()
-        assert DEVICE_RUNS[Trust.SHUFFLER].owes_farewell(recipe) is False
+        assert trust_model_of(recipe).partner_must_hear(recipe) is False
     assert [(forecast.users, forecast.messages) for forecast in forewarned] == [(60, 6)]
     assert (recipe.status, recipe.release.outcome) == ("closed", "withheld")
     assert recipe.release.reason == "the command that simulated it was interrupted"
@@ -193,7 +192,3 @@ def test_collect_of_a_file_that_cannot_be_read_exits_with_2(tmp_path: Path) -> N
         with pytest.raises(CommandError, match=r"^values: .* is not a file that can be read$") as refused:
             call_command("collect", recipe_file(tmp_path), values=path)
         assert refused.value.returncode == 2
-
-
-def test_every_trust_model_has_a_run_of_devices_except_a_curator() -> None:
-    assert set(DEVICE_RUNS) == set(Trust) - {Trust.CURATOR}

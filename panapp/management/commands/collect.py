@@ -12,15 +12,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from devices_sim.fleet import PROCESSES, FleetError
 from devices_sim.forecast import Forecast
+from devices_sim.trust_models import reporting_model
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
-from panapp.device_runs import OPTIONS, device_file, device_run_of
+from panapp.device_file import OPTIONS, device_file
 from panapp.recipe_file import read_recipe_file, take_universe
 from panapp.services import ServiceError, running_services
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
 from recipes.errors import PartnerUnavailableError
+from trust_models import TRUST_MODELS
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
@@ -74,15 +76,16 @@ class Command(BaseCommand):
         members = read_recipe_file(options["file"])
         take_universe(members, options["file"].parent)  # a stream is refused for what it is, not for its list
         draft = RecipeDraft.from_mapping(members)
-        run = device_run_of(draft)
-        path = device_file(run, options, draft.statistic)
+        model = reporting_model(draft)
+        path = device_file(model, options, draft.statistic)
         # Before anything is started or published: calibration may find that the parameters cannot be met.
         statistic = draft.mechanism()
         WORKERS.check("workers", int, options["workers"])
         PROCESSES.check("processes", int, options["processes"])
-        with run.workload(path, statistic) as workload:
+        with model.workload(path, statistic) as workload:
             require_migrated_database()
-            beside = {} if run.partner is None else {run.partner: settings.DATA_DIR / run.partner}
+            partner = TRUST_MODELS[draft.trust].partner
+            beside = {} if partner is None else {partner.name: settings.DATA_DIR / partner.name}
             with running_services(workers=options["workers"], **beside) as services:
                 result = collection_run(
                     members=members,

@@ -167,11 +167,11 @@ def test_resend_finds_only_chunks_whose_task_is_overdue_and_waits_longer_each_ti
     recipe = published_recipe(cohort_size=2)
     submit(recipe, 1, 1)
     (chunk,) = plan_all(recipe)
-    assert chunks_resend() == []
+    assert chunks_resend(recipe=recipe) == []
     waits = []
     for _ in range(3):
         Chunk.objects.update(send_after=timezone.now() - timedelta(seconds=1))
-        assert chunks_resend() == [chunk]
+        assert chunks_resend(recipe=recipe) == [chunk]
         waits.append(Chunk.objects.get().send_after - timezone.now())
     assert waits[0] < waits[1] < waits[2]
     assert progress_of(recipe).attempts == 3

@@ -12,7 +12,7 @@ from analyzer.intake import REQUESTS_SECONDS, intake_drive, intakes_take
 from analyzer.models import Intake
 from analyzer.peers import shuffler_of
 from analyzer.storing import part_store
-from dap import http
+from peers import signed_views
 from peers.transport import REQUEST_SECONDS
 from recipes.models import Recipe
 from releases.models import Release
@@ -270,7 +270,7 @@ def _assert_refused(recipe: Recipe, says: str) -> None:
 
 def _answering(ending: str, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A network on which the shuffler itself answers GET of one address with other content."""
-    signed = http._sign
+    signed = signed_views._sign
 
     def carry(method: str, url: str, headers: Mapping[str, str], body: bytes) -> scene.Answer:
         def other(request: Any, response: Any) -> Any:
@@ -280,7 +280,7 @@ def _answering(ending: str, answer: bytes, monkeypatch: pytest.MonkeyPatch) -> A
         if method != "GET" or not url.endswith(ending):
             return scene.reached(method, url, headers, body)
         with monkeypatch.context() as patched:
-            patched.setattr(http, "_sign", other)
+            patched.setattr(signed_views, "_sign", other)
             return scene.reached(method, url, headers, body)
 
     return carry

@@ -1,4 +1,4 @@
-"""An intruder who reads a device's whole state before and after every step, and what it learns.
+"""Attacks by an intruder who reads a device's whole state before and after every step.
 
 The distinguishing game of computational local pan-privacy (LPP, Definition 2.10): two streams of
 events are public, a fair coin chooses which of them a device lives through, and the intruder
@@ -63,7 +63,8 @@ def ciphertexts_of(snapshot: bytes) -> tuple[bytes, ...]:
 
 
 def _members(snapshot: bytes) -> dict[str, Any]:
-    return json.loads(snapshot[len(FORMAT) :].partition(b"\n")[2])
+    members: dict[str, Any] = json.loads(snapshot[len(FORMAT) :].partition(b"\n")[2])
+    return members
 
 
 class Attack(ABC):
@@ -158,7 +159,7 @@ class KnownRandomness(Attack):
             snapshot: (number, stream)
             for stream, events in enumerate(streams)
             for seed in seeds
-            for number, snapshot in enumerate(device(events, random.Random(seed)))  # noqa: S311  # the attack
+            for number, snapshot in enumerate(device(events, random.Random(seed)))  # the attack
         }
 
     def feature(self, snapshots: Snapshots) -> Hashable:

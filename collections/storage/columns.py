@@ -1,0 +1,15 @@
+"""Reading columns that may be empty by their type, but not at this point."""
+
+
+def stored_bytes(value: bytes | memoryview | None) -> bytes:
+    """The bytes of a filled binary column; ValueError where it is empty."""
+    if value is None:
+        raise ValueError("a column that must be filled by now is empty")
+    return bytes(value)
+
+
+def stored_number(value: int | None) -> int:
+    """The number of a filled column; ValueError where it is empty."""
+    if value is None:
+        raise ValueError("a column that must be filled by now is empty")
+    return value

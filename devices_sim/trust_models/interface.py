@@ -1,0 +1,88 @@
+"""The interface of a trust model on the device: whether devices report, what, and to whom."""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from devices_sim.fleet_devices import FleetDevices
+from devices_sim.fleet_result import FleetResult
+from devices_sim.forecast import Forecast
+from devices_sim.transport import Transport
+from devices_sim.upload import Upload
+from devices_sim.workloads.bucket import Workload
+from panprivacy.recipe import Recipe
+from panprivacy.statistic import Statistic
+
+
+class DeviceTrustModel(ABC):
+    """One trust model, as devices see it. Holds nothing about any recipe."""
+
+    @abstractmethod
+    def reporting(self, statistic: str) -> "ReportingModel":
+        """How devices report.
+
+        Args:
+            statistic: its name, for the refusal.
+
+        Raises:
+            FieldError: no devices take part.
+        """
+
+
+class ReportingModel(DeviceTrustModel):
+    """A trust model in which devices take part."""
+
+    def reporting(self, statistic: str) -> "ReportingModel":  # noqa: ARG002  # for refusals
+        return self
+
+    @property
+    @abstractmethod
+    def sends(self) -> str:
+        """What devices send, for people, in the plural."""
+
+    @abstractmethod
+    def upload(self, recipe: Recipe, transport: Transport) -> Upload:
+        """The way of a recipe's reports.
+
+        Args:
+            recipe: verified, of this trust model.
+            transport: to the server that published it; stays open.
+        """
+
+    @abstractmethod
+    def fleet_devices(self, recipe: Recipe, *, eager: bool) -> FleetDevices[Any]:
+        """The simulated devices of a recipe.
+
+        Args:
+            eager: they take every step, where there are steps.
+        """
+
+    @property
+    @abstractmethod
+    def option(self) -> str:
+        """What simulated devices have: the name of the option of `collect` that takes the file of them."""
+
+    @property
+    @abstractmethod
+    def header(self) -> tuple[str, ...]:
+        """Columns of that file."""
+
+    @abstractmethod
+    def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
+        """The simulated devices of such a file, which last as long as the context.
+
+        Args:
+            statistic: of the recipe, calibrated.
+
+        Raises:
+            FieldError: the first thing wrong with the file; says in which line and column.
+        """
+
+    @abstractmethod
+    def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
+        """The exact answer to what is estimated from a fleet's reports."""
+
+    @abstractmethod
+    def forecast(self, recipe: Recipe, workload: Workload[Any], processes: int) -> Forecast | None:
+        """How much work simulated devices have; None where each has little."""

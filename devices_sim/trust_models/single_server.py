@@ -1,0 +1,41 @@
+"""Trust in a single server on the device: events in some of T steps, and one report over the REST API."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from devices_sim.algorithm import steps_mechanism
+from devices_sim.fleet_devices import EagerDevices, FleetDevices, LazyDevices
+from devices_sim.fleet_result import FleetResult
+from devices_sim.rest_upload import RestUpload
+from devices_sim.transport import Transport
+from devices_sim.trust_models.interface import ReportingModel
+from devices_sim.upload import Upload
+from devices_sim.workloads.bucket import Workload
+from devices_sim.workloads.events_file import HEADER, events_csv
+from panprivacy.recipe import Recipe
+from panprivacy.statistic import Statistic
+
+
+class SingleServer(ReportingModel):
+    """Devices with events, which report to the server that published the recipe."""
+
+    sends = "reports"
+    option = "events"
+    header = HEADER
+
+    def upload(self, recipe: Recipe, transport: Transport) -> Upload:
+        return RestUpload(recipe.identifier, transport)
+
+    def fleet_devices(self, recipe: Recipe, *, eager: bool) -> FleetDevices[Any]:
+        return EagerDevices(recipe) if eager else LazyDevices(recipe)
+
+    def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
+        return events_csv(path, statistic.parameters.step_count)
+
+    def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
+        """About the whole population, those included that were not sampled."""
+        return steps_mechanism(statistic).truth(fleet.devices_by_answer)
+
+    def forecast(self, recipe: Recipe, workload: Workload[Any], processes: int) -> None:
+        """None: each device sends one report."""

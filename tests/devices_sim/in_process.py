@@ -1,0 +1,88 @@
+"""A transport to servers in the same process."""
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from urllib.parse import unquote, urlsplit
+
+from devices_sim.transport import JSON, Answer, Transport, TransportError
+
+Application = Callable[..., Iterable[bytes]]
+"""A WSGI application (PEP 3333)."""
+
+
+class InProcessTransport(Transport):
+    """Calls a WSGI application (PEP 3333) directly: no socket, no retries.
+
+    Args:
+        application: any WSGI callable.
+        host: the host name that requests carry.
+        prefix: what precedes the path of every request.
+        others: base address of each other server → its application.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        *,
+        host: str = "localhost",
+        prefix: str = "",
+        others: Mapping[str, Application] | None = None,
+    ) -> None:
+        self._application = application
+        self._host = host
+        self._prefix = prefix
+        self._others = dict(others or {})
+
+    def at(self, base_url: str) -> "InProcessTransport":
+        if base_url not in self._others:
+            raise ValueError(f"there is no server {base_url} in this process")
+        parts = urlsplit(base_url)
+        return InProcessTransport(
+            self._others[base_url], host=parts.netloc, prefix=parts.path, others=self._others
+        )
+
+    def exchange(
+        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+    ) -> Answer:
+        parts = urlsplit(self._prefix + target)
+        errors = io.StringIO()
+        environ = {
+            "REQUEST_METHOD": method,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": unquote(parts.path, "latin-1"),
+            "QUERY_STRING": parts.query,
+            "SERVER_NAME": self._host,
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "HTTP_HOST": self._host,
+            "HTTP_ACCEPT": accept,
+            "REMOTE_ADDR": "127.0.0.1",
+            "CONTENT_LENGTH": str(len(body)),
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": errors,
+            "wsgi.multithread": False,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+        } | ({"CONTENT_TYPE": content_type} if content_type else {})
+        started: list[tuple[int, dict[str, str]]] = []
+        written: list[bytes] = []
+
+        def start_response(
+            status: str, headers: Sequence[tuple[str, str]], _exc_info: object = None
+        ) -> Callable[[bytes], None]:
+            started.append((int(status.split(" ", 1)[0]), {name.lower(): value for name, value in headers}))
+            return written.append
+
+        chunks = self._application(environ, start_response)
+        try:
+            written.extend(chunks)
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+        if not started:
+            raise TransportError("the application did not start a response")
+        status, answer_headers = started[-1]
+        return Answer(status, answer_headers, b"".join(written))
