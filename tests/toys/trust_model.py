@@ -6,20 +6,31 @@ a member of the enum: names are looked up in the tables, so that no test has to 
 
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
+from devices_sim.fleet_devices import FleetDevices, LazyDevices
+from devices_sim.fleet_result import FleetResult
+from devices_sim.rest_upload import RestUpload
+from devices_sim.transport import Transport
+from devices_sim.trust_models import ReportingModel
+from devices_sim.upload import Upload
+from devices_sim.workloads import Workload
 from pages.trust_models import Adversary, Observers, PartnerShown, ShownTrustModel
 from panprivacy.accounting.guarantees import Model
 from panprivacy.device_input import DeviceInput
 from panprivacy.encryption import generate_private_key, load_public_key
 from panprivacy.encryption.interface import PublicKey
+from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models import Servers
 from panprivacy.trust_models.members import read_public_key, read_server
@@ -104,6 +115,29 @@ class ToyModel(TrustModel):
 
     def told_with_release(self, recipe: Recipe) -> Mapping[str, Sequence[Any]]:
         return {"owners": ["Christopher"]}
+
+
+class ToyDevices(ReportingModel):
+    """Devices with events, which report to this site."""
+
+    sends = "toys"
+    option = "toys"
+    header = ("device", "toy")
+
+    def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
+        return RestUpload(recipe.identifier, transport)
+
+    def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:
+        return LazyDevices(recipe)
+
+    def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
+        raise NotImplementedError("no toys are read from files")
+
+    def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
+        return (float(fleet.devices),)
+
+    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
+        """None: each toy is small."""
 
 
 def _owner(servers: ToyBox) -> PartnerShown:
