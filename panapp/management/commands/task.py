@@ -32,7 +32,6 @@ from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.errors import FieldError
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.roles import HELPER, why_no_answer
-from trust_models import configured_partners
 
 INPUT_ERROR = 2
 NO_RESULT = 3
@@ -84,7 +83,7 @@ class Command(BaseCommand):
 
     def create(self, options: dict[str, Any]) -> None:
         """Begin a task."""
-        partner = configured_partners().get(HELPER.trust)
+        partner = HELPER.configured()
         if partner is None:
             raise CommandError(
                 f"{HELPER.missing}. {HELPER.how_to_set_up}",

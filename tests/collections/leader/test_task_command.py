@@ -18,8 +18,8 @@ from leader.models import Collector
 from leader.uploads import reports_upload
 from panprivacy import base64_text
 from panprivacy.dap.task import TaskConfiguration
-from panprivacy.trust import Trust
 from peers.partner import Partner
+from peers.roles import PartnerRole
 from tests.collections.leader.pair import (
     HELPER_URL,
     HOUR,
@@ -41,9 +41,7 @@ HISTOGRAM = ["--vdaf", "prio3histogram", "--length", "11", "--chunk-length", "4"
 def network(monkeypatch: pytest.MonkeyPatch) -> Network:
     network = Network()
     partner = Partner(HELPER_URL, helper_verification_key(), LEADER_URL, LEADER_KEY, network)
-    monkeypatch.setattr(
-        "panapp.management.commands.task.configured_partners", lambda: {Trust.TWO_SERVER: partner}
-    )
+    monkeypatch.setattr(PartnerRole, "configured", lambda role: partner)
     monkeypatch.setattr("panapp.management.commands.task.peer_of", lambda task: partner.client())
     return network
 

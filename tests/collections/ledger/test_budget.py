@@ -16,10 +16,10 @@ from ledger.models import Population, Spending
 from ledger.operations import population_change, population_create, spending_return
 from ledger.selectors import population_named, standing_of
 from panprivacy.errors import FieldError
-from recipes import operations
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.scenes import finish, finished_recipe, open_recipe, open_stream, simulated_recipe
+from trust_models import publishing
 from trust_models.publishing import recipe_publish, recipe_publish_file
 
 DELTA = 1e-6
@@ -192,7 +192,7 @@ def test_spending_stands_and_falls_with_the_publishing(monkeypatch: pytest.Monke
     def failing(**_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(operations, "entry_append", failing)
+    monkeypatch.setattr(publishing, "entry_append", failing)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         published_recipe()
     assert not Spending.objects.exists()
@@ -215,7 +215,7 @@ def test_two_who_publish_at_the_same_moment_cannot_both_spend_the_last_of_it(
     population = budgeted(alone)
     drafts = [draft_recipe(population="clinics", **COHORT) for _ in range(2)]
     both_have_looked = threading.Barrier(2, timeout=30)
-    prepare = operations._prepare
+    prepare = publishing._prepare
 
     def prepare_together(*arguments: Any) -> Any:
         prepared = prepare(*arguments)
@@ -223,7 +223,7 @@ def test_two_who_publish_at_the_same_moment_cannot_both_spend_the_last_of_it(
         both_have_looked.wait()
         return prepared
 
-    monkeypatch.setattr(operations, "_prepare", prepare_together)
+    monkeypatch.setattr(publishing, "_prepare", prepare_together)
     outcomes: list[str] = []
 
     def publish(draft: Recipe) -> None:

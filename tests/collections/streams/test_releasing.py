@@ -4,7 +4,6 @@ from django.utils import timezone
 from audit.models import Entry
 from panprivacy.errors import FieldError
 from panprivacy.streams import STREAM_STATISTICS
-from recipes import operations as recipe_operations
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from releases.models import Release
@@ -19,6 +18,7 @@ from tests.collections.streams.crashes import CrashError, crash
 from tests.collections.streams.scene import fold, stream_of
 from tests.factories import published_stream
 from tests.statistic_members import small_members
+from trust_models import publishing
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -140,7 +140,7 @@ def test_a_recipe_that_is_not_published_leaves_no_stream(monkeypatch: pytest.Mon
     def fail(**named: object) -> None:
         raise RecipeStateError("no")
 
-    monkeypatch.setattr(recipe_operations, "entry_append", fail)
+    monkeypatch.setattr(publishing, "entry_append", fail)
     with pytest.raises(RecipeStateError):
         published_stream()
     assert nothing_is_left()
