@@ -84,6 +84,12 @@ class Statistic(ABC, Generic[P]):
         return margin >= self.largest / 2
 
     @property
+    def expected_note(self) -> str:
+        """What to know of the error to expect: of a stream under which condition it is to be expected, as a
+        clause, else what else to expect, in sentences. Empty where the error says all."""
+        return ""
+
+    @property
     @abstractmethod
     def cohort_size(self) -> int:
         """Number of accepted reports below which nothing is released; 0 where no reports are sent."""

@@ -140,11 +140,6 @@ class ShuffleStatistic(ReportStatistic[P]):
         """The largest standard error to expect if all n users follow the protocol, before anything is
         published."""
 
-    @property
-    def expected_note(self) -> str:
-        """What else to expect, in sentences; empty where the standard error says all."""
-        return ""
-
     def guarantee(self, dishonest_fraction: float) -> Guarantee:
         """The guarantee against readers of all messages in random order, if only
         γ = 1 − `dishonest_fraction` of the users follow the protocol (RSP Definition 2.9)."""
