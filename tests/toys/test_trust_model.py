@@ -57,6 +57,8 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
         "Owns the toys.",
     ):
         assert said in page
+    assert "--owner-key" in page
+    assert "helper" not in page
 
     served = signed_in.get(reverse("api-recipe", args=[recipe.identifier])).json()
     assert {guarantee["trust"] for guarantee in served["guarantees"]} == {"toy"}
