@@ -140,7 +140,7 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     unit, excerpt = recipe.published.mechanism.unit, excerpt_of(release)
     error = excerpt.largest_standard_error
     if verdict_of(release) and error is not None:
-        noticed = getattr(recipe.published.mechanism, "expected_note", "")
+        noticed = recipe.published.mechanism.expected_note
         said = f"The standard error of Z′ is {significant(error)} {_continued(release.standard_error_note)}"
         return " ".join(filter(None, (NOTICED, said, noticed)))
     sentences = []
