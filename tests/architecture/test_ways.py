@@ -14,7 +14,7 @@ from releases.models import Release
 from releases.tasks import advance_collections
 from tests.architecture.picture import rooms_of
 from tests.architecture.ways import ROOT, Way
-from tests.collections.recipes.test_recipe_pages import form_data
+from tests.collections.pages.test_recipe_pages import form_data
 from tests.factories import as_json, published_recipe, report_of_count
 from tests.scenes import analyst
 from trust_models.publishing import recipe_close
