@@ -16,11 +16,11 @@ LEADER = PANAPP_ROLE=leader PANAPP_LEADER_URL=https://leader.example/leader \
 HELPER = PANAPP_ROLE=helper PANAPP_HELPER_URL=https://helper.example/helper PANAPP_LEADER_KEY=$(OTHER_KEY)
 SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
-.PHONY: help setup demo test check openapi bench clean
+.PHONY: help setup demo test check openapi architecture bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
 
 setup: $(READY) ## Install everything into .venv
 
@@ -42,11 +42,12 @@ demo: setup ## Six collections from real data, then a dashboard on http://127.0.
 test: setup ## The tests; what needs a browser, PostgreSQL or Redis skips where there is none
 	$(RUN) -m pytest $(PYTEST_ARGS)
 
-check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI
+check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI, picture
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
+	$(RUN) -m tests.architecture.picture --check
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(HELPER) $(RUN) manage.py makemigrations --check --dry-run
 	$(SHUFFLER) $(RUN) manage.py makemigrations --check --dry-run
@@ -60,6 +61,9 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 
 openapi: setup ## Write docs/openapi.yaml anew
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
+
+architecture: setup ## Draw the picture of the rooms in docs/architecture.md anew, from their imports
+	$(RUN) -m tests.architecture.picture
 
 bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/encryption.py

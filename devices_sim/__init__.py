@@ -4,8 +4,8 @@ A real device uses `client` (events in time steps) or `value_client` (one value)
 line is `python -m devices_sim`. Simulations use `fleet`, `workloads` and `items`. `trust_models` has what
 differs between trust models.
 
-This room imports `panprivacy` alone, and reaches servers over their public API only (`docs/protocol.md`): it
-must not know how a server stores, adds up or releases anything.
+It must not know how a server stores, adds up or releases anything: of the product it imports `panprivacy`
+alone, and reaches servers over their public API only (`docs/protocol.md`).
 """
 
 __all__ = [

@@ -1,4 +1,9 @@
-"""Wiring: settings, urls, Celery, WSGI, and the commands that run the whole."""
+"""Wiring: settings, urls, Celery, WSGI, and the commands that run the whole.
+
+Nothing imports this room but entry points.
+
+It must not decide what a role does: a role is a choice of urls, apps and keys in settings.
+"""
 
 import sys
 from pathlib import Path

@@ -13,6 +13,7 @@ from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import Description, as_typed, description_of
+from panprivacy.planning.expectation import margin
 from panprivacy.recipe import DRAFT_FIELDS, unknown_field
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.streams.interface import StreamStatistic
@@ -20,7 +21,6 @@ from panprivacy.streams.item_bytes import ItemError, encode_items
 from panprivacy.streams.parameters import NUMBERED, StreamParameters
 from panprivacy.streams.sample import Sample
 from panprivacy.trust_models import trusts_of
-from web.numbers import margin
 
 BATCH_ITEMS = 10_000
 LARGEST_TABLE = 1_000_000

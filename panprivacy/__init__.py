@@ -1,14 +1,16 @@
 """The mathematics and protocols of private collection. Pure: randomness, times and keys are arguments.
 
-Nothing here imports Django, opens a socket, reads a clock or draws from a global source of randomness, and
-nothing here knows of servers' databases, pages or settings. The rooms:
+It must not know Django, sockets, clocks or a global source of randomness, nor servers' databases, pages or
+settings.
+
+Its parts:
 
 - `encryption`: rerandomizable public-key encryption, one file per scheme
 - `mechanisms`, `shuffle`, `streams`: the statistics, by what carries their data; `catalogue` has them all
 - `accounting`: what releases cost in privacy; `planning`: what a collection will give, before it is published
 - `prio3`, `dap`, `two_server`: secret shares with proofs, the messages that carry them, and such shares under
   encryption
-- `recipe`: the published document that ties these together; `servers`: whom it names
+- `recipe`: the published document that ties these together; `trust_models`: whom it names, one file each
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """
@@ -19,6 +21,7 @@ __all__ = [
     "catalogue",
     "coarse",
     "dap",
+    "device_input",
     "discrete_laplace",
     "encryption",
     "errors",
@@ -28,13 +31,14 @@ __all__ = [
     "planning",
     "prio3",
     "recipe",
+    "recipe_statistic",
     "remedies",
-    "servers",
     "shuffle",
     "simulation",
     "statistic",
     "stored_document",
     "streams",
     "trust",
+    "trust_models",
     "two_server",
 ]

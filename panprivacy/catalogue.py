@@ -1,5 +1,7 @@
 """Every statistic that can be asked, by its registered name."""
 
+from collections import ChainMap
+from collections.abc import Mapping
 from typing import Any
 
 from panprivacy.errors import FieldError
@@ -8,7 +10,12 @@ from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistic import Statistic
 from panprivacy.streams import STREAM_STATISTICS
 
-STATISTICS: dict[str, type[Statistic[Any]]] = {**MECHANISMS, **STREAM_STATISTICS, **SHUFFLE_STATISTICS}
+STATISTICS: Mapping[str, type[Statistic[Any]]] = ChainMap(
+    SHUFFLE_STATISTICS,  # type: ignore[arg-type]  # a ChainMap could be written to; nobody writes to a Mapping
+    STREAM_STATISTICS,  # type: ignore[arg-type]
+    MECHANISMS,  # type: ignore[arg-type]
+)
+"""Registered name → class, of all registries; a ChainMap goes through them from the last to the first."""
 
 
 def statistic_class(name: object) -> type[Statistic[Any]]:

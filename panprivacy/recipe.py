@@ -26,7 +26,7 @@ from panprivacy.parameters import Description, K, PublicParameters, as_typed
 from panprivacy.remedies import remedies
 from panprivacy.statistic import Statistic
 from panprivacy.trust import FIRST, Trust
-from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
+from panprivacy.trust_models import TRUST_MODELS, Servers, trust_named, trusts_of
 from panprivacy.trust_models.members import RecipeVerificationError as RecipeVerificationError
 
 FORMAT = "panapp-recipe-3"
@@ -158,6 +158,11 @@ class RecipeDraft:
         Raises:
             FieldError: they cannot be met; or the stated aggregator target is not, and what would meet it.
         """
+        return self._mechanism
+
+    @cached_property
+    def _mechanism(self) -> Statistic[Any]:
+        # Computing them takes up to seconds, and publishing asks more than once.
         mechanism = statistic_class(self.statistic)(self.parameters.calibrated())
         mechanism.require_releasable()
         try:
@@ -443,7 +448,7 @@ def _trust(value: object, statistic: type[Statistic[Any]]) -> Trust:
     if not isinstance(value, str) or value not in trusts_of(statistic):
         allowed = " or ".join(trust.value for trust in trusts_of(statistic))
         raise FieldError("trust", f"must be {allowed} for {statistic.statistic}, not {as_typed(value)}")
-    return Trust(value)
+    return trust_named(value)
 
 
 def _require_format(value: object) -> str:

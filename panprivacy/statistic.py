@@ -44,6 +44,9 @@ class Statistic(ABC, Generic[P]):
     counts_devices: ClassVar[bool] = False
     """Whether the estimates are numbers of devices, so that each is a share of the population."""
 
+    gives_verdict: ClassVar[bool] = False
+    """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
+
     device_input: ClassVar[DeviceInput]
     """What is sent to be counted."""
 
@@ -79,6 +82,12 @@ class Statistic(ABC, Generic[P]):
         """Whether it says nothing that the answer lies within `margin` of the estimate: always to answer the
         middle of the range would be as good."""
         return margin >= self.largest / 2
+
+    @property
+    def expected_note(self) -> str:
+        """What to know of the error to expect: of a stream under which condition it is to be expected, as a
+        clause, else what else to expect, in sentences. Empty where the error says all."""
+        return ""
 
     @property
     @abstractmethod

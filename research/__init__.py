@@ -3,9 +3,10 @@
 `reproduction` computes the numbers and figures, `theory` shows the theorems by attacks, measured errors and
 bounds. Each keeps its results in a `results.json`, which pages read, so that none of them computes anything.
 
-This room imports `panprivacy` and nothing else of the product. Nothing imports it but the commands
-`manage.py reproduce` and `manage.py theory`, and the pages of the papers and of the theory: what devices and
-servers run must not need it.
+Nothing imports it but the commands `manage.py reproduce` and `manage.py theory`, and the pages of the papers
+and of the theory: what devices and servers run must not need it.
+
+It must not know anything of the product but `panprivacy`.
 """
 
 __all__ = ["reproduction", "theory"]

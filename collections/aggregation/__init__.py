@@ -1,0 +1,9 @@
+"""From stored reports to one sum, exactly once whatever crashes; here alone private keys of recipes are used.
+
+Others call `summing` (have the sum made, read it, forget it) and `selectors` (how far it is); metrics read
+`models`.
+
+It must not know what a sum is for: neither releases nor trust models.
+"""
+
+__all__ = ["models", "selectors", "summing"]

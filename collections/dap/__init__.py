@@ -1,0 +1,23 @@
+"""Distributed aggregation (DAP): tasks, their keys, input shares and batch buckets, on either side.
+
+Leader and helper build on all of it. Others call `operations` and `selectors` for tasks, and read `models`,
+`errors`, `identifiers` and `limits`.
+
+It must not know which side it runs on, nor stored recipes: a task has a statistic of Prio3, but no question.
+"""
+
+__all__ = [
+    "buckets",
+    "converters",
+    "errors",
+    "hpke_keys",
+    "http",
+    "identifiers",
+    "input_shares",
+    "limits",
+    "models",
+    "operations",
+    "secrets_at_rest",
+    "selectors",
+    "views",
+]

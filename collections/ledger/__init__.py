@@ -1,0 +1,9 @@
+"""What populations have spent of their privacy budgets: lines in a book, composed anew at every look.
+
+Others call `operations` (spend, return, set a budget), `selectors`, `budget`, `composed`, `exports` and
+`access`, and read `models`.
+
+It must not know stored recipes but by their identifier.
+"""
+
+__all__ = ["access", "budget", "composed", "exports", "models", "operations", "selectors"]

@@ -1,0 +1,23 @@
+"""What installations say to each other: signed requests and answers, partners, roles, status.
+
+Others call `client` and `transport` to ask, `signed_views` and `json_bodies` to answer, `helper_calls` and
+`shuffler_calls` for the requests that have names, `partner` and `roles` for who the other is,
+`recipe_document`, `server_status` and `problems` for what is said.
+
+It must not know what a server does with what it is told, nor the room `dap`.
+"""
+
+__all__ = [
+    "client",
+    "helper_calls",
+    "json_bodies",
+    "partner",
+    "problems",
+    "recipe_document",
+    "required",
+    "roles",
+    "server_status",
+    "shuffler_calls",
+    "signed_views",
+    "transport",
+]

@@ -11,7 +11,8 @@ from rest_framework.views import APIView
 
 from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Model, Relation
-from panprivacy.trust import FIRST, Trust
+from panprivacy.trust import FIRST
+from panprivacy.trust_models import TRUST_MODELS
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of, helper_signature_of, recipes_search, shuffler_signature_of
 from storage.signing_key import verification_key
@@ -55,7 +56,7 @@ class GuaranteeSerializer(serializers.Serializer[dict[str, Any]]):
     )
     dishonest_fraction = serializers.FloatField(help_text="Part of the cohort that may collude.")
     trust = serializers.ChoiceField(
-        [trust.value for trust in Trust],
+        list(TRUST_MODELS),
         default=FIRST.value,
         help_text="Trust model of the recipe: it decides who the observers of `model` are.",
     )

@@ -79,15 +79,21 @@ def delta_reason(mechanism: Statistic[Any], standing: Standing) -> str:
     return f"{why}; {fitting}"
 
 
-def room_require(*, mechanism: Statistic[Any], population: str) -> None:
-    """A first look, before anything is locked; the look that counts is `spend`'s.
+def affordable(draft: RecipeDraft, *, simulation: bool) -> Statistic[Any]:
+    """The statistic of a draft, after a first look at the budget; the look that counts is `spend`'s.
 
-    Its numbers are remembered, so that `spend` finds them ready unless somebody spent in between.
+    Call it before anything is locked: it takes up to seconds. Its numbers are remembered, so that `spend`
+    finds them ready unless somebody spent in between.
 
     Raises:
-        FieldError: there is no such population, or its budget would be exceeded.
+        FieldError: there is no such population, its budget would be exceeded, or the draft's parameters
+            cannot be met.
     """
-    budget_require_room(population=population_named(population), event=mechanism.aggregator_event())
+    population = population_named(draft.population)  # the cheap refusal first
+    mechanism = draft.mechanism()
+    if not simulation:
+        budget_require_room(population=population, event=mechanism.aggregator_event())
+    return mechanism
 
 
 def spend(*, published: PublishedRecipe) -> None:

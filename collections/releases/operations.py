@@ -22,9 +22,8 @@ from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
 from releases.servers import ServerShown, servers_of
 from storage.erasing import log_truncate_on_commit
-from streams.errors import StreamLostError
 from trust_models import trust_model_of
-from trust_models.outcomes import Outcome, Progress, Refused, TooFew
+from trust_models.outcomes import Outcome, Progress, Refused, StreamLostError, TooFew
 from trust_models.publishing import recipe_close
 
 Cause = Release.Cause

@@ -1,0 +1,9 @@
+"""The curator's streams: items are folded into a sealed state, and each is forgotten at once.
+
+Others call `operations` (start, fold, announce an intrusion, draw, forget), `selectors`, `access`, `errors`
+and `actions`, and read `models`.
+
+It must not know stored recipes but by their identifier, nor who asks for the estimate.
+"""
+
+__all__ = ["access", "actions", "errors", "models", "operations", "selectors"]

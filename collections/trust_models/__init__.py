@@ -1,7 +1,9 @@
-"""What this site does under each trust model, one file each; this is the table.
+"""What this site does under each trust model, one file each: publishing, closing, the outcome.
 
-For publishing and closing recipes, and for coming from reports to an outcome. Others call `trust_model_of`
-and the operations in `publishing`. It must not know pages, nor what a release says.
+This is the table. Others call `trust_model_of` and `configured_partners`, and the operations in
+`publishing`; `outcomes` has what they get.
+
+It must not know pages, nor what a release says.
 """
 
 from panprivacy.trust import Trust
@@ -13,7 +15,15 @@ from trust_models.shuffler import ShufflerModel
 from trust_models.single_server import SingleServerModel
 from trust_models.two_server import TwoServerModel
 
-__all__ = ["TRUST_MODELS", "Partners", "TrustModel", "configured_partners", "trust_model_of"]
+__all__ = [
+    "TRUST_MODELS",
+    "Partners",
+    "TrustModel",
+    "configured_partners",
+    "outcomes",
+    "publishing",
+    "trust_model_of",
+]
 
 TRUST_MODELS: dict[Trust, TrustModel] = {
     model.trust: model for model in (SingleServerModel(), TwoServerModel(), ShufflerModel(), CuratorModel())

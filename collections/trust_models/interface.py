@@ -34,7 +34,10 @@ class Prepared(ABC):
 class TrustModel(ABC):
     """One trust model, on the site that publishes."""
 
-    trust: ClassVar[Trust]
+    @property
+    @abstractmethod
+    def trust(self) -> Trust:
+        """Which one; an attribute of the class."""
 
     partner: ClassVar[PartnerRole | None] = None
     """The other server that must run for its recipes."""
@@ -42,8 +45,11 @@ class TrustModel(ABC):
     cohort_of: ClassVar[str] = "valid reports"
     """What a cohort consists of."""
 
-    waits_for_another: ClassVar[bool]
-    """Whether the outcome depends on somebody or something beside the database that may be gone for good."""
+    @property
+    @abstractmethod
+    def waits_for_another(self) -> bool:
+        """Whether the outcome depends on somebody or something beside the database that may be gone for good;
+        an attribute of the class."""
 
     def unavailable(self, partners: Partners) -> str:
         """Why no recipe of this model can be published, as a clause; empty where one can."""
@@ -88,6 +94,9 @@ class TrustModel(ABC):
 
         Called before every attempt to release, and draws once: a database keeps what an attempt wrote that
         came to nothing, and the next one must write the same.
+
+        Raises:
+            StreamLostError: what it is drawn from cannot be read until somebody brings its key back.
         """
 
     @abstractmethod

@@ -7,6 +7,7 @@ from datetime import datetime
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import Recipe
 from panprivacy.recipe_statistic import report_statistic
+from streams.errors import StreamLostError as StreamLostError
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from audit.operations import entry_append
-from ledger.selectors import population_named
 from panprivacy.recipe import RecipeDraft, format_time
 from panprivacy.trust_models import under_trust
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
-from recipes.budget import room_require, saying_what_fits, spend
+from recipes.budget import affordable, saying_what_fits, spend
 from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_draft_save, recipe_locked, status_require
@@ -96,11 +95,8 @@ def _prepare(
     draft: RecipeDraft, simulation: bool, partners: Partners, universe: Sequence[str] | None
 ) -> _Prepared:
     now = timezone.now()
-    # The cheap refusals first: a key takes longer to make.
-    population_named(draft.population)
-    mechanism = draft.mechanism()
-    if not simulation:
-        room_require(mechanism=mechanism, population=draft.population)
+    # First, because a key takes longer to make.
+    mechanism = affordable(draft, simulation=simulation)
     guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
     # Last, because others may be asked: nobody is for a draft that is refused here.
     made = TRUST_MODELS[draft.trust].prepare(

@@ -3,8 +3,6 @@
 import math
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from panprivacy.planning.expectation import Z_95
-
 MINUS = "−"
 
 
@@ -56,11 +54,6 @@ def within(half_width: float, unit: str) -> str:
     if unit.startswith("of "):
         return f"within ± {significant(half_width)} of the truth, {in_unit(unit)}"
     return f"within ± {significant(half_width)} {unit} of the truth"
-
-
-def margin(standard_error: float) -> float:
-    """Half the width of the 95 % interval."""
-    return Z_95 * standard_error
 
 
 def estimate_with_margin(value: float, half_width: float | None) -> str:

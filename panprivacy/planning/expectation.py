@@ -72,22 +72,27 @@ def expectation_of(proposal: Proposal) -> Expectation:
     error = mechanism.expected_standard_error(proposal.population_size)
     return Expectation(
         standard_error=error,
-        margin=Z_95 * error,
+        margin=margin(error),
         margin_points=margin_points(mechanism, error, proposal.population_size),
         reports=expected_reports(proposal.population_size, proposal.parameters),
         bytes=device_bytes(mechanism, proposal.encryption),
     )
 
 
+def margin(standard_error: float) -> float:
+    """Half the width of the 95 % interval, in the unit of the standard error."""
+    return Z_95 * standard_error
+
+
 def margin_points(mechanism: Mechanism[Parameters], error: float, population_size: float) -> float | None:
     """The 95 % margin in percentage points of the population; None where devices are not counted."""
-    return 100 * Z_95 * error / population_size if mechanism.counts_devices else None
+    return 100 * margin(error) / population_size if mechanism.counts_devices else None
 
 
 def shown_margin(mechanism: Mechanism[Parameters], error: float, population_size: float) -> float:
     """The 95 % margin in percentage points where devices are counted, else in the statistic's unit."""
     points = margin_points(mechanism, error, population_size)
-    return Z_95 * error if points is None else points
+    return margin(error) if points is None else points
 
 
 def expected_reports(population_size: int, parameters: Parameters) -> ExpectedReports:

@@ -36,9 +36,6 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     device_input = DeviceInput.VALUE
 
-    gives_verdict: ClassVar[bool] = False
-    """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
-
     source: ClassVar[str]
     """The theorem behind every guarantee, as a sentence."""
 
@@ -142,11 +139,6 @@ class ShuffleStatistic(ReportStatistic[P]):
     def expected_standard_error(self) -> float:
         """The largest standard error to expect if all n users follow the protocol, before anything is
         published."""
-
-    @property
-    def expected_note(self) -> str:
-        """What else to expect, in sentences; empty where the standard error says all."""
-        return ""
 
     def guarantee(self, dishonest_fraction: float) -> Guarantee:
         """The guarantee against readers of all messages in random order, if only

@@ -111,11 +111,6 @@ class StreamStatistic(Statistic[P]):
         """The largest error bound to expect, before anything is published, after so many announced
         intrusions; under the condition of `expected_note`."""
 
-    @property
-    def expected_note(self) -> str:
-        """Under which condition `expected_error_bound` is to be expected, as a clause; empty where always."""
-        return ""
-
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         """None: the curator sees every item."""
         return ()

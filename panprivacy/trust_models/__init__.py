@@ -16,17 +16,22 @@ from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from panprivacy.trust_models.single_server import OneServer
 from panprivacy.trust_models.two_server import TwoServers
 
-__all__ = ["TRUST_MODELS", "Servers", "trusts_of", "under_trust"]
+__all__ = ["TRUST_MODELS", "Servers", "trust_named", "trusts_of", "under_trust"]
 
-TRUST_MODELS: dict[Trust, type[Servers]] = {
+TRUST_MODELS: dict[str, type[Servers]] = {
     servers.trust: servers for servers in (OneServer, TwoServers, ShufflerAndAnalyzer, Curator)
 }
-"""Trust model → its class, in the order in which they are offered."""
+"""Name → class, in the order in which they are offered. Names are looked up here, not in the enum."""
+
+
+def trust_named(name: str) -> Trust:
+    """The trust model of that name; KeyError where none is registered under it."""
+    return TRUST_MODELS[name].trust
 
 
 def trusts_of(statistic: type[Statistic[Any]]) -> tuple[Trust, ...]:
     """The trust models under which the statistic can be asked; the first is the default."""
-    return tuple(trust for trust, servers in TRUST_MODELS.items() if servers.admits(statistic))
+    return tuple(servers.trust for servers in TRUST_MODELS.values() if servers.admits(statistic))
 
 
 def under_trust(guarantees: Iterable[Guarantee], trust: Trust) -> tuple[Guarantee, ...]:

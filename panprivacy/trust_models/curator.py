@@ -18,7 +18,7 @@ DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curator(Servers):
+class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_input=DeviceInput.ITEMS):
     """One server, which sees every item as it comes and keeps a pan-private state. There is no key: what
     protects items on their way is the connection.
 
@@ -29,9 +29,6 @@ class Curator(Servers):
 
     sample_digest: bytes
 
-    trust = Trust.CURATOR
-    member_names = ("curator",)
-    device_input = DeviceInput.ITEMS
     lists = ("universe",)
     reports_elsewhere = ("recipe-of-a-curator", "The recipe is about a stream of items")
     encrypts = False

@@ -16,7 +16,11 @@ from panprivacy.trust import Trust
 
 class Servers(ABC):
     """A trust model: who holds the private keys of a recipe, and what follows for its document, its
-    guarantees and its reports. A published document names the servers, in members of their own."""
+    guarantees and its reports. A published document names the servers, in members of their own.
+
+    What every trust model must say of itself without an object of it, its class statement says, where the
+    type checker misses what is left out: `class OneServer(Servers, trust=…, member_names=…, device_input=…)`.
+    """
 
     trust: ClassVar[Trust]
 
@@ -38,6 +42,12 @@ class Servers(ABC):
     reports_elsewhere: ClassVar[tuple[str, str]] = ("", "")
     """Kind and title of the problem that answers a report sent to the publishing site, if it belongs
     elsewhere."""
+
+    def __init_subclass__(
+        cls, *, trust: Trust, member_names: tuple[str, ...], device_input: DeviceInput
+    ) -> None:
+        super().__init_subclass__()
+        cls.trust, cls.member_names, cls.device_input = trust, member_names, device_input
 
     @classmethod
     def admits(cls, statistic: type[Statistic[Any]]) -> bool:

@@ -23,7 +23,9 @@ from panprivacy.trust_models.members import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShufflerAndAnalyzer(Servers):
+class ShufflerAndAnalyzer(
+    Servers, trust=Trust.SHUFFLER, member_names=("shuffler", "analyzer"), device_input=DeviceInput.VALUE
+):
     """An analyzer, which publishes the recipe and holds its private key, behind a shuffler, which signs too.
 
     Attributes:
@@ -36,9 +38,6 @@ class ShufflerAndAnalyzer(Servers):
     shuffler_verification_key: bytes
     analyzer_key_members: Mapping[str, str]
 
-    trust = Trust.SHUFFLER
-    member_names = ("shuffler", "analyzer")
-    device_input = DeviceInput.VALUE
     reports_elsewhere = ("recipe-of-a-shuffler", "The recipe is of a shuffler")
 
     def __post_init__(self) -> None:

@@ -15,14 +15,12 @@ from panprivacy.trust_models.members import read_public_key
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneServer(Servers):
+class OneServer(
+    Servers, trust=Trust.SINGLE_SERVER, member_names=("public_key",), device_input=DeviceInput.EVENTS
+):
     """One server, which publishes the recipe and holds its private key."""
 
     key_members: Mapping[str, str]
-
-    trust = Trust.SINGLE_SERVER
-    member_names = ("public_key",)
-    device_input = DeviceInput.EVENTS
 
     @classmethod
     def of(cls, public_key: PublicKey) -> Self:

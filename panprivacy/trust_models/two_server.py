@@ -27,7 +27,9 @@ SHARE_CONTEXT = b"dap-18"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoServers(Servers):
+class TwoServers(
+    Servers, trust=Trust.TWO_SERVER, member_names=("leader", "helper"), device_input=DeviceInput.EVENTS
+):
     """A leader, which publishes the recipe, and a helper, which signs it too.
 
     Attributes:
@@ -42,9 +44,6 @@ class TwoServers(Servers):
     helper_key_members: Mapping[str, str]
     helper_verification_key: bytes
 
-    trust = Trust.TWO_SERVER
-    member_names = ("leader", "helper")
-    device_input = DeviceInput.EVENTS
     proves_reports = True
     reports_elsewhere = ("recipe-of-two-servers", "The recipe is of two servers")
 

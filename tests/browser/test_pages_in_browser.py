@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from ledger.budget import Budget
 from ledger.operations import population_create
+from panprivacy.mechanisms import MECHANISMS
 from recipes.models import Recipe
 from tests.factories import draft_recipe, report_of_count
 from tests.scenes import PASSWORD, account, analyst, auditor, finished_recipe, open_recipe, simulated_recipe
@@ -58,10 +59,7 @@ def test_every_page_is_accessible(visit: Visit, scheme: str, width: int) -> None
         "/populations/clinics/",
         reverse("recipe-close", args=[recipes[0].identifier]),
         reverse("recipe-new"),
-        *(
-            f"{reverse('recipe-new')}?statistic={statistic}"
-            for statistic in ("count_nonzero", "histogram", "mean")
-        ),
+        *(f"{reverse('recipe-new')}?statistic={statistic}" for statistic in MECHANISMS),
         reverse("recipe-draft", args=[draft.pk]),
         reverse("recipe-draft-edit", args=[draft.pk]),
         "/audit/",

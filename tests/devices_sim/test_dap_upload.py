@@ -41,7 +41,9 @@ from panprivacy.dap import (
 from panprivacy.dap.media import media_type
 from panprivacy.dap.vdafs import Prio3HistogramConfig
 from panprivacy.errors import FieldError
+from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import RecipeVerificationError
+from panprivacy.trust_models.two_server import TwoServers
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, listening
 from tests.devices_sim.two_servers import (
@@ -52,6 +54,7 @@ from tests.devices_sim.two_servers import (
     MemoryPair,
     two_server_recipe,
 )
+from tests.statistic_members import small_members
 
 SURE = 20.0
 """At this ε a coin lies with probability 2·10⁻⁹."""
@@ -372,9 +375,10 @@ def test_submit_to_a_leader_that_does_not_know_the_task_raises_with_the_problem_
 
 
 @pytest.mark.parametrize("eager", [False, True])
-@pytest.mark.parametrize(("statistic", "members"), [("count_nonzero", {}), ("histogram", {"k": 2})])
-def test_run_fleet_every_device_of_two_servers_reports_once(statistic, members, eager):
-    pair = MemoryPair(statistic=statistic, epsilon=SURE, **members)
+@pytest.mark.parametrize("statistic", [name for name in MECHANISMS if TwoServers.admits(MECHANISMS[name])])
+def test_run_fleet_every_device_of_two_servers_reports_once(statistic, eager):
+    members = small_members(MECHANISMS[statistic], epsilon=SURE, steps=4, delta=1e-6, k=2)
+    pair = MemoryPair(statistic=statistic, **members)
     workload = bernoulli(devices=40, steps=4, probability=0.3, seed=3)
     result = run_fleet(
         served=pair.served,

@@ -15,12 +15,11 @@ from devices_sim.fleet import FleetError, FleetResult, run_fleet
 from devices_sim.workloads import Bucket, EventWorkload, Stream, bernoulli
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.errors import FieldError
+from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
-
-MEMBERS = {"count_nonzero": {}, "histogram": {"k": 3}, "mean": {"k": 3, "guarantee": "local"}}
-"""Parameters of every statistic beside the common ones."""
+from tests.statistic_members import small_members
 
 
 def run(server: MemoryServer, workload: EventWorkload, **options: object) -> FleetResult:
@@ -67,10 +66,11 @@ def test_run_fleet_seconds_are_those_spent(server, workload):
     assert result.device_seconds + result.submit_seconds <= result.elapsed_seconds
 
 
-@pytest.mark.parametrize("statistic", MEMBERS)
+@pytest.mark.parametrize("statistic", MECHANISMS)
 @pytest.mark.parametrize("eager", [False, True])
 def test_run_fleet_every_statistic_sends_values_that_the_server_allows(make_server, statistic, eager):
-    server = make_server(statistic=statistic, **MEMBERS[statistic])
+    members = small_members(MECHANISMS[statistic], steps=4, epsilon=2.0, delta=1e-6)
+    server = make_server(statistic=statistic, **members)
     result = run(server, bernoulli(devices=30, steps=4, probability=0.5, seed=1), eager=eager)
     assert result.accepted == 30
     assert len(server.decrypted()) == 30

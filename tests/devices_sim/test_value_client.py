@@ -25,14 +25,17 @@ from devices_sim.transport import (
 from devices_sim.value_client import UnknownDeliveryError, send_value
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
+from panprivacy.shuffle import SHUFFLE_STATISTICS
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, listening
 from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
+from tests.statistic_members import small_members
 
 STATISTICS = {
-    "distinct_elements": {},
     "hashed": {"hashed": "yes"},
-    "uniformity": {"statistic": "uniformity", "alpha": 0.3, "cohort_size": 200},
-    "shuffle_histogram": {"statistic": "shuffle_histogram", "cohort_size": 500},
+    **{
+        name: {"statistic": name, **small_members(statistic, epsilon=2.0, delta=0.01, cohort_size=500, k=4)}
+        for name, statistic in SHUFFLE_STATISTICS.items()
+    },
 }
 
 

@@ -13,9 +13,11 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from panapp import stream_simulation
+from panprivacy.streams import STREAM_STATISTICS
 from recipes.models import Recipe
 from streams.models import Stream, StreamSample
 from tests.factories import stream_members
+from tests.statistic_members import small_members
 
 MEMBERS = {
     "statistic",
@@ -164,7 +166,7 @@ def test_intrusions_come_where_they_are_asked_for(tmp_path: Path, monkeypatch: p
     # With batches smaller and larger than the distance between two of them.
     monkeypatch.setattr(stream_simulation, "BATCH_ITEMS", 4)
     seen: list[tuple[str, int]] = []
-    statistic = stream_simulation.STREAM_STATISTICS["density"]
+    statistic = STREAM_STATISTICS["density"]
     process, announce = statistic.process_batch, statistic.announce_intrusion
 
     def process_batch(self: Any, state: Any, cells: Any, source: Any) -> None:
@@ -248,28 +250,19 @@ def test_the_table_has_the_size_of_the_universe_unless_the_recipe_says_so(tmp_pa
     assert sizes[0] == sizes[1] == sizes[2] + 1_000
 
 
-NEEDED = {
-    "heavy_hitters": {"k": 2, "n_max": 10},
-    "incidence": {"t": 2, "n_max": 10},
-    "mod_incidence": {"k": 3},
-    "cropped_mean": {"t": 5},
-    "pan_histogram": {"delta": 1e-6},
-}
-"""What statistics need beside ε and the size of the universe."""
-
-
-@pytest.mark.parametrize("statistic", stream_simulation.STREAM_STATISTICS)
+@pytest.mark.parametrize("statistic", STREAM_STATISTICS)
 def test_every_statistic_runs_over_any_items_or_a_list_of_them(statistic: str, tmp_path: Path) -> None:
     stream = ["b", "b", "b", "a"]
     items, universe = items_file(tmp_path, stream), items_file(tmp_path, ["x", "a", "b"], "universe.csv")
-    needed = NEEDED.get(statistic, {})
-    some = run(recipe_file(tmp_path, statistic=statistic, universe_size=3, table_size=None, **needed), items)
-    over_list = {"universe": universe.name, "universe_size": None, "table_size": None}
-    listed = run(recipe_file(tmp_path, statistic=statistic, **over_list, **needed), items)
+    needed = small_members(STREAM_STATISTICS[statistic], epsilon=0.5, delta=1e-6, universe_size=3)
+    needed |= {"statistic": statistic, "table_size": None}
+    some = run(recipe_file(tmp_path, **needed), items)
+    over_list = {"universe": universe.name, "universe_size": None}
+    listed = run(recipe_file(tmp_path, **needed | over_list), items)
     assert some["statistic"] == listed["statistic"] == statistic
     for result in (some, listed):
         assert np.shape(result["estimate"]) == np.shape(result["truth"]) == np.shape(result["error_bound"])
-    if statistic == "pan_histogram":
+    if STREAM_STATISTICS[statistic].per_item:
         assert (some["truth"], listed["truth"]) == ([3, 1, 0], [0, 1, 3])
         assert (some["labels"], listed["labels"]) == (["b", "a", "item 2"], ["x", "a", "b"])
     else:

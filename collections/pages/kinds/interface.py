@@ -78,7 +78,7 @@ class Kind:
     def trusts(self) -> tuple[Trust, ...]:
         """The trust models to choose from."""
         return tuple(
-            trust for trust, servers in TRUST_MODELS.items() if servers.device_input == self.device_input
+            servers.trust for servers in TRUST_MODELS.values() if servers.device_input == self.device_input
         )
 
 

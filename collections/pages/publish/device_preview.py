@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from pages.words.sentences import sampling_sentence
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.planning.expectation import Z_95
-from web.numbers import margin, significant
+from panprivacy.planning.expectation import Z_95, margin
+from web.numbers import significant
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from panprivacy.recipe import (
 )
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
-from panprivacy.trust_models import trusts_of
+from panprivacy.trust_models import trust_named, trusts_of
 from trust_models import TRUST_MODELS, configured_partners
 from web.numbers import number
 
@@ -159,7 +159,7 @@ class RecipeForm(forms.Form):
         ]
 
     def _refuse_unavailable_trust(self, value: str) -> None:
-        reason = trust_unavailable(Trust(value), self.mechanism)
+        reason = trust_unavailable(trust_named(value), self.mechanism)
         if reason:
             self.add_field_error(FieldError("trust", f"cannot be {value}: {reason}"))
 

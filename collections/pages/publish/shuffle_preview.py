@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
-from panprivacy.planning.expectation import Z_95
+from panprivacy.planning.expectation import Z_95, margin
 from panprivacy.shuffle.interface import ShuffleStatistic
-from web.numbers import margin, significant
+from web.numbers import significant
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
 from panprivacy.streams.parameters import LISTED
-from panprivacy.trust import Trust
-from panprivacy.trust_models import trusts_of, under_trust
+from panprivacy.trust_models import trust_named, trusts_of, under_trust
 from recipes.access import PublishersOnly
 from recipes.budget import effect_of
 from recipes.errors import RecipeStateError
@@ -168,8 +167,8 @@ def _mechanism(request: HttpRequest) -> type[Statistic[Any]]:
 
 def _presented(mechanism: type[Statistic[Any]]) -> dict[str, Any]:
     # A template would call the class itself.
-    named = {name: getattr(mechanism, name) for name in ("statistic", "title", "description", "unit")}
-    return {**named, "gives_verdict": getattr(mechanism, "gives_verdict", False)}
+    shown = ("statistic", "title", "description", "unit", "gives_verdict")
+    return {name: getattr(mechanism, name) for name in shown}
 
 
 def _offered(kind: Kind) -> dict[str, Any]:
@@ -230,7 +229,7 @@ def _promise(form: RecipeForm) -> Promise | None:
         return None
     try:
         # Not cleaned where it cannot be had here: what it would promise can be said all the same.
-        trust = Trust(form.cleaned_data.get("trust") or trusts_of(form.mechanism)[0])
+        trust = trust_named(form.cleaned_data.get("trust") or trusts_of(form.mechanism)[0])
         return promise_of(form.mechanism(form.parameters), form.cleaned_data.get("population"), trust)
     except FieldError:
         return None

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pages.words.verdicts import NOTICED, verdict_shown
+from panprivacy.planning.expectation import margin
 from panprivacy.statistic import Statistic
 from recipes.models import Recipe
 from releases.excerpt import Excerpt
@@ -19,12 +20,10 @@ from releases.selectors import (
     shown_interval_of,
     verdict_of,
 )
-from storage.columns import stored_json
 from web.numbers import (
     at_place,
     consistent_with_zero,
     estimate_with_margin,
-    margin,
     number,
     place_of,
     significant,
@@ -123,9 +122,8 @@ def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None
 
 def headline(recipe: Recipe, release: Release) -> Headline:
     """The release in one sentence."""
-    verdict = verdict_of(release)
-    if verdict:
-        return Headline(f"Verdict: {verdict_shown(stored_json(release.details))}", "")
+    if release.details and verdict_of(release):
+        return Headline(f"Verdict: {verdict_shown(release.details)}", "")
     mechanism, excerpt = recipe.published.mechanism, excerpt_of(release)
     triples = list(zip(excerpt.positions, excerpt.values, _margins(excerpt), strict=True))
     position, value, half_width = max(triples, key=lambda triple: triple[1])
@@ -141,7 +139,7 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     unit, excerpt = recipe.published.mechanism.unit, excerpt_of(release)
     error = excerpt.largest_standard_error
     if verdict_of(release) and error is not None:
-        noticed = getattr(recipe.published.mechanism, "expected_note", "")
+        noticed = recipe.published.mechanism.expected_note
         said = f"The standard error of Z′ is {significant(error)} {_continued(release.standard_error_note)}"
         return " ".join(filter(None, (NOTICED, said, noticed)))
     sentences = []

@@ -287,8 +287,12 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
 
 
 def _servers_context(recipe: Recipe) -> dict[str, Any]:
-    shown = SHOWN[recipe.published.trust]
-    return {"trust": shown, "partner": shown.partner_shown(recipe.published.servers)}
+    shown, servers = SHOWN[recipe.published.trust], recipe.published.servers
+    return {
+        "trust": shown,
+        "partner": shown.partner_shown(servers),
+        "digests": shown.digests_shown(servers),
+    }
 
 
 def _in_short(servers: Sequence[ServerShown], troubles: Sequence[TroubleShown]) -> str:

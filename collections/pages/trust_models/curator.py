@@ -1,8 +1,23 @@
 """What pages say of a curator."""
 
 from pages.trust_models.interface import Adversary, Observers, ShownTrustModel, no_partner
+from pages.words.parameters_table import ParameterRow
 from panprivacy.accounting.guarantees import Model
 from panprivacy.trust import Trust
+from panprivacy.trust_models.curator import Curator
+
+
+def _digests(servers: Curator) -> tuple[ParameterRow, ...]:
+    return (
+        ParameterRow(
+            label="Digest of the sample",
+            value=servers.sample_digest.hex(),
+            help="SHA-256 of the sample of items that have a cell, drawn under a random key before any item "
+            "came; the curator is bound to it.",
+            derived=False,
+        ),
+    )
+
 
 CURATOR = ShownTrustModel(
     trust=Trust.CURATOR,
@@ -60,4 +75,5 @@ CURATOR = ShownTrustModel(
     counted="",
     hides_failed_checks=False,
     partner_shown=no_partner,
+    digests_shown=_digests,
 )

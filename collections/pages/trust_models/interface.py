@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from pages.words.parameters_table import ParameterRow
 from panprivacy.accounting.guarantees import Model
 from panprivacy.trust import Trust
 
@@ -80,6 +81,11 @@ def no_partner(servers: Any) -> None:
     """There is no other server to show."""
 
 
+def no_digests(servers: Any) -> tuple[ParameterRow, ...]:
+    """The document has no digest to show."""
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShownTrustModel:
     """A trust model, ready to be shown.
@@ -103,6 +109,7 @@ class ShownTrustModel:
         partner_counts: whether the partner counts valid reports.
         needed: what a cohort consists of.
         partner_shown: the document's servers → the server beside this one that signs the recipe too.
+        digests_shown: the document's servers → digests that it has of them, in hexadecimal digits.
     """
 
     trust: Trust
@@ -116,6 +123,7 @@ class ShownTrustModel:
     adversaries: tuple[Adversary, ...]
     observers: Observers
     partner_shown: Callable[[Any], PartnerShown | None]
+    digests_shown: Callable[[Any], tuple[ParameterRow, ...]] = no_digests
     hides_failed_checks: bool
     counted: str
     rejected: str = "Reports"

@@ -12,7 +12,8 @@ from pages.trust_models import SHOWN
 from pages.words.certainty import HIDES_NOTHING, allowance, certainty, epsilon_text, odds_factor
 from pages.words.curator_sentences import state_heading, state_sentence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
-from panprivacy.trust import FIRST, Trust
+from panprivacy.trust import FIRST
+from panprivacy.trust_models import trust_named
 from web.numbers import number, significant
 
 NOT_COMPUTED = "not computed"
@@ -129,7 +130,7 @@ def guarantee_from_mapping(members: Mapping[str, Any]) -> Guarantee:
         "model": Model(members["model"]),
         "relation": Relation(members["relation"]),
         # Absent where it was stated before there were two servers.
-        "trust": Trust(members.get("trust", FIRST)),
+        "trust": trust_named(members.get("trust", FIRST)),
     }
     return Guarantee(**{**members, **named})
 

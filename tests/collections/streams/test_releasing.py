@@ -17,6 +17,7 @@ from streams.selectors import intrusions_of, seen_bytes
 from tests.collections.streams.crashes import CrashError, crash
 from tests.collections.streams.scene import fold, stream_of
 from tests.factories import published_stream
+from tests.statistic_members import small_members
 from trust_models import publishing
 from trust_models.publishing import recipe_close
 
@@ -49,19 +50,12 @@ def test_closing_is_followed_by_the_release_and_nothing_else_is_kept(closed: Rec
     assert Entry.objects.filter(action="result_released", subject=closed.identifier).exists()
 
 
-NEEDED = {
-    "heavy_hitters": {"k": 2, "n_max": 10},
-    "incidence": {"t": 2, "n_max": 10},
-    "mod_incidence": {"k": 3},
-    "cropped_mean": {"t": 5},
-    "pan_histogram": {"delta": 1e-6, "table_size": None},
-}
-"""What statistics need beside ε and the size of the universe."""
-
-
 @pytest.mark.parametrize("statistic", STREAM_STATISTICS)
 def test_every_statistic_goes_the_whole_way(statistic: str) -> None:
-    recipe = published_stream(statistic=statistic, **{"t": None, **NEEDED.get(statistic, {})})
+    needed = small_members(
+        STREAM_STATISTICS[statistic], epsilon=0.5, delta=1e-6, universe_size=10, table_size=10
+    )
+    recipe = published_stream(statistic=statistic, **{"t": None, **needed})
     fold(recipe, ["1", "2", "1"])
     intrusion_announce(identifier=recipe.identifier, actor=None, reason="File 7", now=timezone.now())
     fold(recipe, ["3"])

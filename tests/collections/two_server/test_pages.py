@@ -22,7 +22,7 @@ from panprivacy.trust import Trust
 from recipes.models import Recipe
 from releases.operations import result_release
 from reports.parsing import ARRIVAL_REASONS
-from tests.collections.recipes.test_recipe_pages import form_data, new_url
+from tests.collections.pages.test_recipe_pages import form_data, new_url
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, tick, two_server_recipe, upload
 from tests.factories import published_recipe

@@ -6,14 +6,12 @@ import random
 import pytest
 
 from panprivacy.encryption import generate_private_key
-from panprivacy.mechanisms.count_nonzero import CountNonzero
-from panprivacy.mechanisms.histogram import Histogram, HistogramParameters
-from panprivacy.mechanisms.mean import Mean, MeanParameters
-from panprivacy.parameters import Parameters
+from panprivacy.mechanisms import MECHANISMS
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 from tests.panprivacy.mechanisms.contract import MechanismContract
+from tests.statistic_members import small_members
 
-SHARED = {"steps": 4, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 50}
+SHARED = {"steps": 4, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 50, "k": 2}
 
 
 @functools.cache
@@ -26,10 +24,8 @@ class TestRealSchemes(MechanismContract):
     def private_key(self, request):
         return key_of(request.param)
 
-    @pytest.fixture(params=["count_nonzero", "histogram", "mean"])
+    @pytest.fixture(params=MECHANISMS.values(), ids=MECHANISMS)
     def mechanism(self, request):
-        return {
-            "count_nonzero": lambda: CountNonzero(Parameters(**SHARED)),
-            "histogram": lambda: Histogram(HistogramParameters(**SHARED, k=2)),
-            "mean": lambda: Mean(MeanParameters(**SHARED, k=2, guarantee="local").calibrated()),
-        }[request.param]()
+        statistic = request.param
+        members = small_members(statistic, **SHARED)
+        return statistic(statistic.parameters_class.from_mapping(members).calibrated())

@@ -5,25 +5,30 @@ from typing import Any
 import pytest
 
 from panprivacy.mechanisms import MECHANISMS
+from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.proposal import Proposal
+from tests.statistic_members import every_choice
 
-OWN: dict[str, list[dict[str, Any]]] = {
-    "count_nonzero": [{}],
-    "histogram": [{"k": 10}],
-    "mean": [{"k": 10, "guarantee": "aggregator"}, {"k": 10, "guarantee": "local"}],
-}
+COMMON = {"steps": 7, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000}
+
+
+def _own(statistic: type[Mechanism[Any]]) -> list[dict[str, Any]]:
+    """What it needs beside the common parameters, with every choice."""
+    cases = every_choice(statistic, **COMMON, k=10)
+    return [{name: value for name, value in case.items() if name not in COMMON} for case in cases]
+
 
 EVERY = [
-    pytest.param(statistic, own, id=f"{statistic}{'-'.join(('', *map(str, own.values())))}")
-    for statistic in MECHANISMS
-    for own in OWN[statistic]
+    pytest.param(name, own, id=f"{name}{'-'.join(('', *map(str, own.values())))}")
+    for name, statistic in MECHANISMS.items()
+    for own in _own(statistic)
 ]
-"""Every registered statistic: one that is added without an entry here fails at collection."""
+"""Every registered statistic."""
 
 
 def proposal(statistic: str = "count_nonzero", population_size: int = 10_000, **changes: Any) -> Proposal:
-    parameters = {"steps": 7, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000, **changes}
+    parameters = {**COMMON, **changes}
     return Proposal.from_mapping(
         {"statistic": statistic, "parameters": parameters, "population_size": population_size}
     )

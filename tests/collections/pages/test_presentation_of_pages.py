@@ -7,8 +7,9 @@ from pages.publish.quantile_plot import DOTS, quantile_plot
 from pages.words.certainty import allowance, certainty, epsilon_text, odds_factor
 from pages.words.sentences import guarantee_sentence, guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.planning.expectation import margin
 from panprivacy.trust import Trust
-from web.numbers import at_place, estimate_with_margin, margin, number, place_of, significant
+from web.numbers import at_place, estimate_with_margin, number, place_of, significant
 
 
 def guarantee(

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class AggregationConfig(AppConfig):
-    name = "aggregation"
-    verbose_name = "Aggregation"

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class StorageConfig(AppConfig):
-    name = "storage"
-    verbose_name = "Storage"

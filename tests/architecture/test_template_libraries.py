@@ -1,0 +1,28 @@
+"""Template tags count as imports: a template loads libraries of the ground, of pages or of Django only."""
+
+import re
+from pathlib import Path
+
+from django.template import engines
+from django.template.backends.django import get_installed_libraries
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TEMPLATES = sorted(ROOT.glob("templates/**/*.html")) + sorted(ROOT.glob("collections/*/templates/**/*.html"))
+MAY_BE_LOADED = {"web", "pages", "django"}
+LOADED = re.compile(r"{%\s*load\s+(?:[\w ]+\s+from\s+)?([\w. ]+?)\s*%}")
+
+
+def libraries_of(template: str) -> set[str]:
+    return {name for names in LOADED.findall(template) for name in names.split()}
+
+
+def test_libraries_are_found_in_every_form_of_loading() -> None:
+    text = "{% load static presentation %}{%load l10n%}{% load one two from other.tags %}"
+    assert libraries_of(text) == {"static", "presentation", "l10n", "other.tags"}
+
+
+def test_no_template_loads_a_library_of_a_higher_room() -> None:
+    modules = {**get_installed_libraries(), **engines["django"].engine.libraries}  # type: ignore[attr-defined]
+    assert TEMPLATES
+    loaded = [(place.name, name) for place in TEMPLATES for name in libraries_of(place.read_text())]
+    assert [(place, name) for place, name in loaded if modules[name].split(".")[0] not in MAY_BE_LOADED] == []

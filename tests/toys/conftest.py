@@ -1,0 +1,40 @@
+"""Toys in the registries for one test, and whatever a site needs to offer every kind of statistic."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from panprivacy.mechanisms import MECHANISMS
+from panprivacy.shuffle import SHUFFLE_STATISTICS
+from panprivacy.streams import STREAM_STATISTICS
+from tests.collections.planner.conftest import few_points, plans_of_this_test, sent  # noqa: F401  # fixtures
+from tests.toys.events import ToyEvents
+from tests.toys.items import ToyItems
+from tests.toys.value import ToyValue
+
+
+@pytest.fixture
+def _toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One registry line for each."""
+    monkeypatch.setitem(MECHANISMS, ToyEvents.statistic, ToyEvents)
+    monkeypatch.setitem(SHUFFLE_STATISTICS, ToyValue.statistic, ToyValue)
+    monkeypatch.setitem(STREAM_STATISTICS, ToyItems.statistic, ToyItems)
+
+
+@pytest.fixture
+def _with_shuffler(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Here, because this file is read before Django is set up.
+    from tests.collections.analyzer import scene
+
+    settings.SHUFFLER_URL = scene.SHUFFLER_URL
+    settings.SHUFFLER_KEY = scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY)
+    monkeypatch.setattr("pages.publish.views.configured_partners", scene.partners)
+
+
+@pytest.fixture
+def signed_in(client: Client) -> Client:
+    from tests.scenes import analyst
+
+    client.force_login(analyst())
+    return client

@@ -1,0 +1,104 @@
+"""A fifth trust model is one class for each floor and one line of each table: a toy goes the whole way."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from devices_sim.trust_models import TRUST_MODELS as ON_DEVICES
+from pages.trust_models import SHOWN
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.histogram import Histogram
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
+from panprivacy.trust_models import TRUST_MODELS, trusts_of
+from storage.signing_key import verification_key
+from tests.factories import as_json, published_recipe, recipe_members, report_of_values
+from tests.scenes import finish
+from tests.toys.fleet import collected
+from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyDevices, ToyModel
+from tests.toys.walk import publish_by_form, result_of, text_of
+from trust_models import TRUST_MODELS as ON_THIS_SITE
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line of each table."""
+    monkeypatch.setitem(TRUST_MODELS, TOY, ToyBox)
+    monkeypatch.setitem(ON_THIS_SITE, TOY, ToyModel())
+    monkeypatch.setitem(SHOWN, TOY, SHOWN_TOY)
+    monkeypatch.setitem(ON_DEVICES, TOY, ToyDevices())
+
+
+def test_every_trust_model_has_its_line_in_the_table_of_every_floor() -> None:
+    for table in (TRUST_MODELS, ON_THIS_SITE, SHOWN, ON_DEVICES):
+        assert list(table) == list(Trust)
+
+
+@pytest.mark.usefixtures("_toy")
+def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> None:
+    form = text_of(signed_in.get(f"{reverse('recipe-new')}?statistic=histogram"))
+    assert "A toy box" in form
+    assert "sees every toy" in form
+    recipe = publish_by_form(signed_in, "histogram", trust="toy", k=1, cohort_size=3)
+    published = recipe.published
+    assert published.trust is TOY
+    assert published.document["toy_box"]["owner"] == "Christopher"
+    address = reverse("recipe", args=[recipe.identifier])
+    page = text_of(signed_in.get(address))
+    for said in (
+        "A box holds the toys.",
+        "Someone who finds one toy",
+        "can shift the odds about one toy",
+        "unless they own it",
+        "Toys are awaited.",
+        "Owns the toys.",
+    ):
+        assert said in page
+    assert "--owner-key" in page
+    assert "helper" not in page
+
+    served = signed_in.get(reverse("api-recipe", args=[recipe.identifier])).json()
+    assert {guarantee["trust"] for guarantee in served["guarantees"]} == {"toy"}
+    key, signature = verification_key(), bytes(recipe.signature)
+    device = PublishedRecipe.verified(served["document"], served["id"], signature, key)
+    assert device == published
+
+    for bits in ((1, 0), (1, 0), (0, 1)):
+        report = as_json(report_of_values(recipe, bits))
+        sent_to = reverse("api-report", args=[recipe.identifier])
+        assert signed_in.post(sent_to, report, content_type="application/json").status_code == 201
+    assert "Close it now" in text_of(signed_in.get(address))
+    result = result_of(signed_in, finish(recipe))
+    assert result["trust"] == "toy"
+    assert result["owners"] == ["Christopher"]
+    assert result["estimate"] == list(Histogram(published.parameters).estimate((2, 1), 3).values)
+    assert {guarantee["trust"] for guarantee in result["guarantees"]} == {"toy"}
+    assert "Someone who sees the shelf" in text_of(signed_in.get(address))
+
+
+@pytest.mark.usefixtures("_toy")
+def test_devices_report_under_the_toy_trust_model() -> None:
+    # With this ε, one of three coins would flip with a probability of 6e-9; the seed repeats all of them.
+    recipe = published_recipe(trust="toy", epsilon=20.0, cohort_size=3, simulation=True)
+    fleet = collected(recipe, {"bear": {1, 3}, "car": set(), "doll": {2}})
+    assert fleet.accepted == 3
+    assert finish(recipe).release.values == pytest.approx([2.0], abs=1e-6)
+
+
+@pytest.mark.usefixtures("_toy")
+def test_toy_recipe_below_its_cohort_says_so_in_the_toys_words(signed_in: Client) -> None:
+    recipe = publish_by_form(signed_in, "count_nonzero", trust="toy", cohort_size=10)
+    finish(recipe)
+    page = text_of(signed_in.get(reverse("recipe", args=[recipe.identifier])))
+    assert "Closed below 10 valid toys." in page
+    assert "fewer valid toys than the cohort size of 10" in page
+    assert "The box is empty." in page
+
+
+def test_name_of_a_trust_model_without_a_line_is_refused() -> None:
+    assert TOY not in trusts_of(Histogram)
+    with pytest.raises(FieldError, match=r'single_server or two_server for count_nonzero, not "toy"$'):
+        RecipeDraft.from_mapping(recipe_members(trust="toy"))

@@ -1,0 +1,182 @@
+"""A trust model, as somebody would add one: a class or an instance for each floor, and their lines.
+
+Its server is this site, which counts what it has received for the toy's owner too. `TOY` is what would be
+a member of the enum: names are looked up in the tables, so that no test has to change the enum.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from aggregation.selectors import progress_of
+from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
+from devices_sim.fleet_devices import FleetDevices, LazyDevices
+from devices_sim.fleet_result import FleetResult
+from devices_sim.rest_upload import RestUpload
+from devices_sim.transport import Transport
+from devices_sim.trust_models import ReportingModel
+from devices_sim.upload import Upload
+from devices_sim.workloads import Workload
+from pages.trust_models import Adversary, Observers, PartnerShown, ShownTrustModel
+from panprivacy.accounting.guarantees import Model
+from panprivacy.device_input import DeviceInput
+from panprivacy.encryption import generate_private_key, load_public_key
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import RecipeDraft
+from panprivacy.statistic import Statistic
+from panprivacy.trust import Trust
+from panprivacy.trust_models import Servers
+from panprivacy.trust_models.members import read_public_key, read_server
+from recipes.models import Recipe
+from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
+from trust_models.single_server import SealedKey
+
+TOY = str.__new__(Trust, "toy")
+TOY._name_, TOY._value_ = "TOY", "toy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyBox(Servers, trust=TOY, member_names=("toy_box",), device_input=DeviceInput.EVENTS):
+    """One server with an owner."""
+
+    owner: str
+    key_members: Mapping[str, str]
+
+    @property
+    def scheme(self) -> str:
+        return self.key_members["scheme"]
+
+    def public_key(self, identifier: str) -> PublicKey:
+        return load_public_key(self.key_members)
+
+    def members(self) -> dict[str, Any]:
+        return {"toy_box": {"owner": self.owner, "public_key": dict(self.key_members)}}
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, object]) -> Self:
+        box = read_server("toy_box", members.get("toy_box"), ("owner", "public_key"))
+        key = read_public_key("toy_box.public_key", box["public_key"])
+        return cls(owner=str(box["owner"]), key_members=key.to_json())
+
+    def require_signed(
+        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
+    ) -> None:
+        """Nothing: the owner signs nothing."""
+
+
+class ToyModel(TrustModel):
+    """The sum is that of the reports that came here."""
+
+    trust = TOY
+    waits_for_another = False
+    cohort_of = "valid toys"
+
+    def prepare(
+        self,
+        draft: RecipeDraft,
+        *,
+        now: datetime,
+        simulation: bool,
+        partners: Partners,
+        universe: Sequence[str] | None,
+    ) -> Prepared:
+        key = generate_private_key(str(draft.encryption), secrets.SystemRandom())
+        box = ToyBox(owner="Christopher", key_members=key.public_key.to_json())
+        return SealedKey.of(key, draft.publish(box, now, simulation=simulation))
+
+    def advance(self, recipe: Recipe) -> None:
+        sum_advance(recipe=recipe)
+
+    def is_settled(self, recipe: Recipe) -> bool:
+        return sum_is_settled(recipe)
+
+    def outcome(self, recipe: Recipe) -> Outcome | None:
+        found = sum_of(recipe, least=recipe.cohort_size)
+        if found is None:
+            return None
+        few = found.reports < recipe.cohort_size
+        return TooFew(found.received) if few else Sum(found.total, found.reports)
+
+    def forget(self, recipe: Recipe, outcome: str) -> None:
+        sum_forget(recipe=recipe)
+
+    def progress(self, recipe: Recipe) -> Progress:
+        found = progress_of(recipe)
+        box = ServerProgress(name="Toy box", counted=found.summed)
+        return Progress(found.received, found.waiting, (box,))
+
+    def told_with_release(self, recipe: Recipe) -> Mapping[str, Sequence[Any]]:
+        return {"owners": ["Christopher"]}
+
+
+class ToyDevices(ReportingModel):
+    """Devices with events, which report to this site."""
+
+    sends = "toys"
+    option = "toys"
+    header = ("device", "toy")
+
+    def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
+        return RestUpload(recipe.identifier, transport)
+
+    def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:
+        return LazyDevices(recipe)
+
+    def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
+        raise NotImplementedError("no toys are read from files")
+
+    def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
+        return (float(fleet.devices),)
+
+    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
+        """None: each toy is small."""
+
+
+def _owner(servers: ToyBox) -> PartnerShown:
+    return PartnerShown(
+        name="owner",
+        url=f"https://{servers.owner.lower()}.example",
+        role="Owns the toys.",
+        verification_key="",
+    )
+
+
+SHOWN_TOY = ShownTrustModel(
+    trust=TOY,
+    title="A toy box",
+    summary="The box takes every toy in.",
+    publishing="A box is made for it",
+    meaning="A box holds the toys.",
+    summing="The toys are being counted.",
+    waiting="Toys are awaited.",
+    deleted="The box is empty.",
+    adversaries=(
+        Adversary("The owner of the box", "sees every toy", False),
+        Adversary("Someone without the box", "sees no toy", True),
+    ),
+    observers=Observers(
+        headings={
+            Model.LOCAL: "Someone who finds one toy",
+            Model.AGGREGATOR: "Someone who sees the shelf",
+            Model.PAN: "Someone who opens the toy",
+        },
+        subject="one toy",
+        aggregator="Whoever sees the shelf",
+        mixed="Whoever sees the box,",
+        local="Whoever finds one toy",
+        helped="unless they own it",
+        betrayal="whoever finds the toy knows.",
+    ),
+    counted="toys",
+    needed="valid toys",
+    hides_failed_checks=False,
+    partner_shown=_owner,
+)
