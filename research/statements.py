@@ -1,10 +1,9 @@
-"""What a paper prints beside what we compute, and figures as plain numbers."""
+"""Computed numbers and lines as plain values, each with what it rests on or what a paper prints."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
 
 from panprivacy.accounting.guarantees import Relation
 
@@ -16,47 +15,24 @@ class Paper(StrEnum):
     LOCAL_PAN_PRIVACY = "Local Pan-Privacy for Federated Analytics"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One number of a paper, or one that it leaves out, computed.
+class Standing(StrEnum):
+    """What a number rests on. Pages and tables of the theory say it beside every one."""
 
-    Attributes:
-        place: example, theorem or section.
-        quantity: what is computed, with every parameter.
-        printed: as the paper has it; empty where it states no number.
-        computed: our value.
-        method: how, with the source.
-        agrees: whether the paper's statement holds for `computed`; None where none is printed.
-        expected: what we say `agrees` is. A difference between the two means that the accounting
-            or docs/errata.md is wrong.
-        why: where they differ, why; otherwise what was chosen or what else one should know.
-        relation, delta: of privacy numbers; None for others.
-    """
+    MEASURED = "measured"
+    """In a simulation, whose parameters and seed are named."""
 
-    paper: Paper
-    place: str
-    quantity: str
-    printed: str
-    computed: float
-    method: str
-    agrees: bool | None
-    expected: bool | None
-    why: str = ""
-    relation: Relation | None = None
-    delta: float | None = None
+    COMPUTED = "computed"
+    """Exactly, from the distributions: what a measurement should show."""
 
-    @property
-    def as_expected(self) -> bool:
-        """Whether what we say about the printed value is so."""
-        return self.agrees is self.expected
+    BOUND = "bound"
+    """Proved: it cannot be less, or not more, as the text says. Or an assumption that is named."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, one per attribute."""
-        return asdict(self)
+    PRINTED = "printed"
+    """A formula of the paper, whose constant it leaves open."""
 
 
 class Role(StrEnum):
-    """What a line of a figure stands for; pages give each a colour, a dash and a symbol."""
+    """What a line of a paper's figure stands for; pages give each a colour, a dash and a symbol."""
 
     BASELINE = "baseline"
     """Without privacy."""
@@ -72,12 +48,49 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
-class Series:
-    """One line: a name, its role, and y for each x of the panel."""
+class Statement:
+    """One number or word.
+
+    Attributes:
+        quantity: what is computed, with every parameter.
+        value: ours.
+        paper, place: whose number it is, or who leaves it out: example, theorem or section.
+        printed: as the paper has it; empty where it states no number.
+        method: how it is computed, with the source.
+        agrees: whether the paper's statement holds for `value`; None where none is printed.
+        expected: what we say `agrees` is. A difference between the two means that the accounting
+            or docs/errata.md is wrong.
+        why: where they differ, why; otherwise what was chosen or what else one should know.
+        relation, delta: of privacy numbers; None for others.
+    """
+
+    quantity: str
+    value: float | str
+    standing: Standing = Standing.COMPUTED
+    _: KW_ONLY
+    paper: Paper | None = None
+    place: str = ""
+    printed: str = ""
+    method: str = ""
+    agrees: bool | None = None
+    expected: bool | None = None
+    why: str = ""
+    relation: Relation | None = None
+    delta: float | None = None
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether what we say about the printed value is so."""
+        return self.agrees is self.expected
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: what it is or rests on, and y for each x of its panel; None where nothing is shown."""
 
     name: str
-    role: Role
-    y: tuple[float, ...]
+    kind: Role | Standing
+    y: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -86,32 +99,37 @@ class Panel:
 
     title: str
     x: tuple[float, ...]
-    series: tuple[Series, ...]
+    lines: tuple[Line, ...]
+
+
+def one_panel(x: tuple[float, ...], *lines: Line) -> tuple[Panel, ...]:
+    """The panels of a figure that has one."""
+    return (Panel("", x, lines),)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One figure; both axes of every panel are logarithmic.
+    """Panels with the same axes.
 
     Attributes:
         key: identifies the figure in addresses and file names.
+        paper: whose figure it is; None where it shows a theorem.
         columns: number of panels side by side.
-        choices: parameters that the text leaves open, and what we chose.
+        choices: parameters that the paper leaves open, and what we chose.
+        logarithmic_x, logarithmic_y: whether an axis is logarithmic; then all its values are above 0.
     """
 
-    paper: Paper
     key: str
     title: str
     caption: str
     x_title: str
     y_title: str
-    columns: int
     panels: tuple[Panel, ...]
+    paper: Paper | None = None
+    columns: int = 1
     choices: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, one per attribute."""
-        return asdict(self)
+    logarithmic_x: bool = True
+    logarithmic_y: bool = True
 
 
 def rounds_to(computed: float, printed: str) -> bool:

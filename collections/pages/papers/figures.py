@@ -1,46 +1,56 @@
-"""The reproduced numbers as rows of tables and as charts, from the committed document."""
+"""A figure of the papers or of the theory as a chart and its table, from the committed document."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from web.numbers import significant
+from web.numbers import number, significant
 
-PANEL_HEIGHT = 210
-ROOM_ABOVE, ROOM_BELOW = 60, 70
+PANEL_HEIGHT, PLOT_HEIGHT = 210, 320
+ROOM_ABOVE, AXIS_ROOM, LEGEND_LINE = 30, 65, 24
 
-# Colours come from the style sheet by role; dashes and symbols tell lines apart without them.
-DASHES = {"baseline": "dot", "baseline-targeted": "dashdot", "aggregated": "dash", "sampled": "solid"}
+# Colours come from the style sheet by role; dashes and symbols tell lines apart without them. Lines of the
+# theory have the colours in their order, and a dash that says what they rest on.
+ROLES = ("line-1", "line-2", "line-3", "line-4", "line-5")
+DASHES = {
+    "baseline": "dot", "baseline-targeted": "dashdot", "aggregated": "dash", "sampled": "solid",
+    "measured": "solid", "computed": "dot", "bound": "dash", "printed": "dashdot",
+}
 SYMBOLS = {
-    "baseline": "triangle-up",
-    "baseline-targeted": "square",
-    "aggregated": "diamond",
-    "sampled": "circle",
+
+        "baseline": "triangle-up",
+        "baseline-targeted": "square",
+        "aggregated": "diamond",
+        "sampled": "circle"
+    ,
+    **dict(zip(ROLES, ("circle", "diamond", "square", "triangle-up", "x"), strict=True)),
 }
 
+NOTHING = "–"
+
+_SMALLEST_IN_FULL = 1e-3
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-RELATIONS = {"add_remove": "add/remove", "replace": "replacement"}
-
-
-@dataclass(frozen=True)
-class ClaimRow:
-    """One line of the table of claims, as text."""
-
-    place: str
-    quantity: str
-    terms: str
-    printed: str
-    computed: str
-    verdict: str
-    method: str
-    why: str
+_AXES = {
+    (True, True): "Both axes are logarithmic.",
+    (True, False): "The horizontal axis is logarithmic.",
+    (False, True): "The vertical axis is logarithmic.",
+    (False, False): "",
+}
 
 
 @dataclass(frozen=True)
-class FigureRow:
-    """One line of a figure's table: a place on the axis of one panel, and each series there."""
+class Column:
+    """The head of a column: whose values, and what they rest on where that is said."""
+
+    name: str
+    standing: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a figure's table: a place on the axis of one panel, and each column there."""
 
     panel: str
     x: str
@@ -49,17 +59,17 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class FigureSection:
-    """A figure with everything that the page says of it."""
+    """A figure with everything that its page says of it."""
 
     key: str
     title: str
     caption: str
-    choices: str
     x_title: str
     y_title: str
-    names: tuple[str, ...]
-    rows: tuple[FigureRow, ...]
-    figure: dict[str, Any]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    chart: dict[str, Any]
+    panels: int
     wide: bool
 
     @property
@@ -68,91 +78,51 @@ class FigureSection:
         return f"{self.key}-data"
 
 
-@dataclass(frozen=True)
-class PaperSection:
-    """One paper: its claims, and its figures."""
-
-    key: str
-    title: str
-    summary: str
-    claims: tuple[ClaimRow, ...]
-    figures: tuple[FigureSection, ...]
-
-
-def paper_sections(document: Mapping[str, Any]) -> tuple[PaperSection, ...]:
-    """The whole document, paper by paper, in its order."""
-    titles = list(dict.fromkeys(claim["paper"] for claim in document["claims"]))
-    return tuple(
-        _paper(
-            f"paper-{number}",
-            title,
-            [claim for claim in document["claims"] if claim["paper"] == title],
-            [figure for figure in document["figures"] if figure["paper"] == title],
-        )
-        for number, title in enumerate(titles, start=1)
-    )
-
-
-def _paper(
-    key: str, title: str, claims: list[Mapping[str, Any]], figures: list[Mapping[str, Any]]
-) -> PaperSection:
-    printed = [claim for claim in claims if claim["agrees"] is not None]
-    agreeing = sum(claim["agrees"] for claim in printed)
-    summary = f"printed statements that agree: {agreeing} of {len(printed)}; numbers that are not printed: "
-    summary += str(len(claims) - len(printed))
-    return PaperSection(
-        key, title, summary, tuple(map(claim_row, claims)), tuple(map(figure_section, figures))
-    )
-
-
-def claim_row(claim: Mapping[str, Any]) -> ClaimRow:
-    """A claim as text."""
-    terms = []
-    if claim["relation"]:
-        terms.append(RELATIONS[claim["relation"]])
-    if claim["delta"] is not None:
-        # δ is a power of ten wherever the papers name one.
-        terms.append(f"δ = {power_of_ten(round(math.log10(claim['delta'])))}")
-    return ClaimRow(
-        place=claim["place"],
-        quantity=claim["quantity"],
-        terms=", ".join(terms),
-        printed=claim["printed"] or "not printed",
-        computed=significant(claim["computed"], 5),
-        verdict=verdict_of(claim["agrees"]),
-        method=claim["method"],
-        why=claim["why"],
-    )
-
-
-def verdict_of(agrees: bool | None) -> str:
-    """What is said of a claim; the first word is also the name of its style."""
-    if agrees is None:
-        return ""
-    return "agrees" if agrees else "differs"
-
-
 def figure_section(figure: Mapping[str, Any]) -> FigureSection:
     """A figure with its table and its chart."""
-    names = list(dict.fromkeys(series["name"] for panel in figure["panels"] for series in panel["series"]))
+    panels = _panels(figure)
+    heads = {
+        _label(line): Column(line["name"], line.get("standing", ""))
+        for _, _, lines in panels
+        for line in lines
+    }
     rows = []
-    for panel in figure["panels"]:
-        by_name = {series["name"]: series["y"] for series in panel["series"]}
-        for at, x in enumerate(panel["x"]):
-            values = tuple(_cell(by_name[name][at] if name in by_name else None) for name in names)
-            rows.append(FigureRow(panel["title"], f"{x:,.0f}", values))
+    for title, places, lines in panels:
+        values = {_label(line): line["y"] for line in lines}
+        for at, x in enumerate(places):
+            cells = [
+                value_text(values[label][at] if label in values else None, head.standing)
+                for label, head in heads.items()
+            ]
+            rows.append(Row(title, number(x), tuple(cells)))
+    sentences = (figure["caption"], _AXES[_logarithmic(figure)], figure.get("choices", ""))
     return FigureSection(
         key=figure["key"],
         title=figure["title"],
-        caption=figure["caption"],
-        choices=figure["choices"],
+        caption=" ".join(filter(None, sentences)),
         x_title=figure["x_title"],
         y_title=figure["y_title"],
-        names=tuple(names),
+        columns=tuple(heads.values()),
         rows=tuple(rows),
-        figure=chart(figure),
-        wide=figure["columns"] > 1,
+        chart=chart(figure),
+        panels=len(panels),
+        wide=figure.get("columns", 1) > 1,
     )
+
+
+def value_text(value: float | str | None, standing: str) -> str:
+    """A value for people: three significant digits, whole numbers in full, words as they are.
+
+    A bound is shown as the document has it: rounded, one from below could promise what was not shown.
+    """
+    if value is None:
+        return NOTHING
+    if not isinstance(value, float) or standing == "bound":
+        return number(value)
+    if 0 < abs(value) < _SMALLEST_IN_FULL:
+        exponent = math.floor(math.log10(abs(value)))
+        return f"{significant(value / 10.0**exponent, 3)} × {power_of_ten(exponent)}"
+    return significant(value, 3)
 
 
 def power_of_ten(exponent: int) -> str:
@@ -160,60 +130,122 @@ def power_of_ten(exponent: int) -> str:
     return {0: "1", 1: "10"}.get(exponent, "10" + str(exponent).translate(_SUPERSCRIPTS))
 
 
-def _cell(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
-
-
 def chart(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """The figure for plotly.js: panels in a grid, common logarithmic axes, roles for colours in `meta`."""
-    panels, columns = figure["panels"], figure["columns"]
-    lines = -(-len(panels) // columns)
+    """The figure for plotly.js: panels in a grid, the same axes in all, roles for colours in `meta`."""
+    panels, columns = _panels(figure), figure.get("columns", 1)
+    grid_lines = -(-len(panels) // columns)
+    height = PANEL_HEIGHT * grid_lines if grid_lines > 1 else PLOT_HEIGHT
+    names = list(dict.fromkeys(_label(line) for _, _, lines in panels for line in lines))
+    legend_room = LEGEND_LINE * len(names)
     layout: dict[str, Any] = {
-        "height": ROOM_ABOVE + ROOM_BELOW + (PANEL_HEIGHT if lines > 1 else 320) * lines,
-        "margin": {"l": 80, "r": 20, "t": ROOM_ABOVE + 20, "b": ROOM_BELOW},
-        "legend": {"orientation": "h", "y": 1, "yref": "container", "yanchor": "top", "x": 0},
+        "height": ROOM_ABOVE + height + AXIS_ROOM + legend_room,
+        # The legend stands below: on narrow screens it takes a line for each name.
+        "margin": {"l": 80, "r": 28, "t": ROOM_ABOVE, "b": AXIS_ROOM + legend_room},
+        "legend": {"orientation": "h", "x": 0, "y": -AXIS_ROOM / height, "yanchor": "top"},
+        "showlegend": True,
         "hovermode": "closest",
-        "grid": {"rows": lines, "columns": columns, "pattern": "independent", "xgap": 0.08, "ygap": 0.22},
+        "grid": {
+            "rows": grid_lines,
+            "columns": columns,
+            "pattern": "independent",
+            "xgap": 0.08,
+            "ygap": 0.22,
+        },
         "annotations": [],
     }
-    x_ticks = _ticks([x for panel in panels for x in panel["x"]])
-    y_ticks = _ticks([y for panel in panels for series in panel["series"] for y in series["y"]])
+    logarithmic_x, logarithmic_y = _logarithmic(figure)
+    across = _ticks([x for _, places, _ in panels for x in places]) if logarithmic_x else {"dtick": 1}
+    heights = [y for _, _, lines in panels for line in lines for y in line["y"] if y is not None]
+    up = _ticks(heights) if logarithmic_y else {"rangemode": "tozero"}
     traces: list[dict[str, Any]] = []
-    named: set[str] = set()
-    for at, panel in enumerate(panels):
+    for at, (title, places, lines) in enumerate(panels):
         suffix = "" if at == 0 else str(at + 1)
         bottom, left = at + columns >= len(panels), at % columns == 0
-        layout[f"xaxis{suffix}"] = _axis("x", figure["x_title"] if bottom else "", x_ticks, bottom, at)
-        y_title = figure["y_title"] if left and lines == 1 else ""
-        layout[f"yaxis{suffix}"] = _axis("y", y_title, y_ticks, left, at)
+        layout[f"xaxis{suffix}"] = _axis("x", figure["x_title"] if bottom else "", across, bottom, at)
+        y_title = figure["y_title"] if left and grid_lines == 1 else ""
+        layout[f"yaxis{suffix}"] = _axis("y", y_title, up, left, at)
         if len(panels) > 1:
             layout["annotations"].append(
-                _text(panel["title"], f"x{suffix} domain", f"y{suffix} domain", 0.5, 1, "bottom")
+                _text(title, f"x{suffix} domain", f"y{suffix} domain", 0.5, 1, "bottom")
             )
-        for series in panel["series"]:
-            traces.append(_line(panel["x"], series, suffix, series["name"] not in named))
-            named.add(series["name"])
-    if lines > 1:
+        named = {trace["name"] for trace in traces}
+        traces += _traces(places, lines, suffix, named)
+    if grid_lines > 1:
         # One title for all rows, beside the middle of them.
         title = _text(figure["y_title"], "paper", "paper", 0, 0.5, "middle")
         layout["annotations"].append({**title, "textangle": -90, "xanchor": "right", "xshift": -50})
     return {"data": traces, "layout": layout}
 
 
-def _ticks(values: list[float]) -> list[int]:
-    """Exponents of the powers of ten that are labelled: every one, or every second of many."""
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+def _panels(figure: Mapping[str, Any]) -> list[tuple[str, list[float], list[dict[str, Any]]]]:
+    """Title, places and lines of each panel; a figure of the theory is one."""
+    if "panels" in figure:
+        return [(panel["title"], panel["x"], panel["series"]) for panel in figure["panels"]]
+    return [("", figure["x"], figure["curves"])]
+
+
+def _logarithmic(figure: Mapping[str, Any]) -> tuple[bool, bool]:
+    return figure.get("logarithmic_x", True), figure.get("logarithmic_y", True)
+
+
+def _label(line: Mapping[str, Any]) -> str:
+    """What a line is called, with what it rests on where that is said."""
+    return f"{line['name']} ({line['standing']})" if "standing" in line else str(line["name"])
+
+
+def _traces(
+    places: list[float], lines: list[dict[str, Any]], suffix: str, named: set[str]
+) -> list[dict[str, Any]]:
+    of_the_name = Counter(line["name"] for line in lines)
+    return [
+        {
+            "type": "scatter",
+            "mode": _mode(line["standing"]) if of_the_name[line["name"]] > 1 else "lines+markers",
+            "name": _label(line),
+            "meta": line.get("role", role),
+            "legendgroup": _label(line),
+            "showlegend": _label(line) not in named,
+            "line": {"width": 2, "dash": DASHES[line.get("standing") or line["role"]]},
+            "marker": {"symbol": SYMBOLS[line.get("role", role)], "size": 6},
+            "x": places,
+            "y": line["y"],
+            "xaxis": f"x{suffix}",
+            "yaxis": f"y{suffix}",
+        }
+        for line, role in zip(lines, ROLES, strict=False)
+    ]
+
+
+def _mode(standing: str) -> str:
+    """Of one that is measured and computed as well: points on a line, where lines would cover each other."""
+    return "markers" if standing == "measured" else "lines"
+
+
+def _ticks(values: list[float]) -> dict[str, Any]:
+    """A logarithmic axis: powers of ten, with 2 and 5 times each where few, every second where many."""
+    smallest, largest = min(values), max(values)
+    low, high = math.floor(math.log10(smallest)), math.ceil(math.log10(largest))
+    factors = (1, 2, 5) if largest < 1_000 * smallest else (1,)
     step = 2 if high - low > 6 else 1
-    return [exponent for exponent in range(low, high + 1) if exponent % step == 0]
+    ticks = [
+        factor * 10.0**exponent
+        for exponent in range(low, high + 1)
+        if exponent % step == 0
+        for factor in factors
+    ]
+    # As text: plotly.js would raise exponents by inline styles, against our policy.
+    return {"type": "log", "tickmode": "array", "tickvals": ticks, "ticktext": [*map(_tick, ticks)]}
 
 
-def _axis(letter: str, title: str, ticks: list[int], labelled: bool, at: int) -> dict[str, Any]:
-    axis: dict[str, Any] = {
-        "type": "log",
-        # Raised by characters: plotly.js would raise exponents by inline styles, against our policy.
-        "tickmode": "array",
-        "tickvals": [10.0**exponent for exponent in ticks],
-        "ticktext": [power_of_ten(exponent) for exponent in ticks],
+def _tick(tick: float) -> str:
+    if 1e-3 <= tick < 1e6:
+        return number(float(f"{tick:.6g}"))
+    return power_of_ten(round(math.log10(tick)))
+
+
+def _axis(letter: str, title: str, scale: dict[str, Any], labelled: bool, at: int) -> dict[str, Any]:
+    axis = {
+        **scale,
         "showticklabels": labelled,
         "title": {"text": title, "standoff": 8, "font": {"size": 14}},
         "automargin": labelled,
@@ -224,30 +256,5 @@ def _axis(letter: str, title: str, ticks: list[int], labelled: bool, at: int) ->
 
 
 def _text(text: str, xref: str, yref: str, x: float, y: float, yanchor: str) -> dict[str, Any]:
-    return {
-        "text": text,
-        "showarrow": False,
-        "xref": xref,
-        "yref": yref,
-        "x": x,
-        "y": y,
-        "yanchor": yanchor,
-    }
-
-
-def _line(x: list[float], series: Mapping[str, Any], suffix: str, in_legend: bool) -> dict[str, Any]:
-    role = series["role"]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": series["name"],
-        "meta": role,
-        "legendgroup": series["name"],
-        "showlegend": in_legend,
-        "line": {"width": 2, "dash": DASHES[role]},
-        "marker": {"symbol": SYMBOLS[role], "size": 6},
-        "x": x,
-        "y": series["y"],
-        "xaxis": f"x{suffix}",
-        "yaxis": f"y{suffix}",
-    }
+    place = {"xref": xref, "yref": yref, "x": x, "y": y, "yanchor": yanchor}
+    return {"text": text, "showarrow": False, **place}
