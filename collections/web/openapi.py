@@ -5,10 +5,12 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema_field
 from rest_framework import serializers
 
 from web.problems import CONTENT_TYPE, Problem
+
+CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
 
 
 class ProblemSerializer(serializers.Serializer[dict[str, Any]]):

@@ -15,16 +15,20 @@ ROOM_ABOVE, AXIS_ROOM, LEGEND_LINE = 30, 65, 24
 # theory have the colours in their order, and a dash that says what they rest on.
 ROLES = ("line-1", "line-2", "line-3", "line-4", "line-5")
 DASHES = {
-    "baseline": "dot", "baseline-targeted": "dashdot", "aggregated": "dash", "sampled": "solid",
-    "measured": "solid", "computed": "dot", "bound": "dash", "printed": "dashdot",
+    "baseline": "dot",
+    "baseline-targeted": "dashdot",
+    "aggregated": "dash",
+    "sampled": "solid",
+    "measured": "solid",
+    "computed": "dot",
+    "bound": "dash",
+    "printed": "dashdot",
 }
 SYMBOLS = {
-
-        "baseline": "triangle-up",
-        "baseline-targeted": "square",
-        "aggregated": "diamond",
-        "sampled": "circle"
-    ,
+    "baseline": "triangle-up",
+    "baseline-targeted": "square",
+    "aggregated": "diamond",
+    "sampled": "circle",
     **dict(zip(ROLES, ("circle", "diamond", "square", "triangle-up", "x"), strict=True)),
 }
 
