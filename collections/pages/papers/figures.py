@@ -9,7 +9,7 @@ from typing import Any
 from web.numbers import number, significant
 
 PANEL_HEIGHT, PLOT_HEIGHT = 210, 320
-ROOM_ABOVE, AXIS_ROOM, LEGEND_LINE = 30, 65, 24
+ROOM_ABOVE, AXIS_ROOM, LEGEND_LINE = 30, 80, 24
 
 # Colours come from the style sheet by role; dashes and symbols tell lines apart without them. Lines of the
 # theory have the colours in their order, and a dash that says what they rest on.
