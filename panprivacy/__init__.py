@@ -33,7 +33,6 @@ __all__ = [
     "shuffle",
     "simulation",
     "statistic",
-    "stored_document",
     "streams",
     "trust",
     "two_server",
