@@ -74,20 +74,15 @@ def _theorem_7() -> Iterator[Statement]:
         epsilon0 = largest_epsilon0(n, epsilon, delta)
         constants.append(standard_error(n, epsilon0) / error_of_theorem_7(epsilon, delta))
         yield Statement(
-            paper=PAPER,
             place="Theorem 7",
             quantity=f"largest ε₀ with ε = 1 for the sum, n = {n:,}",
-            printed="",
             value=epsilon0,
             method="exact sum over outcomes, for the worst assignment of the other bits",
-            agrees=None,
-            expected=None,
             why="“There is an ε₀.”",
             relation=Relation.REPLACE,
             delta=delta,
         )
     yield Statement(
-        paper=PAPER,
         place="Theorem 7",
         quantity="standard error as a multiple of √(ln(1/δ))/ε, the largest for n = 1,000 to 1,000,000",
         printed="O(1)",
@@ -121,14 +116,10 @@ def _theorem_7() -> Iterator[Statement]:
             ),
         ):
             yield Statement(
-                paper=PAPER,
                 place="Theorem 7",
                 quantity=case,
-                printed="",
                 value=value,
                 method=method,
-                agrees=None,
-                expected=None,
                 why=why,
                 relation=Relation.REPLACE,
                 delta=delta,
@@ -150,28 +141,20 @@ def _theorem_13() -> Iterator[Statement]:
     exact = smallest_scale(n, VALUE_RANGE, epsilon, delta)
     case = "n = 10,000 values from 0 to 10"
     yield Statement(
-        paper=PAPER,
         place="Theorem 13",
         quantity=f"smallest scale s with ε = 1 for the sum, {case}",
-        printed="",
         value=exact,
         method="exact distribution of the sum of discrete Gaussians",
-        agrees=None,
-        expected=None,
         why="“There is a σ.”",
         relation=Relation.REPLACE,
         delta=delta,
     )
     found = DiscreteGaussianSum(n=n, scale=continuous, value_range=VALUE_RANGE).epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Theorem 13",
         quantity=f"ε of the sum with s = {continuous:.5f} by the continuous rule, {case}",
-        printed="",
         value=found,
         method="exact distribution of the sum of discrete Gaussians",
-        agrees=None,
-        expected=None,
         why="The rule promises ε = 1. The variance of N_Z(0, s²) is below s² when s is small: "
         f"here {variance(continuous):.4f} instead of {continuous**2:.4f}. The sum does not have the "
         f"variance n·s² that the rule counts on.",
@@ -188,7 +171,6 @@ def figures() -> Iterator[Figure]:
     epsilon, delta = TARGET
     solved = [largest_epsilon0(n, epsilon, delta) for n in _DEVICES_DRAWN]
     yield Figure(
-        paper=PAPER,
         key="lpp-theorem-7",
         title="Theorem 7",
         caption="Error of a count from randomized bits whose sum is (1, 10⁻⁶)-private, against "
@@ -225,7 +207,6 @@ def figures() -> Iterator[Figure]:
         choices="The paper has no figure of it. Chosen: ε = 1, δ = 10⁻⁶.",
     )
     yield Figure(
-        paper=PAPER,
         key="lpp-theorem-13",
         title="Theorem 13",
         caption="What the continuous rule gives a sum of discrete Gaussians: ε against the ε = 1 that it "

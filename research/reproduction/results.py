@@ -1,6 +1,7 @@
 """All claims and figures as one JSON document, which is committed: pages read it and compute nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,11 @@ def compute(progress: Callable[[str], None]) -> tuple[tuple[Statement, ...], tup
     for paper in _PAPERS:
         for claim in paper.claims():
             progress(f"{claim.place}: {claim.quantity}")
-            claims.append(claim)
+            claims.append(replace(claim, paper=paper.PAPER))
     for paper in _PAPERS:
         for figure in paper.figures():
             progress(f"{figure.title}: {len(figure.panels)} panels")
-            figures.append(figure)
+            figures.append(replace(figure, paper=paper.PAPER))
     return tuple(claims), tuple(figures)
 
 

@@ -65,7 +65,6 @@ def _example_1() -> Iterator[Statement]:
     printed = rate**2 * order / (2 * sigma**2)
     exact = renyi_divergence_of_order_2(sigma, rate)
     yield Statement(
-        paper=PAPER,
         place="Example 1",
         quantity="Rényi divergence of order 2 of one sampled Gaussian sum, σ = 5.1, q = 0.02, as a multiple "
         "of q²α/(2σ²)",
@@ -84,7 +83,6 @@ def _example_3() -> Iterator[Statement]:
     delta = 1e-8
     classical = math.sqrt(2 * math.log(1.25 / delta)) / 7
     yield Statement(
-        paper=PAPER,
         place="Example 3",
         quantity="ε of a Gaussian sum, σ = 7, sensitivity 1",
         printed="at most 1",
@@ -98,7 +96,6 @@ def _example_3() -> Iterator[Statement]:
     )
     needed = noise_multiplier(1.0, 1, 1.0, delta)
     yield Statement(
-        paper=PAPER,
         place="Example 3",
         quantity="smallest σ of a Gaussian sum with ε = 1, sensitivity 1",
         printed="5.1",
@@ -111,7 +108,6 @@ def _example_3() -> Iterator[Statement]:
     )
     found = Gaussian(sigma=5.1).epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Example 3",
         quantity="ε of a Gaussian sum, σ = 5.1, sensitivity 1",
         printed="at most 1",
@@ -130,7 +126,6 @@ def _example_4() -> Iterator[Statement]:
     case = "ε of 10,000 shuffled reports, ε₀ = 4"
     found = Shuffled(n=n, epsilon0=epsilon0).epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Example 4",
         quantity=case,
         printed="0.61",
@@ -146,7 +141,6 @@ def _example_4() -> Iterator[Statement]:
     )
     clones = ShuffledClones(n=n, epsilon0=epsilon0).epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Example 4",
         quantity=case,
         printed="0.61",
@@ -163,7 +157,6 @@ def _example_4() -> Iterator[Statement]:
     )
     largest = largest_epsilon0_2022(n=n, delta=delta)
     yield Statement(
-        paper=PAPER,
         place="Example 4, footnote 3",
         quantity="largest ε₀ for which the closed form is proved, n = 10,000",
         printed="at least 4",
@@ -178,7 +171,6 @@ def _example_4() -> Iterator[Statement]:
     )
     exact = RandomizedResponseSum(n=n, epsilon0=epsilon0).epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Example 4",
         quantity="ε of the sum of 10,000 two-option randomized responses, ε₀ = 4",
         printed="at most 0.61",
@@ -202,7 +194,6 @@ def _example_4() -> Iterator[Statement]:
         # The coordinates in which two values do not differ carry nothing, so that K does not matter.
         one_hot = OneHotSum(n=n, k=10, epsilon0=epsilon0, relation=relation).epsilon(delta)
         yield Statement(
-            paper=PAPER,
             place="Example 4",
             quantity="ε of the sum of 10,000 RAPPOR reports, flip probability 1/(e⁴ + 1)",
             printed="at most 0.61",
@@ -221,7 +212,6 @@ def _example_5() -> Iterator[Statement]:
     one = Gaussian(sigma=sigma, sampling_rate=rate).epsilon(delta)
     amplified = amplified_epsilon(Gaussian(sigma=sigma).epsilon(delta), rate)
     yield Statement(
-        paper=PAPER,
         place="Example 5",
         quantity="ε of one round, σ = 5.1, q = 0.02",
         printed="0.034",
@@ -234,7 +224,6 @@ def _example_5() -> Iterator[Statement]:
         delta=delta,
     )
     yield Statement(
-        paper=PAPER,
         place="Example 5",
         quantity="ε of one round, σ = 5.1, q = 0.02",
         printed="at most 0.034",
@@ -247,7 +236,6 @@ def _example_5() -> Iterator[Statement]:
     )
     formula = rate * math.sqrt(2 * math.log(1.25 / delta)) / sigma
     yield Statement(
-        paper=PAPER,
         place="Example 5",
         quantity="ε of one round, σ = 5.1, q = 0.02, as a multiple of q√(2 ln(1.25/δ))/σ",
         printed="≈ 1",
@@ -262,7 +250,6 @@ def _example_5() -> Iterator[Statement]:
     case = "ε of 2,500 rounds, σ = 5.1, q = 0.02"
     total = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Example 5",
         quantity=case,
         printed="0.8",
@@ -276,7 +263,6 @@ def _example_5() -> Iterator[Statement]:
     )
     renyi = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).renyi_epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Example 5",
         quantity=case,
         printed="0.8",
@@ -289,7 +275,6 @@ def _example_5() -> Iterator[Statement]:
         delta=delta,
     )
     yield Statement(
-        paper=PAPER,
         place="Section 1",
         quantity=case,
         printed="≈ 1",
@@ -303,7 +288,6 @@ def _example_5() -> Iterator[Statement]:
     )
     unamplified = Gaussian(sigma=sigma, rounds=rounds).epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Example 5",
         quantity="ε of 2,500 rounds without sampling, σ = 5.1",
         printed="above 100",
@@ -316,7 +300,6 @@ def _example_5() -> Iterator[Statement]:
     )
     known = Gaussian(sigma=sigma, rounds=50).epsilon(delta)
     yield Statement(
-        paper=PAPER,
         place="Example 5",
         quantity="ε of the 50 rounds that one user takes part in on average, σ = 5.1",
         printed="8.3",
@@ -336,7 +319,6 @@ def _example_6() -> Iterator[Statement]:
     base = Shuffled(n=10_000, epsilon0=4.0)
     found = math.log1p(rate * math.expm1(base.epsilon(delta / rate)))
     yield Statement(
-        paper=PAPER,
         place="Example 6",
         quantity="ε of Example 4 with q = 0.02 of 1,000,000 clients",
         printed="below 0.02",
@@ -360,7 +342,6 @@ def _section_3() -> Iterator[Statement]:
     cohort = expected - math.sqrt(expected * math.log(1 / failure))
     found = float(scipy.stats.binom.cdf(math.ceil(cohort) - 1, devices, rate))
     yield Statement(
-        paper=PAPER,
         place="Section 3",
         quantity="probability that a sample stays below B = qk − √(qk·ln(1/δ)), q = 0.02, k = 1,000,000, "
         "δ = 10⁻⁶",
@@ -376,7 +357,6 @@ def _section_3() -> Iterator[Statement]:
     shares = (0.5, 0.25, 0.25)
     error = 1 - sum(share**2 for share in shares)
     yield Statement(
-        paper=PAPER,
         place="Section 3.1, footnote 4",
         quantity="Σ pᵢ(1 − pᵢ) as a multiple of 1 − max pᵢ, p = (1/2, 1/4, 1/4)",
         printed="at most 1",
@@ -398,14 +378,10 @@ def _section_3_1() -> Iterator[Statement]:
         (moments_accountant_noise(rate, tasks, epsilon, delta), "Rényi divergences (moments accountant)"),
     ):
         yield Statement(
-            paper=PAPER,
             place="Section 3.1",
             quantity="σ for ε = 1 over T = 1,000 tasks, q = 0.01",
-            printed="",
             value=sigma,
             method=method,
-            agrees=None,
-            expected=None,
             relation=_ADD_REMOVE,
             delta=delta,
         )
@@ -418,27 +394,20 @@ def _section_3_1() -> Iterator[Statement]:
         ("SAMPAGG", sampled, "1/M + Kσ²/M² with the σ above (privacy loss distribution)"),
     ):
         yield Statement(
-            paper=PAPER,
             place="Section 3.1, Figure 2",
             quantity=f"squared error of {name}, {parameters}",
-            printed="",
             value=value,
             method=method,
-            agrees=None,
-            expected=None,
             why="Drawn only. Our choice of parameters.",
             relation=None if name == "NONPRIV" else _ADD_REMOVE,
             delta=None if name == "NONPRIV" else delta,
         )
     yield Statement(
-        paper=PAPER,
         place="Section 3.1",
         quantity=f"what privacy adds to the error of SAMPAGG, as a multiple of 1/M, {parameters}",
         printed="negligible",
         value=errors.privacy_share(sampled, errors.without_privacy(setting)),
         method="Kσ²/M",
-        agrees=None,
-        expected=None,
         why="Said of plots whose parameters are not in the text. It holds for few tasks or small alphabets; "
         "at these parameters the added error is the larger part.",
         relation=_ADD_REMOVE,
@@ -450,7 +419,6 @@ def _section_4() -> Iterator[Statement]:
     devices = 1_000_000
     found = dummy_reports_delta(devices, 1.0)
     yield Statement(
-        paper=PAPER,
         place="Section 4.6",
         quantity="δ at ε = 1 of the number of reports, with dummy reports at the rate 1/(εk), k = 1,000,000",
         printed="(1, δ)-private",
@@ -479,7 +447,6 @@ def _section_4() -> Iterator[Statement]:
         ),
     ):
         yield Statement(
-            paper=PAPER,
             place=place,
             quantity="ε against an observer who controls half the batch, as a multiple of ε without",
             printed="≈ √2",
@@ -517,7 +484,6 @@ def _appendix_b() -> Iterator[Statement]:
     for name, error in (("AGG", aggregated_error), ("SAMPAGG", sampled_error)):
         ratio = error(small) / error(large)
         yield Statement(
-            paper=PAPER,
             place="Appendix B",
             quantity=f"squared error of {name} with N = 100,000 as a multiple of that with N = 1,000,000 "
             "(M = K = 10,000, T = 1,000)",
@@ -630,7 +596,6 @@ def figures() -> Iterator[Figure]:
 def _figure(key: str, title: str, caption: str, more: str, panels: list[Panel], *, columns: int) -> Figure:
     sparse = any(line.kind is Role.BASELINE_TARGETED for panel in panels for line in panel.lines)
     return Figure(
-        paper=PAPER,
         key=f"saa-{key}",
         title=title,
         caption=caption,
