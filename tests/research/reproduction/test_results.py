@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from panprivacy import stored_document
+from research import stored_document
 from research.reproduction import histogram_errors as errors
 from research.reproduction import local_pan_privacy, results, samplable_anonymous_aggregation
-from research.reproduction.claims import about, rounds_to
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.sampled_gaussian import moments_accountant_noise, noise_multiplier
+from research.statements import about, rounds_to
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -76,7 +76,7 @@ REFERENCE = {
 def test_number_is_the_one_of_an_independent_computation(computed, place, words):
     claims, _ = computed
     found = [
-        claim.computed
+        claim.value
         for claim in claims
         if claim.place == place and words in f"{claim.quantity} {claim.method}"
     ]
@@ -96,16 +96,16 @@ def test_figures_are_those_of_the_issue_with_a_caption_and_our_choices(computed)
         assert figure.choices
         for panel in figure.panels:
             assert list(panel.x) == sorted(panel.x)
-            for series in panel.series:
-                assert len(series.y) == len(panel.x)
-                assert min(series.y) > 0, "the axes are logarithmic"
+            for line in panel.lines:
+                assert len(line.y) == len(panel.x)
+                assert min(line.y) > 0, "the axes are logarithmic"
 
 
 def test_privacy_costs_and_sampling_gains_in_every_panel(computed):
     _, figures = computed
     for figure in figures:
         for panel in figure.panels:
-            lines = {series.name: series.y for series in panel.series}
+            lines = {line.name: line.y for line in panel.lines}
             if "SAMPAGG" not in lines:
                 continue
             best = lines.get("NONPRIVIMPSAMP", lines.get("NONPRIV"))
