@@ -139,7 +139,7 @@ def test_epsilon_of_one_event_beside_one_that_costs_nothing_is_its_own_up_to_the
     assert own * (1 - 1e-8) <= found <= own * (1 + 2e-3)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     st.lists(st.sampled_from(MANY), min_size=1, max_size=5),
     st.sampled_from(MANY),
@@ -153,7 +153,7 @@ def test_epsilon_grows_with_every_event_and_never_beyond_basic_composition(event
     assert after <= sum(event.epsilon(share) for event in [*events, further]) * (1 + 1e-3)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(st.sampled_from(MANY), min_size=1, max_size=6), st.floats(min_value=-28, max_value=-2))
 def test_delta_at_the_epsilon_of_a_delta_is_at_most_that(events, exponent):
     delta = 10.0**exponent

@@ -21,7 +21,7 @@ from tests.panprivacy.prio3.variants import (
     report_of,
 )
 
-some = settings(max_examples=40)
+some = settings(max_examples=15)
 
 
 class TestPrio3Verifier(VerifierContract):
