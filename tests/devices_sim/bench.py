@@ -32,6 +32,7 @@ from panprivacy.recipe import Recipe
 from tests.devices_sim.conftest import MakeServer
 from tests.devices_sim.server import VERIFICATION_KEY
 from tests.devices_sim.two_servers import two_server_enrolment
+from tests.panprivacy.encryption.tables import with_tables
 
 STREAMS: tuple[Events, Events] = ((False, False, False), (False, True, False))
 EVERY_SCHEME = [
@@ -56,7 +57,7 @@ class Bench:
     def _prepare(self, recipe: Recipe, enrolment: Enrolment) -> None:
         self.recipe = recipe
         self.enrolment = enrolment
-        self.key = recipe.public_key.with_tables()
+        self.key = with_tables(recipe.public_key)
         self.honest = observed_device(enrolment, self.key)
 
     @property

@@ -8,6 +8,7 @@ import pytest
 from devices_sim.algorithm import NONCE_BYTES, ClientAlgorithm, DeviceState, Phase, wire_report
 from devices_sim.state_file import DamagedStateError, LiveState, decode, encode
 from tests.devices_sim.two_servers import share_key_of, two_server_enrolment
+from tests.panprivacy.encryption.tables import with_tables
 from tests.panprivacy.mechanisms.contract import CountingRandom
 from tests.panprivacy.two_server.conftest import Servers
 
@@ -20,7 +21,7 @@ class Collection:
 
     def __init__(self, scheme="elgamal-secp256k1", **members):
         self.recipe, self.enrolment = two_server_enrolment(encryption=scheme, **SURE, **members)
-        self.algorithm = ClientAlgorithm(self.recipe, self.recipe.public_key.with_tables())
+        self.algorithm = ClientAlgorithm(self.recipe, with_tables(self.recipe.public_key))
         context = b"dap-18" + bytes.fromhex(self.recipe.identifier)
         self.servers = Servers(share_key_of(scheme, 0), share_key_of(scheme, 1), context)
 

@@ -33,6 +33,7 @@ class TestContract(CohortContract):
         return RandomizedResponseSum(n=1_000, epsilon0=1.0)
 
 
+@pytest.mark.long
 class TestContractOfFewDevices(CohortContract):
     @pytest.fixture
     def event(self):

@@ -101,7 +101,7 @@ class ShuffleContract:
         # fails with probability at most FAILURE (less, as ties make the test conservative).
         source, values = random.Random(statistic.statistic), users_of(statistic)
         slow = np.array([slow_total(statistic, values, source) for _ in range(40)])
-        fast = np.array(totals(statistic, 4_000, source))
+        fast = np.array(totals(statistic, 1_000, source))
         for number in (
             lambda total: total[:, 1],
             lambda total: total[:, -1],

@@ -34,9 +34,10 @@ class BothServers:
 
 
 class TestSharedKey(MechanismContract):
-    @pytest.fixture
-    def private_key(self, servers):
-        return BothServers(servers)
+    @pytest.fixture(params=["elgamal-secp256k1", pytest.param("paillier-2048", marks=pytest.mark.long)])
+    def private_key(self, request, servers_of):
+        """The key itself is tried under both schemes in test_shared_key.py."""
+        return BothServers(servers_of(request.param))
 
     @pytest.fixture(params=["count_nonzero", "histogram"])
     def mechanism(self, request):
