@@ -3,18 +3,13 @@
 from django.urls import include, path
 
 from pages.status.helper import PAGES
-from panapp.health import live, ready
-from panapp.metrics import metrics
+from panapp.watching_urls import urlpatterns as watching
+from web.problem_errors import handler400, handler403, handler404, handler500
+
+__all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 
 urlpatterns = [
     *PAGES.urls(),
     path("helper/", include("helper.urls")),
-    path("health/live", live, name="health-live"),
-    path("health/ready", ready, name="health-ready"),
-    path("metrics", metrics, name="metrics"),
+    *watching,
 ]
-
-handler400 = "web.problem_errors.bad_request"
-handler403 = "web.problem_errors.forbidden"
-handler404 = "web.problem_errors.not_found"
-handler500 = "web.problem_errors.server_error"

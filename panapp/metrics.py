@@ -45,7 +45,7 @@ def _process_registry() -> CollectorRegistry:
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return prometheus_client.REGISTRY
     registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # lacks types
+    multiprocess.MultiProcessCollector(registry)
     return registry
 
 

@@ -7,16 +7,13 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
 from pages.api_docs import ApiDocsView
-from panapp.health import live, ready
-from panapp.metrics import metrics
+from panapp.watching_urls import urlpatterns as watching
 
 # Looked up at each request: in production its name has a hash that `collectstatic` makes.
 _ICON = lazy(static, str)("icon.svg")
 
 urlpatterns = [
-    path("health/live", live, name="health-live"),
-    path("health/ready", ready, name="health-ready"),
-    path("metrics", metrics, name="metrics"),
+    *watching,
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     # Browsers ask for it on pages that name no icon, such as the admin's and JSON.
     path("favicon.ico", RedirectView.as_view(url=_ICON), name="favicon"),

@@ -5,7 +5,7 @@ not do is not installed there.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -73,6 +73,12 @@ _SITE_METRICS = (
 _SHUFFLER = ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY")
 
 # Of the servers that others run: no accounts, sessions or forms, for nobody signs in there.
+_PARTNER_APPS = (
+    "django.contrib.staticfiles",
+    "csp",
+    "django_prometheus",
+    "audit.apps.AuditWithoutAccountsConfig",
+)
 _PARTNER_MIDDLEWARE = (
     "panapp.request_metrics.RequestsBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -147,81 +153,54 @@ class Role:
                     )
 
 
+_ALL_IN_ONE = Role(
+    name="all-in-one",
+    apps=_SITE_APPS,
+    urlconf="panapp.leader_urls",
+    errors="web.errors",
+    middleware=_SITE_MIDDLEWARE,
+    context_processors=_SITE_CONTEXT,
+    required=(),
+    optional=_SHUFFLER,
+    tasks=True,
+    checks=_SITE_CHECKS,
+    metrics=_SITE_METRICS,
+    static_folders=(),
+    data_folder="var",
+)
+_HELPER = Role(
+    name="helper",
+    apps=(*_PARTNER_APPS, "dap", "helper"),
+    urlconf="panapp.helper_urls",
+    errors="web.problem_errors",
+    middleware=_PARTNER_MIDDLEWARE,
+    context_processors=_PARTNER_CONTEXT,
+    required=("PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"),
+    optional=(),
+    tasks=False,
+    checks=("database", "migrations"),
+    metrics=("panapp.task_metrics.TasksCollector",),
+    # Its page looks like the site's.
+    static_folders=("collections/pages/static",),
+    data_folder="var/helper",
+)
 ROLES = {
     role.name: role
     for role in (
-        Role(
-            name="all-in-one",
-            apps=_SITE_APPS,
-            urlconf="panapp.leader_urls",
-            errors="web.errors",
-            middleware=_SITE_MIDDLEWARE,
-            context_processors=_SITE_CONTEXT,
-            required=(),
-            optional=_SHUFFLER,
-            tasks=True,
-            checks=_SITE_CHECKS,
-            metrics=_SITE_METRICS,
-            static_folders=(),
-            data_folder="var",
-        ),
-        Role(
+        _ALL_IN_ONE,
+        replace(
+            _ALL_IN_ONE,
             name="leader",
-            apps=_SITE_APPS,
-            urlconf="panapp.leader_urls",
-            errors="web.errors",
-            middleware=_SITE_MIDDLEWARE,
-            context_processors=_SITE_CONTEXT,
             required=("PANAPP_LEADER_URL", "PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"),
-            optional=_SHUFFLER,
-            tasks=True,
-            checks=_SITE_CHECKS,
-            metrics=_SITE_METRICS,
-            static_folders=(),
-            data_folder="var",
         ),
-        Role(
-            name="helper",
-            apps=(
-                "django.contrib.staticfiles",
-                "csp",
-                "django_prometheus",
-                "audit.apps.AuditWithoutAccountsConfig",
-                "dap",
-                "helper",
-            ),
-            urlconf="panapp.helper_urls",
-            errors="web.problem_errors",
-            middleware=_PARTNER_MIDDLEWARE,
-            context_processors=_PARTNER_CONTEXT,
-            required=("PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"),
-            optional=(),
-            tasks=False,
-            checks=("database", "migrations"),
-            metrics=("panapp.task_metrics.TasksCollector",),
-            # Its page looks like the site's.
-            static_folders=("collections/pages/static",),
-            data_folder="var/helper",
-        ),
-        Role(
+        _HELPER,
+        replace(
+            _HELPER,
             name="shuffler",
-            apps=(
-                "django.contrib.staticfiles",
-                "csp",
-                "django_prometheus",
-                "audit.apps.AuditWithoutAccountsConfig",
-                "shuffler",
-            ),
+            apps=(*_PARTNER_APPS, "shuffler"),
             urlconf="panapp.shuffler_urls",
-            errors="web.problem_errors",
-            middleware=_PARTNER_MIDDLEWARE,
-            context_processors=_PARTNER_CONTEXT,
             required=("PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"),
-            optional=(),
-            tasks=False,
-            checks=("database", "migrations"),
             metrics=("panapp.shuffler_metrics.BatchesCollector",),
-            static_folders=("collections/pages/static",),
             data_folder="var/shuffler",
         ),
     )

@@ -290,7 +290,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "web.openapi.ApiSchema",
     "EXCEPTION_HANDLER": "web.problems.exception_handler",
 }
 SPECTACULAR_SETTINGS = {
@@ -300,11 +300,6 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "POSTPROCESSING_HOOKS": [
-        "reports.openapi.add_report_paths",
-        "reports.items_openapi.add_items_path",
-        "web.openapi.add_problem_responses",
-    ],
 }
 # A local installation has one web process, so that its counts of failures need not be shared.
 SILENCED_SYSTEM_CHECKS = ["axes.W001"] if LOCAL else []

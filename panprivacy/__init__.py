@@ -36,7 +36,6 @@ __all__ = [
     "shuffle",
     "simulation",
     "statistic",
-    "stored_document",
     "streams",
     "trust",
     "trust_models",

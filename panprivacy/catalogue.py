@@ -10,11 +10,10 @@ from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistic import Statistic
 from panprivacy.streams import STREAM_STATISTICS
 
-STATISTICS: Mapping[str, type[Statistic[Any]]] = ChainMap(
-    SHUFFLE_STATISTICS,  # type: ignore[arg-type]  # a ChainMap could be written to; nobody writes to a Mapping
-    STREAM_STATISTICS,  # type: ignore[arg-type]
-    MECHANISMS,  # type: ignore[arg-type]
-)
+# Not of one type: through a ChainMap they could be written to. Nobody writes to a Mapping.
+_REGISTRIES: tuple[Any, ...] = (SHUFFLE_STATISTICS, STREAM_STATISTICS, MECHANISMS)
+
+STATISTICS: Mapping[str, type[Statistic[Any]]] = ChainMap(*_REGISTRIES)
 """Registered name → class, of all registries; a ChainMap goes through them from the last to the first."""
 
 

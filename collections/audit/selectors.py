@@ -16,7 +16,7 @@ class BrokenChainError(ValueError):
 
 
 def entries_search(
-    *, text: str = "", action: str = "", actor: str = "", subject: str = "", before: int | None = None
+    *, text: str = "", action: str = "", actor: str = "", subject: str = ""
 ) -> QuerySet[Entry]:
     """Entries, newest first, that match every filter given.
 
@@ -25,7 +25,6 @@ def entries_search(
         action: name of an action.
         actor: exact username.
         subject: exact identifier or username.
-        before: only entries with a smaller index (keyset paging).
     """
     entries = Entry.objects.all()
     is_number = text.isascii() and text.isdigit() and len(text) < 16
@@ -38,8 +37,7 @@ def entries_search(
             matches |= Q(entry_hash__startswith=text.lower())
         entries = entries.filter(matches)
     exact = {"action": action, "actor": actor, "subject": subject}
-    entries = entries.filter(**{name: value for name, value in exact.items() if value})
-    return entries if before is None else entries.filter(index__lt=before)
+    return entries.filter(**{name: value for name, value in exact.items() if value})
 
 
 def entries_of_recipe(identifier: str) -> QuerySet[Entry]:

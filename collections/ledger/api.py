@@ -3,8 +3,8 @@
 from typing import Any
 
 from django.http import Http404
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import exceptions, serializers
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -12,6 +12,8 @@ from rest_framework.views import APIView
 from ledger.exports import line_document, standing_document
 from ledger.models import Population
 from ledger.selectors import lines_of, populations_list, spendings_list, standing_of, standings_of
+from web.openapi import CURSOR
+from web.paging import api_page
 
 PAGE_SIZE = 100
 
@@ -19,8 +21,6 @@ UNKNOWN = (
     "Null where no ε is promised at this δ, where it could not be computed in time (ask again), or where "
     "another version of the server wrote an event."
 )
-
-CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
 
 
 class PopulationSerializer(serializers.Serializer[dict[str, Any]]):
@@ -80,9 +80,9 @@ class PopulationListView(APIView):
         parameters=[CURSOR],
     )
     def get(self, request: Request) -> Response:
-        rows = list(populations_list(before=_cursor(request))[: PAGE_SIZE + 1])
-        results = [standing_document(standing) for standing in standings_of(rows[:PAGE_SIZE])]
-        return Response({"next": _next(request, rows), "results": results})
+        rows, following = api_page(populations_list(), request, PAGE_SIZE)
+        results = [standing_document(standing) for standing in standings_of(rows)]
+        return Response({"next": following, "results": results})
 
 
 class PopulationView(APIView):
@@ -99,29 +99,12 @@ class PopulationView(APIView):
         if population is None:
             raise Http404
         standing = standing_of(population)
-        rows = list(spendings_list(population, before=_cursor(request))[: PAGE_SIZE + 1])
-        lines = lines_of(standing, rows[:PAGE_SIZE])
+        rows, following = api_page(spendings_list(population), request, PAGE_SIZE)
+        lines = lines_of(standing, rows)
         return Response(
             {
                 **standing_document(standing),
-                "next": _next(request, rows),
+                "next": following,
                 "spendings": [line_document(line, standing.delta) for line in lines],
             }
         )
-
-
-def _cursor(request: Request) -> int | None:
-    cursor = request.query_params.get("cursor")
-    if cursor is None:
-        return None
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 16):
-        raise exceptions.ValidationError({"cursor": "must be taken from the `next` of the page before."})
-    return int(cursor)
-
-
-def _next(request: Request, rows: list[Any]) -> str | None:
-    if len(rows) <= PAGE_SIZE:
-        return None
-    query = request.query_params.copy()
-    query["cursor"] = str(rows[PAGE_SIZE - 1].pk)
-    return f"{request.path}?{query.urlencode()}"

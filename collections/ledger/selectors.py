@@ -50,10 +50,9 @@ def population_named(name: str, *, lock: bool = False) -> Population:
     return population
 
 
-def populations_list(before: int | None = None) -> QuerySet[Population]:
-    """Every population, newest first; only those with a smaller primary key than `before`."""
-    populations = Population.objects.all()
-    return populations if before is None else populations.filter(pk__lt=before)
+def populations_list() -> QuerySet[Population]:
+    """Every population, newest first."""
+    return Population.objects.all()
 
 
 def population_choices() -> list[tuple[str, str]]:
@@ -224,10 +223,9 @@ class Line:
         return self.alone is not None and self.composed is not None
 
 
-def spendings_list(population: Population, before: int | None = None) -> QuerySet[Spending]:
-    """The population's book, newest line first; only lines with a smaller primary key than `before`."""
-    spendings = population.spendings.select_related("returns", "returned_by")
-    return spendings if before is None else spendings.filter(pk__lt=before)
+def spendings_list(population: Population) -> QuerySet[Spending]:
+    """The population's book, newest line first."""
+    return population.spendings.select_related("returns", "returned_by")
 
 
 def lines_of(standing: Standing, rows: Sequence[Spending]) -> list[Line]:

@@ -14,6 +14,7 @@ from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.planning.plan import Question
 from panprivacy.planning.solver import UNKNOWNS
+from panprivacy.planning.targets import Requirement
 from planner.operations import BusyError, State, plan_answer
 from recipes.api import GuaranteeSerializer
 from web.problems import Problem, invalid_parameter, malformed_body
@@ -106,7 +107,7 @@ class SolutionSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="The question with that value; where none is found, with what comes closest, privacy first."
     )
     unmet = serializers.ListField(
-        child=serializers.ChoiceField(choices=["aggregator", "cohort", "margin", "mechanism"]),
+        child=serializers.ChoiceField(choices=sorted(kind.name for kind in Requirement.__subclasses__())),
         help_text="What `closest` does not meet; `cohort`: that the cohort size is reached at 95 %.",
     )
     alternatives = AlternativeSerializer(

@@ -16,6 +16,8 @@ from panprivacy.trust_models import TRUST_MODELS
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of, helper_signature_of, recipes_search, shuffler_signature_of
 from storage.signing_key import verification_key
+from web.openapi import CURSOR
+from web.paging import api_page
 from web.problems import invalid_parameter, not_found
 
 PAGE_SIZE = 100
@@ -115,7 +117,7 @@ class RecipeListView(APIView):
             OpenApiParameter(
                 "search", description="Words of name or question, or the start of an identifier."
             ),
-            OpenApiParameter("cursor", int, description="Taken from the `next` of the page before."),
+            CURSOR,
         ],
     )
     def get(self, request: Request) -> Response:
@@ -125,17 +127,8 @@ class RecipeListView(APIView):
         search = request.query_params.get("search", "")
         if "\x00" in search or len(search) > 200:
             raise invalid_parameter("search", "search must be at most 200 characters, none of them NUL.")
-        cursor = request.query_params.get("cursor")
-        if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 16):
-            raise invalid_parameter("cursor", "cursor must be taken from the `next` of the page before.")
-        recipes = recipes_search(text=search, status=status, before=None if cursor is None else int(cursor))
-        page = list(recipes[: PAGE_SIZE + 1])
-        following = None
-        if len(page) > PAGE_SIZE:
-            query = request.query_params.copy()
-            query["cursor"] = str(page[PAGE_SIZE - 1].pk)
-            following = f"{request.path}?{query.urlencode()}"
-        results = RecipeSummarySerializer(page[:PAGE_SIZE], many=True).data
+        page, following = api_page(recipes_search(text=search, status=status), request, PAGE_SIZE)
+        results = RecipeSummarySerializer(page, many=True).data
         return Response({"next": following, "results": results})
 
 

@@ -8,13 +8,12 @@ from django.db.models import Q, QuerySet
 from recipes.models import HelperSignature, Recipe, RecipeGuarantees, ShufflerSignature
 
 
-def recipes_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
+def recipes_search(*, text: str = "", status: str = "all") -> QuerySet[Recipe]:
     """Published and closed recipes, newest first.
 
     Args:
         text: words of name or question, or the beginning of an identifier.
         status: `open` (published), `closed` or `all`.
-        before: only recipes with a smaller primary key (keyset paging).
     """
     statuses = {"open": [Recipe.Status.PUBLISHED], "closed": [Recipe.Status.CLOSED]}
     recipes = Recipe.objects.filter(
@@ -24,7 +23,7 @@ def recipes_search(*, text: str = "", status: str = "all", before: int | None = 
         recipes = recipes.filter(
             Q(name__icontains=text) | Q(question__icontains=text) | Q(identifier__startswith=text.lower())
         )
-    return recipes if before is None else recipes.filter(pk__lt=before)
+    return recipes
 
 
 def guarantees_of(recipe: Recipe) -> list[dict[str, Any]]:

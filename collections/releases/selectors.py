@@ -41,14 +41,14 @@ class Interval:
         )
 
 
-def overview_search(*, text: str = "", status: str = "all", before: int | None = None) -> QuerySet[Recipe]:
+def overview_search(*, text: str = "", status: str = "all") -> QuerySet[Recipe]:
     """Published and closed recipes with their releases, newest first.
 
     Args:
-        text, before: as in `recipes_search`.
+        text: as in `recipes_search`.
         status: as there, or an outcome: `released` or `withheld`.
     """
-    recipes = with_release(recipes_search(text=text, status=status, before=before))
+    recipes = with_release(recipes_search(text=text, status=status))
     return recipes.filter(release__outcome=status) if status in Release.Outcome.values else recipes
 
 

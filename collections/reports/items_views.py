@@ -6,23 +6,52 @@ import structlog
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 
 from panprivacy.streams.item_bytes import ItemError
-from reports.items import BODY_BYTES, invalid_item, read_items
+from reports import openapi
+from reports.items import BODY_BYTES, ITEM_LENGTH, invalid_item, read_items
 from reports.receiving import ReceivingView
 from streams.errors import StreamClosedError, StreamLostError
 from streams.operations import items_fold
 from web.bodies import read_body
+from web.openapi import example, problem_response
 from web.problems import Problem
 
 logger = structlog.get_logger(__name__)
 
 
 class ItemsView(ReceivingView):
-    """POST a batch of items: counted once, all of them or none."""
+    """For recipes about a stream. The items are folded into the state at once and kept nowhere.
+
+    A batch counts as a whole or not at all; one that is sent again counts once, with the same answer.
+    """
 
     what = "items"
 
+    @extend_schema(
+        operation_id="items_submit",
+        summary="Submit a batch of items",
+        request=openapi.ITEM_BATCH,
+        responses={
+            200: OpenApiResponse(
+                openapi.ItemBatchCountedSerializer,
+                "The batch counts, now or since it came first.",
+                example({"status": "counted"}),
+            ),
+            **openapi.REFUSALS,
+            409: problem_response(
+                "The recipe accepts no items now, or is not about a stream.",
+                Problem("recipe-not-open", "The recipe accepts no items now", 409, "It is closed."),
+            ),
+            413: problem_response("The body is larger than 4 MiB."),
+            422: problem_response(
+                "The batch or an item of it cannot be one; nothing was counted.",
+                invalid_item(17, f"must be a text of 1 to {ITEM_LENGTH} characters"),
+                openapi.ItemProblemSerializer,
+            ),
+        },
+    )
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = self.recipe(identifier)
         elsewhere = recipe.published.servers.where_items_go()

@@ -1,215 +1,142 @@
-"""The description of the report endpoints, which are plain Django views and describe nothing themselves."""
+"""What devices send and get, for the API's description alone: these serializers parse nothing."""
 
 from typing import Any
 
+from drf_spectacular.utils import OpenApiParameter, OpenApiRequest
+from rest_framework import serializers
+
 from panprivacy import base64_text
-from reports.parsing import BATCH_REPORTS, NONCE_BYTES
+from reports.items import BATCH_ITEMS, ITEM_LENGTH
+from reports.items import NONCE_BYTES as BATCH_NONCE_BYTES
+from reports.parsing import ARRIVAL_REASONS, BATCH_REPORTS, NONCE_BYTES
 from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
-from web.openapi import PROBLEM, problem_response
-from web.problems import Problem
-
-REASONS = (
-    "malformed_report",
-    "wrong_nonce_size",
-    "wrong_ciphertext_count",
-    "invalid_ciphertext",
-    "duplicate_nonce",
+from web.openapi import (
+    Base64Field,
+    BytesField,
+    ExactSerializer,
+    ProblemSerializer,
+    example,
+    problem_response,
 )
-"""Why a report may be rejected when it arrives; docs/protocol.md tells what each means."""
 
-_PATH = "/api/v1/recipes/{identifier}/reports/"
-_TAGS = ["v1"]
-_NONCE = base64_text.encode(bytes(range(NONCE_BYTES)))
-_CIPHERTEXT = base64_text.encode(b"\x02" + bytes(31) + b"\x01" + b"\x03" + bytes(31) + b"\x02")
-_EXAMPLE = {"nonce": _NONCE, "ciphertexts": [_CIPHERTEXT]}
+IDENTIFIER = OpenApiParameter(
+    "identifier",
+    location=OpenApiParameter.PATH,
+    pattern="^[0-9a-f]{64}$",
+    description="Identifier of a published recipe.",
+)
 
+_CIPHERTEXT = b"\x02" + bytes(31) + b"\x01" + b"\x03" + bytes(31) + b"\x02"
+_REPORT = {
+    "nonce": base64_text.encode(bytes(range(NONCE_BYTES))),
+    "ciphertexts": [base64_text.encode(_CIPHERTEXT)],
+}
+REJECTED = {
+    "index": 17,
+    "reason": "duplicate_nonce",
+    "detail": "A report with this nonce was accepted already.",
+}
 
-def _reference(schema: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{schema}"}
-
-
+_KEPT = "drawn once for the batch, and kept when it is sent again."
 _REPORTS: dict[str, Any] = {
-    "type": "array",
-    "minItems": 1,
-    "maxItems": BATCH_REPORTS,
-    "description": "Each is judged by itself: a bad one never takes the others down.",
-}
-_SCHEMAS: dict[str, Any] = {
-    "Report": {
-        "type": "object",
-        "properties": {
-            "nonce": {
-                "type": "string",
-                "format": "byte",
-                "description": f"{NONCE_BYTES} random bytes in base64: drawn once, kept when sent again.",
-                "minLength": 24,
-                "maxLength": 24,
-            },
-            "ciphertexts": {
-                "type": "array",
-                "description": "As many as the statistic sends, under the recipe's public key, in base64.",
-                "items": {"type": "string", "format": "byte"},
-            },
-        },
-        "required": ["nonce", "ciphertexts"],
-        "additionalProperties": False,
-    },
-    "PackedReport": {
-        "type": "object",
-        "description": "A report in MessagePack: raw bytes (its bin type) in place of base64.",
-        "properties": {
-            "nonce": {"type": "string", "format": "binary", "description": f"{NONCE_BYTES} bytes."},
-            "ciphertexts": {"type": "array", "items": {"type": "string", "format": "binary"}},
-        },
-        "required": ["nonce", "ciphertexts"],
-        "additionalProperties": False,
-    },
-    "PackedReportBatch": {
-        "type": "object",
-        "properties": {"reports": _REPORTS | {"items": _reference("PackedReport")}},
-        "required": ["reports"],
-        "additionalProperties": False,
-    },
-    "ReportAccepted": {
-        "type": "object",
-        "properties": {"status": {"type": "string", "enum": ["accepted"]}},
-        "required": ["status"],
-    },
-    "ReportBatch": {
-        "type": "object",
-        "properties": {"reports": _REPORTS | {"items": _reference("Report")}},
-        "required": ["reports"],
-        "additionalProperties": False,
-    },
-    "ReportBatchResult": {
-        "type": "object",
-        "properties": {
-            "accepted": {"type": "integer", "minimum": 0, "description": "Number of reports taken in."},
-            "rejected": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "index": {
-                            "type": "integer",
-                            "minimum": 0,
-                            "description": "Position in the batch, from 0.",
-                        },
-                        "reason": {"type": "string", "enum": list(REASONS)},
-                        "detail": {"type": "string"},
-                    },
-                    "required": ["index", "reason", "detail"],
-                },
-            },
-        },
-        "required": ["accepted", "rejected"],
-    },
-    "ReportProblem": {
-        "allOf": [
-            _reference("Problem"),
-            {
-                "type": "object",
-                "properties": {"reason": {"type": "string", "enum": list(REASONS)}},
-            },
-        ],
-        "description": "A problem document; `reason` says why a report was rejected.",
-    },
+    "min_length": 1,
+    "max_length": BATCH_REPORTS,
+    "help_text": "Each is judged by itself: a bad one never takes the others down.",
 }
 
 
-def add_report_paths(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """Postprocessing hook of drf-spectacular: add both report endpoints."""
-    schemas = result["components"]["schemas"]
-    schemas.update(_SCHEMAS, Problem=PROBLEM)
-    result["components"]["schemas"] = dict(sorted(schemas.items()))
-    result["paths"][_PATH] = {"post": _single()}
-    result["paths"][f"{_PATH}batch/"] = {"post": _batch()}
-    return result
+class ReportSerializer(ExactSerializer):
+    nonce = Base64Field(
+        min_length=len(_REPORT["nonce"]),
+        max_length=len(_REPORT["nonce"]),
+        help_text=f"{NONCE_BYTES} random bytes in base64: drawn once, kept when sent again.",
+    )
+    ciphertexts = serializers.ListField(
+        child=Base64Field(),
+        help_text="As many as the statistic sends, under the recipe's public key, in base64.",
+    )
 
 
-def _single() -> dict[str, Any]:
-    return {
-        "operationId": "report_submit",
-        "summary": "Submit one report",
-        "description": "A report that is sent again after a lost answer counts once: 409 says so.",
-        "tags": _TAGS,
-        "parameters": [_identifier()],
-        "requestBody": {"required": True, "content": {JSON_TYPE: _content("Report", _EXAMPLE)}},
-        "responses": {
-            "201": _response("The report counts.", "ReportAccepted", {"status": "accepted"}),
-            "400": problem_response("The body cannot be read."),
-            "404": problem_response("No recipe has this identifier."),
-            "409": problem_response(
-                "The recipe accepts no reports now, or this report was accepted already.",
-                "ReportProblem",
-                _rejected(409, "A report with this nonce was accepted already.", "duplicate_nonce"),
-            ),
-            "413": problem_response("The body is larger than 16 MiB."),
-            "415": problem_response("The body is not JSON."),
-            "422": problem_response(
-                "The report was rejected.",
-                "ReportProblem",
-                _rejected(422, f"A nonce has {NONCE_BYTES} bytes, not 12.", "wrong_nonce_size"),
-            ),
-        },
-    }
+class PackedReportSerializer(ExactSerializer):
+    """A report in MessagePack: raw bytes (its bin type) in place of base64."""
+
+    nonce = BytesField(help_text=f"{NONCE_BYTES} bytes.")
+    ciphertexts = serializers.ListField(child=BytesField())
 
 
-def _batch() -> dict[str, Any]:
-    batch = {"reports": [_EXAMPLE]}
-    answer = {
-        "accepted": 999,
-        "rejected": [
-            {
-                "index": 17,
-                "reason": "duplicate_nonce",
-                "detail": "A report with this nonce was accepted already.",
-            }
-        ],
-    }
-    return {
-        "operationId": "report_batch_submit",
-        "summary": "Submit up to 1,000 reports",
-        "description": "A rejected report never takes its batch down. Sending a batch again is safe.",
-        "tags": _TAGS,
-        "parameters": [_identifier()],
-        "requestBody": {
-            "required": True,
-            "content": {
-                JSON_TYPE: _content("ReportBatch", batch),
-                MESSAGEPACK_TYPE: {"schema": _reference("PackedReportBatch")},
-            },
-        },
-        "responses": {
-            "200": _response(
-                "Every report that is not listed as rejected counts.", "ReportBatchResult", answer
-            ),
-            "400": problem_response("The body cannot be read, or is not a batch."),
-            "404": problem_response("No recipe has this identifier."),
-            "409": problem_response("The recipe accepts no reports now."),
-            "413": problem_response("The body is larger than 16 MiB."),
-            "415": problem_response("The body is neither JSON nor MessagePack."),
-        },
-    }
+class ReportBatchSerializer(ExactSerializer):
+    reports = serializers.ListField(child=ReportSerializer(), **_REPORTS)
 
 
-def _identifier() -> dict[str, Any]:
-    return {
-        "in": "path",
-        "name": "identifier",
-        "required": True,
-        "description": "Identifier of a published recipe.",
-        "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-    }
+class PackedReportBatchSerializer(ExactSerializer):
+    reports = serializers.ListField(child=PackedReportSerializer(), **_REPORTS)
 
 
-def _content(schema: str, example: dict[str, Any]) -> dict[str, Any]:
-    return {"schema": _reference(schema), "example": example}
+class ReportAcceptedSerializer(serializers.Serializer[dict[str, str]]):
+    status = serializers.ChoiceField(["accepted"])
 
 
-def _response(description: str, schema: str, example: dict[str, Any]) -> dict[str, Any]:
-    return {"description": description, "content": {JSON_TYPE: _content(schema, example)}}
+class RejectedReportSerializer(serializers.Serializer[dict[str, object]]):
+    index = serializers.IntegerField(min_value=0, help_text="Position in the batch, from 0.")
+    reason = serializers.ChoiceField(ARRIVAL_REASONS)
+    detail = serializers.CharField()
 
 
-def _rejected(status: int, detail: str, reason: str) -> dict[str, Any]:
-    return Problem("report-rejected", "The report was rejected", status, detail, reason=reason).document()
+class ReportBatchResultSerializer(serializers.Serializer[dict[str, object]]):
+    accepted = serializers.IntegerField(min_value=0, help_text="Number of reports taken in.")
+    rejected = RejectedReportSerializer(many=True)
+
+
+class ReportProblemSerializer(ProblemSerializer):
+    """A problem document; `reason` says why a report was rejected."""
+
+    reason = serializers.ChoiceField(ARRIVAL_REASONS, required=False)
+
+
+class ItemBatchSerializer(ExactSerializer):
+    batch: serializers.CharField = serializers.RegexField(
+        f"^[0-9a-fA-F]{{{2 * BATCH_NONCE_BYTES}}}$",
+        help_text=f"{BATCH_NONCE_BYTES} random bytes in hexadecimal: {_KEPT}",
+    )
+    items = serializers.ListField(
+        child=serializers.CharField(min_length=1, max_length=ITEM_LENGTH),
+        max_length=BATCH_ITEMS,
+        help_text="In their order; one that appeared twice stands there twice. There may be none: devices "
+        "that send by the clock do not tell whether something happened.",
+    )
+
+
+class PackedItemBatchSerializer(ItemBatchSerializer):
+    batch = BytesField(help_text=f"{BATCH_NONCE_BYTES} random bytes: {_KEPT}")
+
+
+class ItemBatchCountedSerializer(serializers.Serializer[dict[str, str]]):
+    status = serializers.ChoiceField(["counted"])
+
+
+class ItemProblemSerializer(ProblemSerializer):
+    """A problem document; `index` says which item of the batch it is about."""
+
+    index = serializers.IntegerField(min_value=0, required=False)
+
+
+REPORT = {JSON_TYPE: OpenApiRequest(ReportSerializer, examples=example(_REPORT))}
+REPORT_BATCH = {
+    JSON_TYPE: OpenApiRequest(ReportBatchSerializer, examples=example({"reports": [_REPORT]})),
+    MESSAGEPACK_TYPE: PackedReportBatchSerializer,
+}
+ITEM_BATCH = {
+    JSON_TYPE: OpenApiRequest(
+        ItemBatchSerializer,
+        examples=example(
+            {"batch": bytes(range(BATCH_NONCE_BYTES)).hex(), "items": ["N14228", "N24211", "N14228"]}
+        ),
+    ),
+    MESSAGEPACK_TYPE: PackedItemBatchSerializer,
+}
+
+REFUSALS = {
+    400: problem_response("The body cannot be read."),
+    404: problem_response("No recipe has this identifier."),
+    415: problem_response("The body is neither JSON nor MessagePack."),
+}

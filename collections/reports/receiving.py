@@ -4,19 +4,23 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
-from django.utils.decorators import method_decorator
 from django.views import View
-from django.views.decorators.csrf import csrf_exempt
+from drf_spectacular.utils import extend_schema
+from rest_framework.views import APIView
 
 from panprivacy.recipe import format_time
 from recipes.models import Recipe
+from reports.openapi import IDENTIFIER
 from web.failures import FAILURES, failure_response
 from web.problems import Problem, method_not_allowed, not_found
 
 
-@method_decorator(csrf_exempt, name="dispatch")  # no session is read: there is nothing to forge
-class ReceivingView(View):
-    """POST, answered with a problem document where something is wrong."""
+@extend_schema(parameters=[IDENTIFIER])
+class ReceivingView(APIView):
+    """POST, answered with a problem document where something is wrong.
+
+    An APIView only to be described as one: its `dispatch` is a plain view's, which parses nothing.
+    """
 
     http_method_names = ("post", "options")
     what: str
@@ -24,9 +28,11 @@ class ReceivingView(View):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            if request.method not in {"POST", "OPTIONS"}:
+            if request.method == "OPTIONS":
+                return View.options(self, request)
+            if request.method != "POST":
                 raise method_not_allowed("POST")
-            return super().dispatch(request, *args, **kwargs)
+            return View.dispatch(self, request, *args, **kwargs)
         except FAILURES as failure:
             undone = f"The {self.what} were not stored. Send them again."
             return failure_response(failure, methods=("POST", "OPTIONS"), undone=undone)

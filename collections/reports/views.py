@@ -3,12 +3,15 @@
 import json
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 
 from recipes.models import Recipe
+from reports import openapi
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
-from reports.parsing import BATCH_REPORTS, Decoder, decode_body, largest_body, read_batch
+from reports.parsing import BATCH_REPORTS, NONCE_BYTES, Decoder, decode_body, largest_body, read_batch
 from reports.receiving import ReceivingView
 from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE, read_body
+from web.openapi import example, problem_response
 from web.problems import Problem
 
 
@@ -35,33 +38,70 @@ class _ReportsView(ReceivingView):
             raise self.not_open(recipe) from None
 
 
+def _rejected(reason: str, detail: str) -> Problem:
+    status = 409 if reason == "duplicate_nonce" else 422
+    return Problem("report-rejected", "The report was rejected", status, detail, reason=reason)
+
+
 class ReportView(_ReportsView):
-    """POST one report."""
+    """A report that is sent again after a lost answer counts once: 409 says so."""
 
     media_types = (JSON_TYPE,)
     most_reports = 1
 
+    @extend_schema(
+        operation_id="report_submit",
+        summary="Submit one report",
+        request=openapi.REPORT,
+        responses={
+            201: OpenApiResponse(
+                openapi.ReportAcceptedSerializer, "The report counts.", example({"status": "accepted"})
+            ),
+            **openapi.REFUSALS,
+            409: problem_response(
+                "The recipe accepts no reports now, or this report was accepted already.",
+                _rejected("duplicate_nonce", "A report with this nonce was accepted already."),
+                openapi.ReportProblemSerializer,
+            ),
+            413: problem_response("The body is larger than 16 MiB."),
+            415: problem_response("The body is not JSON."),
+            422: problem_response(
+                "The report was rejected.",
+                _rejected("wrong_nonce_size", f"A nonce has {NONCE_BYTES} bytes, not 12."),
+                openapi.ReportProblemSerializer,
+            ),
+        },
+    )
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe, content, decode = self.read(request, identifier)
         rejections = self.submit(recipe, [content], decode)
         if rejections:
-            rejection = rejections[0]
-            raise Problem(
-                "report-rejected",
-                "The report was rejected",
-                409 if rejection.reason == "duplicate_nonce" else 422,
-                rejection.detail,
-                reason=rejection.reason,
-            )
+            raise _rejected(rejections[0].reason, rejections[0].detail)
         return JsonResponse({"status": "accepted"}, status=201)
 
 
 class ReportBatchView(_ReportsView):
-    """POST up to 1,000 reports; a rejected one never takes the others down."""
+    """A rejected report never takes its batch down. Sending a batch again is safe."""
 
     media_types = (JSON_TYPE, MESSAGEPACK_TYPE)
     most_reports = BATCH_REPORTS
 
+    @extend_schema(
+        operation_id="report_batch_submit",
+        summary=f"Submit up to {BATCH_REPORTS:,} reports",
+        request=openapi.REPORT_BATCH,
+        responses={
+            200: OpenApiResponse(
+                openapi.ReportBatchResultSerializer,
+                "Every report that is not listed as rejected counts.",
+                example({"accepted": 999, "rejected": [openapi.REJECTED]}),
+            ),
+            **openapi.REFUSALS,
+            400: problem_response("The body cannot be read, or is not a batch."),
+            409: problem_response("The recipe accepts no reports now."),
+            413: problem_response("The body is larger than 16 MiB."),
+        },
+    )
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe, content, decode = self.read(request, identifier)
         reports = read_batch(content)

@@ -1,39 +1,77 @@
-"""How the API's description speaks of errors."""
+"""How the API is described to drf-spectacular: problem documents, bytes, bodies without further members."""
 
 from typing import Any
 
-from web.problems import CONTENT_TYPE
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema_field
+from rest_framework import serializers
 
-PROBLEM: dict[str, Any] = {
-    "type": "object",
-    "description": "A problem document (RFC 9457).",
-    "properties": {
-        "type": {"type": "string", "description": "Kind of problem, e.g. `/problems/not-found`."},
-        "title": {"type": "string", "description": "The same for every problem of this kind."},
-        "status": {"type": "integer", "description": "The HTTP status."},
-        "detail": {"type": "string", "description": "What is wrong with this request."},
-        "field": {"type": "string", "description": "The parameter that is to blame, where one is."},
-    },
-    "required": ["type", "title", "status", "detail"],
-}
+from web.problems import CONTENT_TYPE, Problem
+
+CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
+
+
+class ProblemSerializer(serializers.Serializer[dict[str, Any]]):
+    """A problem document (RFC 9457)."""
+
+    type = serializers.CharField(help_text="Kind of problem, e.g. `/problems/not-found`.")
+    title = serializers.CharField(help_text="The same for every problem of this kind.")
+    status = serializers.IntegerField(help_text="The HTTP status.")
+    detail = serializers.CharField(help_text="What is wrong with this request.")
+    field = serializers.CharField(required=False, help_text="The parameter that is to blame, where one is.")
+
+
+class ExactSerializer(serializers.Serializer[dict[str, Any]]):
+    """A body that has these members and no others."""
+
+
+class _ExactExtension(OpenApiSerializerExtension):
+    target_class = ExactSerializer
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:
+        mapped = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {**mapped, "additionalProperties": False}
+
+
+@extend_schema_field(OpenApiTypes.BYTE)
+class Base64Field(serializers.CharField):
+    """Bytes in base64."""
+
+
+@extend_schema_field(OpenApiTypes.BINARY)
+class BytesField(serializers.CharField):
+    """Bytes as they are, in MessagePack."""
+
+
+class ApiSchema(AutoSchema):
+    """Every operation may answer with a problem document, and answers so where it refuses."""
+
+    def get_operation(self, *arguments: Any) -> dict[str, Any] | None:
+        operation: dict[str, Any] | None = super().get_operation(*arguments)
+        if operation:
+            operation["responses"]["4XX"] = self._get_response_for_code(
+                problem_response("The request was refused."), "4XX"
+            )
+        return operation
+
+    def _get_response_for_code(
+        self, serializer: Any, status_code: str, media_types: Any = None, direction: Any = "response"
+    ) -> Any:
+        types = [CONTENT_TYPE] if status_code >= "4" else media_types
+        parent: Any = super()  # whose methods are untyped
+        return parent._get_response_for_code(serializer, status_code, types, direction)
+
+
+def example(value: dict[str, Any]) -> list[OpenApiExample]:
+    """`value` as the one example of a body."""
+    return [OpenApiExample("Example", value)]
 
 
 def problem_response(
-    description: str, schema: str = "Problem", example: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """One response of an operation: a problem document of the component `schema`."""
-    content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{schema}"}}
-    if example is not None:
-        content["example"] = example
-    return {"description": description, "content": {CONTENT_TYPE: content}}
-
-
-def add_problem_responses(
-    result: dict[str, Any], generator: Any, request: Any, public: bool
-) -> dict[str, Any]:
-    """Postprocessing hook of drf-spectacular: every operation may answer with a problem document."""
-    result["components"]["schemas"]["Problem"] = PROBLEM
-    for path in result["paths"].values():
-        for operation in path.values():
-            operation["responses"].setdefault("4XX", problem_response("The request was refused."))
-    return result
+    description: str, problem: Problem | None = None, serializer: type[ProblemSerializer] = ProblemSerializer
+) -> OpenApiResponse:
+    """One response of an operation: a problem document, with `problem` as its example."""
+    return OpenApiResponse(serializer, description, example(problem.document()) if problem else [])

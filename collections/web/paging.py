@@ -1,8 +1,4 @@
-"""Reading a list page's query string, and cutting a list into pages by key.
-
-Nothing in it is about the log. It is here because the log's pages need it as those of the
-releases do, and no app lies below this one.
-"""
+"""Reading a list's query string, and cutting it into pages by key: for people, and for the API."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +7,8 @@ from typing import Generic, TypeVar
 from django.core.exceptions import BadRequest
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, QueryDict
+
+from web.problems import invalid_parameter
 
 TEXT_LENGTH = 200
 
@@ -21,16 +19,6 @@ def text_of(query: QueryDict, name: str) -> str:
     """A text from the query string: trimmed, cut, without control characters (PostgreSQL refuses NUL)."""
     value = query.get(name, "")
     return "".join(character for character in value if character.isprintable()).strip()[:TEXT_LENGTH]
-
-
-def cursor_of(query: QueryDict) -> int | None:
-    """The key after which the page begins; BadRequest unless it came from a page's own link."""
-    value = query.get("before", "")
-    if not value:
-        return None
-    if not (value.isascii() and value.isdigit() and len(value) < 16):
-        raise BadRequest("`before` must be taken from the link to the next page.")
-    return int(value)
 
 
 @dataclass(frozen=True)
@@ -49,13 +37,44 @@ class Page(Generic[M]):
 
 
 def page_of(rows: QuerySet[M], request: HttpRequest, size: int) -> Page[M]:
-    """The first `size` rows and the links to the others; the filters stay in the address."""
+    """The `size` of `rows`, newest first, after the request's `before`; the filters stay in the address.
+
+    Raises:
+        BadRequest: `before` did not come from a page's own link.
+    """
+    first = request.GET.copy()
+    started_at = first.pop("before", None)
+    try:
+        found, older = _cut(rows, request.GET if request.GET.get("before") else first, "before", size)
+    except ValueError:
+        raise BadRequest("`before` must be taken from the link to the next page.") from None
+    return Page(found, f"?{older}" if older else "", f"?{first.urlencode()}" if started_at else "")
+
+
+def api_page(rows: QuerySet[M], request: HttpRequest, size: int) -> tuple[list[M], str | None]:
+    """The `size` of `rows`, newest first, that the request's `cursor` asks for, and the next page's address.
+
+    Raises:
+        Problem: `cursor` did not come from such an address.
+    """
+    try:
+        found, following = _cut(rows, request.GET, "cursor", size)
+    except ValueError:
+        detail = "cursor must be taken from the `next` of the page before."
+        raise invalid_parameter("cursor", detail) from None
+    return found, f"{request.path}?{following}" if following else None
+
+
+def _cut(rows: QuerySet[M], query: QueryDict, name: str, size: int) -> tuple[list[M], str]:
+    """The rows after the key that is called `name` in the query, and the query of those after them."""
+    key = query.get(name)
+    if key is not None:
+        if not (key.isascii() and key.isdigit() and len(key) < 16):
+            raise ValueError(name)
+        rows = rows.filter(pk__lt=int(key))
     found = list(rows[: size + 1])
-    query = request.GET.copy()
-    started_at = query.pop("before", None)
-    newest = f"?{query.urlencode()}" if started_at else ""
-    older = ""
-    if len(found) > size:
-        query["before"] = str(found[size - 1].pk)
-        older = f"?{query.urlencode()}"
-    return Page(found[:size], older, newest)
+    if len(found) <= size:
+        return found, ""
+    following = query.copy()
+    following[name] = str(found[size - 1].pk)
+    return found[:size], following.urlencode()

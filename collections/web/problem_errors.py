@@ -1,37 +1,27 @@
 """Errors outside any view of a helper or a shuffler: problem documents (RFC 9457) whoever asks."""
 
+from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
+from web.problems import CONTENT_TYPE
 
-def _problem(status: HTTPStatus) -> JsonResponse:
+
+def _handler(status: HTTPStatus) -> Callable[..., JsonResponse]:
     """A problem that says no more than its status does; the type is then `about:blank`, unsaid."""
-    return JsonResponse(
-        {"title": status.phrase, "status": status}, status=status, content_type="application/problem+json"
-    )
+
+    def answer(request: HttpRequest, *_: Any, **__: Any) -> JsonResponse:
+        document = {"title": status.phrase, "status": status}
+        return JsonResponse(document, status=status, content_type=CONTENT_TYPE)
+
+    return answer
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """handler400: e.g. a Host that is not ours. What exactly is wrong is not echoed."""
-    return _problem(HTTPStatus.BAD_REQUEST)
-
-
-def forbidden(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """handler403."""
-    return _problem(HTTPStatus.FORBIDDEN)
-
-
-def csrf_failure(request: HttpRequest, reason: str = "") -> JsonResponse:
-    """Neither has forms: whoever posts one is in the wrong place."""
-    return _problem(HTTPStatus.FORBIDDEN)
-
-
-def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """handler404."""
-    return _problem(HTTPStatus.NOT_FOUND)
-
-
-def server_error(request: HttpRequest) -> JsonResponse:
-    """handler500; the log has the exception."""
-    return _problem(HTTPStatus.INTERNAL_SERVER_ERROR)
+handler400 = _handler(HTTPStatus.BAD_REQUEST)
+handler403 = _handler(HTTPStatus.FORBIDDEN)
+handler404 = _handler(HTTPStatus.NOT_FOUND)
+handler500 = _handler(HTTPStatus.INTERNAL_SERVER_ERROR)
+# Neither has forms: a form that is posted there is in the wrong place.
+csrf_failure = handler403

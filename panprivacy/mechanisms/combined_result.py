@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent
+from panprivacy.parameters import Parameters
 
 DISHONEST_FRACTIONS = (0.0, 0.5)
 """Every number is stated for these parts of the devices colluding with the observer."""
@@ -31,19 +32,16 @@ def epsilon_at(event: PrivacyEvent, delta: float) -> float:
 
 
 def aggregator_guarantees(
-    *,
-    relations: Sequence[Relation],
-    cohort_size: int,
-    delta: float,
-    release: EventOf,
+    parameters: Parameters, *, relations: Sequence[Relation], release: EventOf
 ) -> tuple[Guarantee, ...]:
     """What a full cohort hides, for each relation and each of `DISHONEST_FRACTIONS`.
 
     Args:
+        parameters: the cohort size, and δ of every guarantee.
         relations: those for which the numbers hold alike.
-        delta: δ of every guarantee.
         release: over n devices, by proof.
     """
+    cohort_size, delta = parameters.cohort_size, parameters.delta
     guarantees = []
     for fraction in DISHONEST_FRACTIONS:
         event = release(honest_devices(cohort_size, fraction))
@@ -63,11 +61,10 @@ def aggregator_guarantees(
 
 
 def sampled_guarantees(
+    parameters: Parameters,
     *,
+    sampled: bool,
     relations: Sequence[Relation],
-    cohort_size: int,
-    sampling_rate: float,
-    delta: float,
     everybody: EventOf,
     release: EventOf,
     found: EventOf | None = None,
@@ -75,15 +72,17 @@ def sampled_guarantees(
     """What a combined result hides if nobody sees who took part; empty where every device is asked to.
 
     Args:
+        sampled: whether that is asked at all.
         everybody: the release over a cohort of n devices, by proof. It bounds the sampled release too:
             observers who do not know who took part learn no more than those who do.
         release: over the devices that take part, of n that hear of the recipe, by proof.
         found: the same in the worst case that was found numerically; None where none was searched.
         The others: as in `aggregator_guarantees`.
     """
-    if sampling_rate >= 1:
+    if not sampled or parameters.sampling_rate >= 1:
         return ()
-    population = population_of(cohort_size, sampling_rate)
+    cohort_size, delta = parameters.cohort_size, parameters.delta
+    population = population_of(cohort_size, parameters.sampling_rate)
     guarantees = []
     for fraction in DISHONEST_FRACTIONS:
         honest = honest_devices(population, fraction)

@@ -198,26 +198,15 @@ class Histogram(Mechanism[HistogramParameters]):
         parameters = self.parameters
         return (
             *self.local_guarantees(),
-            *aggregator_guarantees(
-                relations=(Relation.REPLACE,),
-                cohort_size=parameters.cohort_size,
-                delta=parameters.delta,
-                release=self._release,
-            ),
-            *aggregator_guarantees(
-                relations=(Relation.ADD_REMOVE,),
-                cohort_size=parameters.cohort_size,
-                delta=parameters.delta,
-                release=self._coordinate,
-            ),
+            *aggregator_guarantees(parameters, relations=(Relation.REPLACE,), release=self._release),
+            *aggregator_guarantees(parameters, relations=(Relation.ADD_REMOVE,), release=self._coordinate),
             # Nothing is claimed for add/remove: without the protected device a cohort holds another one
             # instead, which differs in two coordinates.
             *sampled_guarantees(
+                parameters,
+                sampled=sampled,
                 relations=(Relation.REPLACE,),
                 everybody=self._release,
-                cohort_size=parameters.cohort_size,
-                sampling_rate=parameters.sampling_rate if sampled else 1.0,
-                delta=parameters.delta,
                 release=self._sampled,
             ),
             pan_privacy("LPP Theorem 11"),

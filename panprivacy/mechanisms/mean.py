@@ -319,18 +319,12 @@ class Mean(Mechanism[MeanParameters]):
         relations = (Relation.REPLACE, Relation.ADD_REMOVE)
         local = self.local_guarantees()
         combined = (
-            *aggregator_guarantees(
-                relations=relations,
-                cohort_size=parameters.cohort_size,
-                delta=parameters.delta,
-                release=self._release,
-            ),
+            *aggregator_guarantees(parameters, relations=relations, release=self._release),
             *sampled_guarantees(
+                parameters,
+                sampled=sampled,
                 relations=relations,
                 everybody=self._release,
-                cohort_size=parameters.cohort_size,
-                sampling_rate=parameters.sampling_rate if sampled else 1.0,
-                delta=parameters.delta,
                 release=self._sampled,
             ),
         )

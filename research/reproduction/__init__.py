@@ -1,6 +1,6 @@
 """The papers' numbers and figures, computed again beside what is printed.
 
-`results` computes all of them and reads the stored ones; `claims` has the classes that describe them.
+`results` computes all of them and reads the stored ones.
 """
 
-__all__ = ["claims", "results"]
+__all__ = ["results"]

@@ -14,8 +14,8 @@ from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.shuffled import Shuffled
-from research.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series
 from research.reproduction.sampled_gaussian import noise_multiplier
+from research.statements import Figure, Line, Panel, Paper, Role, Statement
 
 PAPER = Paper.LOCAL_PAN_PRIVACY
 
@@ -32,7 +32,7 @@ _DEVICES_DRAWN = (*(factor * 10**power for power in (2, 3, 4, 5) for factor in (
 _SCALED_DEVICES_DRAWN = (100, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 50_000, 100_000, 500_000)
 
 
-def claims() -> Iterator[Claim]:
+def claims() -> Iterator[Statement]:
     """Every number, in the order of the paper. Takes some seconds in all."""
     yield from _theorem_7()
     yield from _theorem_13()
@@ -67,31 +67,26 @@ def error_of_theorem_7(epsilon: float, delta: float) -> float:
     return math.sqrt(math.log(1 / delta)) / epsilon
 
 
-def _theorem_7() -> Iterator[Claim]:
+def _theorem_7() -> Iterator[Statement]:
     epsilon, delta = TARGET
     constants = []
     for n in DEVICES:
         epsilon0 = largest_epsilon0(n, epsilon, delta)
         constants.append(standard_error(n, epsilon0) / error_of_theorem_7(epsilon, delta))
-        yield Claim(
-            paper=PAPER,
+        yield Statement(
             place="Theorem 7",
             quantity=f"largest ε₀ with ε = 1 for the sum, n = {n:,}",
-            printed="",
-            computed=epsilon0,
+            value=epsilon0,
             method="exact sum over outcomes, for the worst assignment of the other bits",
-            agrees=None,
-            expected=None,
             why="“There is an ε₀.”",
             relation=Relation.REPLACE,
             delta=delta,
         )
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Theorem 7",
         quantity="standard error as a multiple of √(ln(1/δ))/ε, the largest for n = 1,000 to 1,000,000",
         printed="O(1)",
-        computed=max(constants),
+        value=max(constants),
         method="√(n·e^ε₀)/(e^ε₀ − 1) at those ε₀",
         agrees=max(constants) < 2 and max(constants) / min(constants) < 1.1,
         expected=True,
@@ -120,15 +115,11 @@ def _theorem_7() -> Iterator[Claim]:
                 "It under-reports.",
             ),
         ):
-            yield Claim(
-                paper=PAPER,
+            yield Statement(
                 place="Theorem 7",
                 quantity=case,
-                printed="",
-                computed=value,
+                value=value,
                 method=method,
-                agrees=None,
-                expected=None,
                 why=why,
                 relation=Relation.REPLACE,
                 delta=delta,
@@ -143,35 +134,27 @@ def continuous_scale(n: int, value_range: int, epsilon: float, delta: float) -> 
     return value_range * noise_multiplier(1.0, 1, epsilon, delta) / math.sqrt(n)
 
 
-def _theorem_13() -> Iterator[Claim]:
+def _theorem_13() -> Iterator[Statement]:
     epsilon, delta = TARGET
     n = 10_000
     continuous = continuous_scale(n, VALUE_RANGE, epsilon, delta)
     exact = smallest_scale(n, VALUE_RANGE, epsilon, delta)
     case = "n = 10,000 values from 0 to 10"
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Theorem 13",
         quantity=f"smallest scale s with ε = 1 for the sum, {case}",
-        printed="",
-        computed=exact,
+        value=exact,
         method="exact distribution of the sum of discrete Gaussians",
-        agrees=None,
-        expected=None,
         why="“There is a σ.”",
         relation=Relation.REPLACE,
         delta=delta,
     )
     found = DiscreteGaussianSum(n=n, scale=continuous, value_range=VALUE_RANGE).epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Theorem 13",
         quantity=f"ε of the sum with s = {continuous:.5f} by the continuous rule, {case}",
-        printed="",
-        computed=found,
+        value=found,
         method="exact distribution of the sum of discrete Gaussians",
-        agrees=None,
-        expected=None,
         why="The rule promises ε = 1. The variance of N_Z(0, s²) is below s² when s is small: "
         f"here {variance(continuous):.4f} instead of {continuous**2:.4f}. The sum does not have the "
         f"variance n·s² that the rule counts on.",
@@ -188,7 +171,6 @@ def figures() -> Iterator[Figure]:
     epsilon, delta = TARGET
     solved = [largest_epsilon0(n, epsilon, delta) for n in _DEVICES_DRAWN]
     yield Figure(
-        paper=PAPER,
         key="lpp-theorem-7",
         title="Theorem 7",
         caption="Error of a count from randomized bits whose sum is (1, 10⁻⁶)-private, against "
@@ -202,17 +184,17 @@ def figures() -> Iterator[Figure]:
                 "ε = 1, δ = 10⁻⁶, one device replaced",
                 tuple(float(n) for n in _DEVICES_DRAWN),
                 (
-                    Series(
+                    Line(
                         "√(ln(1/δ))/ε",
                         Role.BASELINE,
                         tuple(error_of_theorem_7(epsilon, delta) for _ in _DEVICES_DRAWN),
                     ),
-                    Series(
+                    Line(
                         "each bit 1-private",
                         Role.AGGREGATED,
                         tuple(standard_error(n, epsilon) for n in _DEVICES_DRAWN),
                     ),
-                    Series(
+                    Line(
                         "the sum (1, 10⁻⁶)-private",
                         Role.SAMPLED,
                         tuple(
@@ -225,7 +207,6 @@ def figures() -> Iterator[Figure]:
         choices="The paper has no figure of it. Chosen: ε = 1, δ = 10⁻⁶.",
     )
     yield Figure(
-        paper=PAPER,
         key="lpp-theorem-13",
         title="Theorem 13",
         caption="What the continuous rule gives a sum of discrete Gaussians: ε against the ε = 1 that it "
@@ -239,13 +220,13 @@ def figures() -> Iterator[Figure]:
                 "values from 0 to 10, one device replaced",
                 tuple(float(n) for n in _SCALED_DEVICES_DRAWN),
                 (
-                    Series("promised", Role.BASELINE, tuple(epsilon for _ in _SCALED_DEVICES_DRAWN)),
-                    Series(
+                    Line("promised", Role.BASELINE, tuple(epsilon for _ in _SCALED_DEVICES_DRAWN)),
+                    Line(
                         "s by the continuous rule",
                         Role.AGGREGATED,
                         tuple(_epsilon_by_continuous_rule(n) for n in _SCALED_DEVICES_DRAWN),
                     ),
-                    Series(
+                    Line(
                         "s by the exact sum",
                         Role.SAMPLED,
                         tuple(_epsilon_by_exact_rule(n) for n in _SCALED_DEVICES_DRAWN),

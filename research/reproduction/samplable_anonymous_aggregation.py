@@ -16,13 +16,13 @@ from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import amplified_epsilon
 from panprivacy.accounting.shuffled import Shuffled, ShuffledClones, largest_epsilon0_2022
 from research.reproduction import histogram_errors as errors
-from research.reproduction.claims import Claim, Figure, Panel, Paper, Role, Series, about, rounds_to
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.sampled_gaussian import (
     moments_accountant_noise,
     noise_multiplier,
     renyi_divergence_of_order_2,
 )
+from research.statements import Figure, Line, Panel, Paper, Role, Statement, about, rounds_to
 
 PAPER = Paper.SAMPLABLE_ANONYMOUS_AGGREGATION
 
@@ -44,7 +44,7 @@ REPORTS = (*(factor * 10**power for power in (3, 4, 5) for factor in (1, 2, 5)),
 _ADD_REMOVE, _REPLACE = Relation.ADD_REMOVE, Relation.REPLACE
 
 
-def claims() -> Iterator[Claim]:
+def claims() -> Iterator[Statement]:
     """Every number, in the order of the paper. Takes some seconds in all."""
     yield from _example_1()
     yield from _example_3()
@@ -60,17 +60,16 @@ def claims() -> Iterator[Claim]:
 # Examples ------------------------------------------------------------------------
 
 
-def _example_1() -> Iterator[Claim]:
+def _example_1() -> Iterator[Statement]:
     sigma, rate, order = 5.1, 0.02, 2
     printed = rate**2 * order / (2 * sigma**2)
     exact = renyi_divergence_of_order_2(sigma, rate)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 1",
         quantity="Rényi divergence of order 2 of one sampled Gaussian sum, σ = 5.1, q = 0.02, as a multiple "
         "of q²α/(2σ²)",
         printed="at most 1",
-        computed=exact / printed,
+        value=exact / printed,
         method="exact: ln(1 + q²(exp(1/σ²) − 1))",
         agrees=exact <= printed,
         expected=False,
@@ -80,15 +79,14 @@ def _example_1() -> Iterator[Claim]:
     )
 
 
-def _example_3() -> Iterator[Claim]:
+def _example_3() -> Iterator[Statement]:
     delta = 1e-8
     classical = math.sqrt(2 * math.log(1.25 / delta)) / 7
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 3",
         quantity="ε of a Gaussian sum, σ = 7, sensitivity 1",
         printed="at most 1",
-        computed=classical,
+        value=classical,
         method="√(2 ln(1.25/δ))/σ, the printed formula (valid for ε < 1)",
         agrees=classical <= 1,
         expected=True,
@@ -97,12 +95,11 @@ def _example_3() -> Iterator[Claim]:
         delta=delta,
     )
     needed = noise_multiplier(1.0, 1, 1.0, delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 3",
         quantity="smallest σ of a Gaussian sum with ε = 1, sensitivity 1",
         printed="5.1",
-        computed=needed,
+        value=needed,
         method="exact (Balle & Wang 2018)",
         agrees=rounds_to(needed, "5.1"),
         expected=True,
@@ -110,12 +107,11 @@ def _example_3() -> Iterator[Claim]:
         delta=delta,
     )
     found = Gaussian(sigma=5.1).epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 3",
         quantity="ε of a Gaussian sum, σ = 5.1, sensitivity 1",
         printed="at most 1",
-        computed=found,
+        value=found,
         method="exact (Balle & Wang 2018)",
         agrees=found <= 1,
         expected=False,
@@ -125,16 +121,15 @@ def _example_3() -> Iterator[Claim]:
     )
 
 
-def _example_4() -> Iterator[Claim]:
+def _example_4() -> Iterator[Statement]:
     n, epsilon0, delta = 10_000, 4.0, 1e-10
     case = "ε of 10,000 shuffled reports, ε₀ = 4"
     found = Shuffled(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 4",
         quantity=case,
         printed="0.61",
-        computed=found,
+        value=found,
         method="Feldman, McMillan & Talwar 2022, numerical",
         agrees=rounds_to(found, "0.61"),
         expected=True,
@@ -145,12 +140,11 @@ def _example_4() -> Iterator[Claim]:
         delta=delta,
     )
     clones = ShuffledClones(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 4",
         quantity=case,
         printed="0.61",
-        computed=clones,
+        value=clones,
         method="Feldman, McMillan & Talwar 2021, numerical: the source that the example cites",
         agrees=rounds_to(clones, "0.61"),
         expected=False,
@@ -162,12 +156,11 @@ def _example_4() -> Iterator[Claim]:
         delta=delta,
     )
     largest = largest_epsilon0_2022(n=n, delta=delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 4, footnote 3",
         quantity="largest ε₀ for which the closed form is proved, n = 10,000",
         printed="at least 4",
-        computed=largest,
+        value=largest,
         method="ln(n/(8 ln(2/δ)) − 1), the condition of Feldman, McMillan & Talwar 2022",
         agrees=largest >= epsilon0,
         expected=False,
@@ -177,12 +170,11 @@ def _example_4() -> Iterator[Claim]:
         delta=delta,
     )
     exact = RandomizedResponseSum(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 4",
         quantity="ε of the sum of 10,000 two-option randomized responses, ε₀ = 4",
         printed="at most 0.61",
-        computed=exact,
+        value=exact,
         method="exact sum over outcomes, for the worst assignment of the other bits",
         agrees=exact <= 0.61,
         expected=True,
@@ -201,12 +193,11 @@ def _example_4() -> Iterator[Claim]:
     ):
         # The coordinates in which two values do not differ carry nothing, so that K does not matter.
         one_hot = OneHotSum(n=n, k=10, epsilon0=epsilon0, relation=relation).epsilon(delta)
-        yield Claim(
-            paper=PAPER,
+        yield Statement(
             place="Example 4",
             quantity="ε of the sum of 10,000 RAPPOR reports, flip probability 1/(e⁴ + 1)",
             printed="at most 0.61",
-            computed=one_hot,
+            value=one_hot,
             method="exact sum over outcomes, in the worst case of the other values",
             agrees=one_hot <= 0.61,
             expected=expected,
@@ -216,16 +207,15 @@ def _example_4() -> Iterator[Claim]:
         )
 
 
-def _example_5() -> Iterator[Claim]:
+def _example_5() -> Iterator[Statement]:
     sigma, rate, rounds, delta = 5.1, 0.02, 2_500, 1e-8
     one = Gaussian(sigma=sigma, sampling_rate=rate).epsilon(delta)
     amplified = amplified_epsilon(Gaussian(sigma=sigma).epsilon(delta), rate)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 5",
         quantity="ε of one round, σ = 5.1, q = 0.02",
         printed="0.034",
-        computed=amplified,
+        value=amplified,
         method="ln(1 + q(e^ε − 1)), Theorem 4, from the exact ε without sampling",
         agrees=rounds_to(amplified, "0.034"),
         expected=True,
@@ -233,12 +223,11 @@ def _example_5() -> Iterator[Claim]:
         relation=_ADD_REMOVE,
         delta=delta,
     )
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 5",
         quantity="ε of one round, σ = 5.1, q = 0.02",
         printed="at most 0.034",
-        computed=one,
+        value=one,
         method="exact (sampled Gaussian)",
         agrees=one <= 0.034,
         expected=True,
@@ -246,12 +235,11 @@ def _example_5() -> Iterator[Claim]:
         delta=delta,
     )
     formula = rate * math.sqrt(2 * math.log(1.25 / delta)) / sigma
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 5",
         quantity="ε of one round, σ = 5.1, q = 0.02, as a multiple of q√(2 ln(1.25/δ))/σ",
         printed="≈ 1",
-        computed=one / formula,
+        value=one / formula,
         method="exact (sampled Gaussian)",
         agrees=about(one / formula, 1),
         expected=True,
@@ -261,12 +249,11 @@ def _example_5() -> Iterator[Claim]:
     )
     case = "ε of 2,500 rounds, σ = 5.1, q = 0.02"
     total = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 5",
         quantity=case,
         printed="0.8",
-        computed=total,
+        value=total,
         method="privacy loss distribution",
         agrees=rounds_to(total, "0.8"),
         expected=False,
@@ -275,12 +262,11 @@ def _example_5() -> Iterator[Claim]:
         delta=delta,
     )
     renyi = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).renyi_epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 5",
         quantity=case,
         printed="0.8",
-        computed=renyi,
+        value=renyi,
         method="Rényi divergences, the “moments accountant” that the example names",
         agrees=rounds_to(renyi, "0.8"),
         expected=False,
@@ -288,12 +274,11 @@ def _example_5() -> Iterator[Claim]:
         relation=_ADD_REMOVE,
         delta=delta,
     )
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Section 1",
         quantity=case,
         printed="≈ 1",
-        computed=total,
+        value=total,
         method="privacy loss distribution",
         agrees=about(total, 1),
         expected=True,
@@ -302,12 +287,11 @@ def _example_5() -> Iterator[Claim]:
         delta=delta,
     )
     unamplified = Gaussian(sigma=sigma, rounds=rounds).epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 5",
         quantity="ε of 2,500 rounds without sampling, σ = 5.1",
         printed="above 100",
-        computed=unamplified,
+        value=unamplified,
         method="exact: one Gaussian sum with σ/√2500",
         agrees=unamplified > 100,
         expected=True,
@@ -315,12 +299,11 @@ def _example_5() -> Iterator[Claim]:
         delta=delta,
     )
     known = Gaussian(sigma=sigma, rounds=50).epsilon(delta)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 5",
         quantity="ε of the 50 rounds that one user takes part in on average, σ = 5.1",
         printed="8.3",
-        computed=known,
+        value=known,
         method="exact: one Gaussian sum with σ/√50",
         agrees=rounds_to(known, "8.3"),
         expected=True,
@@ -331,16 +314,15 @@ def _example_5() -> Iterator[Claim]:
     )
 
 
-def _example_6() -> Iterator[Claim]:
+def _example_6() -> Iterator[Statement]:
     rate, delta = 0.02, 1e-10
     base = Shuffled(n=10_000, epsilon0=4.0)
     found = math.log1p(rate * math.expm1(base.epsilon(delta / rate)))
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Example 6",
         quantity="ε of Example 4 with q = 0.02 of 1,000,000 clients",
         printed="below 0.02",
-        computed=found,
+        value=found,
         method="Theorem 4's formula at base δ/q, on Feldman, McMillan & Talwar 2022 for 10,000 reports",
         agrees=found < 0.02,
         expected=True,
@@ -354,18 +336,17 @@ def _example_6() -> Iterator[Claim]:
 # Section 3 and the figures -------------------------------------------------------
 
 
-def _section_3() -> Iterator[Claim]:
+def _section_3() -> Iterator[Statement]:
     devices, rate, failure = 1_000_000, 0.02, 1e-6
     expected = rate * devices
     cohort = expected - math.sqrt(expected * math.log(1 / failure))
     found = float(scipy.stats.binom.cdf(math.ceil(cohort) - 1, devices, rate))
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Section 3",
         quantity="probability that a sample stays below B = qk − √(qk·ln(1/δ)), q = 0.02, k = 1,000,000, "
         "δ = 10⁻⁶",
         printed="at most 0.000001",
-        computed=found,
+        value=found,
         method="exact: Bin(k, q)",
         agrees=found <= failure,
         expected=False,
@@ -375,12 +356,11 @@ def _section_3() -> Iterator[Claim]:
     )
     shares = (0.5, 0.25, 0.25)
     error = 1 - sum(share**2 for share in shares)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Section 3.1, footnote 4",
         quantity="Σ pᵢ(1 − pᵢ) as a multiple of 1 − max pᵢ, p = (1/2, 1/4, 1/4)",
         printed="at most 1",
-        computed=error / (1 - max(shares)),
+        value=error / (1 - max(shares)),
         method="exact",
         agrees=error <= 1 - max(shares),
         expected=False,
@@ -390,22 +370,18 @@ def _section_3() -> Iterator[Claim]:
     )
 
 
-def _section_3_1() -> Iterator[Claim]:
+def _section_3_1() -> Iterator[Statement]:
     epsilon, delta = BUDGET
     rate, tasks = 0.01, 1_000
     for sigma, method in (
         (noise_multiplier(rate, tasks, epsilon, delta), "privacy loss distribution"),
         (moments_accountant_noise(rate, tasks, epsilon, delta), "Rényi divergences (moments accountant)"),
     ):
-        yield Claim(
-            paper=PAPER,
+        yield Statement(
             place="Section 3.1",
             quantity="σ for ε = 1 over T = 1,000 tasks, q = 0.01",
-            printed="",
-            computed=sigma,
+            value=sigma,
             method=method,
-            agrees=None,
-            expected=None,
             relation=_ADD_REMOVE,
             delta=delta,
         )
@@ -417,28 +393,21 @@ def _section_3_1() -> Iterator[Claim]:
         ("AGG", aggregated_error(setting), "1/M + Kσ²/M² with the σ of ⌈TM/N⌉ = 10 sums"),
         ("SAMPAGG", sampled, "1/M + Kσ²/M² with the σ above (privacy loss distribution)"),
     ):
-        yield Claim(
-            paper=PAPER,
+        yield Statement(
             place="Section 3.1, Figure 2",
             quantity=f"squared error of {name}, {parameters}",
-            printed="",
-            computed=value,
+            value=value,
             method=method,
-            agrees=None,
-            expected=None,
             why="Drawn only. Our choice of parameters.",
             relation=None if name == "NONPRIV" else _ADD_REMOVE,
             delta=None if name == "NONPRIV" else delta,
         )
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Section 3.1",
         quantity=f"what privacy adds to the error of SAMPAGG, as a multiple of 1/M, {parameters}",
         printed="negligible",
-        computed=errors.privacy_share(sampled, errors.without_privacy(setting)),
+        value=errors.privacy_share(sampled, errors.without_privacy(setting)),
         method="Kσ²/M",
-        agrees=None,
-        expected=None,
         why="Said of plots whose parameters are not in the text. It holds for few tasks or small alphabets; "
         "at these parameters the added error is the larger part.",
         relation=_ADD_REMOVE,
@@ -446,15 +415,14 @@ def _section_3_1() -> Iterator[Claim]:
     )
 
 
-def _section_4() -> Iterator[Claim]:
+def _section_4() -> Iterator[Statement]:
     devices = 1_000_000
     found = dummy_reports_delta(devices, 1.0)
-    yield Claim(
-        paper=PAPER,
+    yield Statement(
         place="Section 4.6",
         quantity="δ at ε = 1 of the number of reports, with dummy reports at the rate 1/(εk), k = 1,000,000",
         printed="(1, δ)-private",
-        computed=found,
+        value=found,
         method="exact: Bin(k, 1/(εk)) against the same plus 1",
         agrees=found <= 1e-3,
         expected=False,
@@ -478,12 +446,11 @@ def _section_4() -> Iterator[Claim]:
             "Feldman, McMillan & Talwar 2022, Example 4 with 5,000 honest reports",
         ),
     ):
-        yield Claim(
-            paper=PAPER,
+        yield Statement(
             place=place,
             quantity="ε against an observer who controls half the batch, as a multiple of ε without",
             printed="≈ √2",
-            computed=worse,
+            value=worse,
             method=method,
             agrees=about(worse, math.sqrt(2)),
             expected=True,
@@ -511,18 +478,17 @@ def dummy_reports_delta(devices: int, epsilon: float) -> float:
     )
 
 
-def _appendix_b() -> Iterator[Claim]:
+def _appendix_b() -> Iterator[Statement]:
     small = Setting(population=100_000, reports=10_000, buckets=10_000, tasks=1_000)
     large = Setting(population=POPULATION, reports=10_000, buckets=10_000, tasks=1_000)
     for name, error in (("AGG", aggregated_error), ("SAMPAGG", sampled_error)):
         ratio = error(small) / error(large)
-        yield Claim(
-            paper=PAPER,
+        yield Statement(
             place="Appendix B",
             quantity=f"squared error of {name} with N = 100,000 as a multiple of that with N = 1,000,000 "
             "(M = K = 10,000, T = 1,000)",
             printed="1",
-            computed=ratio,
+            value=ratio,
             method="section 3.1",
             agrees=rounds_to(ratio, "1"),
             expected=False,
@@ -628,9 +594,8 @@ def figures() -> Iterator[Figure]:
 
 
 def _figure(key: str, title: str, caption: str, more: str, panels: list[Panel], *, columns: int) -> Figure:
-    sparse = any(series.role is Role.BASELINE_TARGETED for panel in panels for series in panel.series)
+    sparse = any(line.kind is Role.BASELINE_TARGETED for panel in panels for line in panel.lines)
     return Figure(
-        paper=PAPER,
         key=f"saa-{key}",
         title=title,
         caption=caption,
@@ -649,7 +614,7 @@ def _panel(buckets: int, tasks: int, share: float = 1.0) -> Panel:
         name,
         tuple(float(reports) for reports in REPORTS),
         tuple(
-            Series(label, role, tuple(error(setting) for setting in settings))
+            Line(label, role, tuple(error(setting) for setting in settings))
             for label, role, error in (_SPARSE_LINES if share < 1 else _LINES)
         ),
     )

@@ -12,7 +12,8 @@ from panprivacy import discrete_laplace
 from panprivacy.simulation import source
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
+from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.theory.demonstration import Demonstration
 
 KEY = "announced-intrusions"
 
@@ -104,8 +105,8 @@ def demonstrate(seed: int) -> Demonstration:
         name = f"{table_size:,} cells"
         measured = tuple(measured_error(table_size, count, seed) for count in INTRUSIONS)
         expected = tuple(standard_error(table_size, count) for count in INTRUSIONS)
-        curves += [Curve(name, ClaimStatus.MEASURED, measured), Curve(name, ClaimStatus.COMPUTED, expected)]
-    errors = Chart(
+        curves += [Line(name, Standing.MEASURED, measured), Line(name, Standing.COMPUTED, expected)]
+    errors = Figure(
         key=f"{KEY}-errors",
         title="Error of the share of items that appeared",
         caption=(
@@ -114,19 +115,22 @@ def demonstrate(seed: int) -> Demonstration:
         ),
         x_title="announced intrusions",
         y_title="error, as a part of the universe",
-        x=INTRUSIONS,
-        curves=tuple(curves),
+        panels=one_panel(INTRUSIONS, *curves),
         logarithmic_x=False,
     )
-    cells = Chart(
+    cells = Figure(
         key=f"{KEY}-cells",
         title=f"Cells it takes for a standard error of {TARGET:g}",
         caption="To stay as precise, the table has to grow 64 times for each announced look.",
         x_title="announced intrusions",
         y_title="cells",
-        x=INTRUSIONS,
-        curves=(
-            Curve("density", ClaimStatus.COMPUTED, tuple(required_table_size(count) for count in INTRUSIONS)),
+        panels=one_panel(
+            INTRUSIONS,
+            Line(
+                "density",
+                Standing.COMPUTED,
+                tuple(required_table_size(count) for count in INTRUSIONS),
+            ),
         ),
         logarithmic_x=False,
     )
@@ -157,13 +161,13 @@ def demonstrate(seed: int) -> Demonstration:
         charts=(errors, cells),
         facts=(
             *(
-                Fact(
+                Statement(
                     f"items missed by any algorithm read after each of {count:,} items",
                     least_error(count),
-                    ClaimStatus.BOUND,
+                    Standing.BOUND,
                 )
                 for count in (10, 1_000)
             ),
-            Fact("probability of missing so many, at least", chance, ClaimStatus.BOUND),
+            Statement("probability of missing so many, at least", chance, Standing.BOUND),
         ),
     )

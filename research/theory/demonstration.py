@@ -1,62 +1,12 @@
-"""What a demonstration of a theorem shows, as plain values: curves, numbers, and what each rests on."""
+"""What a demonstration of a theorem shows, as plain values."""
 
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Any
 
+from research.statements import Figure, Statement
 
-class ClaimStatus(StrEnum):
-    """What a number rests on. Pages and tables say it beside every one."""
-
-    MEASURED = "measured"
-    """In a simulation, whose parameters and seed are named."""
-
-    COMPUTED = "computed"
-    """Exactly, from the distributions: what the measurement should show."""
-
-    BOUND = "bound"
-    """Proved: it cannot be less, or not more, as the text says. Or an assumption that is named."""
-
-    PRINTED = "printed"
-    """A formula of the paper, whose constant it leaves open."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One line: y for each x of its chart; None where there is nothing to show."""
-
-    name: str
-    standing: ClaimStatus
-    y: tuple[float | None, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chart:
-    """One pair of axes.
-
-    Attributes:
-        key: identifies the chart on its page.
-        logarithmic_x, logarithmic_y: whether an axis is logarithmic; then all its values are above 0.
-    """
-
-    key: str
-    title: str
-    caption: str
-    x_title: str
-    y_title: str
-    x: tuple[float, ...]
-    curves: tuple[Curve, ...]
-    logarithmic_x: bool = True
-    logarithmic_y: bool = True
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One number or word that stands for itself."""
-
-    quantity: str
-    value: float | str
-    standing: ClaimStatus
+_TEXTS = ("key", "title", "sentence", "measured", "proved", "source", "seed")
+_FIGURE_TEXTS = ("key", "title", "caption", "x_title", "y_title")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +20,7 @@ class Demonstration:
         proved: what holds without any measurement.
         source: paper with section and theorem number.
         seed: of every simulation in it.
+        charts: figures of one panel; every line says what it rests on.
     """
 
     key: str
@@ -79,9 +30,27 @@ class Demonstration:
     proved: str
     source: str
     seed: int
-    charts: tuple[Chart, ...]
-    facts: tuple[Fact, ...] = ()
+    charts: tuple[Figure, ...]
+    facts: tuple[Statement, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, one per attribute."""
-        return asdict(self)
+        """Plain values for JSON."""
+        return {
+            **{name: getattr(self, name) for name in _TEXTS},
+            "charts": [_chart(chart) for chart in self.charts],
+            "facts": [
+                {"quantity": fact.quantity, "value": fact.value, "standing": fact.standing}
+                for fact in self.facts
+            ],
+        }
+
+
+def _chart(figure: Figure) -> dict[str, Any]:
+    (panel,) = figure.panels
+    return {
+        **{name: getattr(figure, name) for name in _FIGURE_TEXTS},
+        "x": panel.x,
+        "curves": [{"name": line.name, "standing": line.kind, "y": line.y} for line in panel.lines],
+        "logarithmic_x": figure.logarithmic_x,
+        "logarithmic_y": figure.logarithmic_y,
+    }

@@ -11,7 +11,8 @@ from panprivacy.shuffle.uniformity_statistic import CALIBRATED_LEVEL
 from panprivacy.simulation import source
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
+from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.theory.demonstration import Demonstration
 from research.theory.uniformity_users import (
     ALPHA,
     DELTA,
@@ -89,7 +90,7 @@ def demonstrate(seed: int) -> Demonstration:
     pan = tuple(measured_pan(k, seed) for k in VALUES_DISTINCT)
     preliminary = tuple(smallest_users(k, PRELIMINARY, seed) for k in VALUES_UNIFORM)
     final = tuple(smallest_users(k, FINAL, seed) for k in VALUES_UNIFORM)
-    distinct = Chart(
+    distinct = Figure(
         key=f"{KEY}-distinct",
         title="Counting different values",
         caption=(
@@ -98,23 +99,23 @@ def demonstrate(seed: int) -> Demonstration:
         ),
         x_title="possible values k",
         y_title="error, in values",
-        x=VALUES_DISTINCT,
-        curves=(
-            Curve("shuffle protocol", ClaimStatus.MEASURED, shuffle),
-            Curve("pan-private density", ClaimStatus.MEASURED, pan),
-            Curve(
+        panels=one_panel(
+            VALUES_DISTINCT,
+            Line("shuffle protocol", Standing.MEASURED, shuffle),
+            Line("pan-private density", Standing.MEASURED, pan),
+            Line(
                 "shuffle, at most, 95 %",
-                ClaimStatus.BOUND,
+                Standing.BOUND,
                 tuple(shuffle_error_bound(k) for k in VALUES_DISTINCT),
             ),
-            Curve(
+            Line(
                 "√(k/ε), necessary",
-                ClaimStatus.PRINTED,
+                Standing.PRINTED,
                 tuple(printed_lower_bound(k) for k in VALUES_DISTINCT),
             ),
         ),
     )
-    uniform = Chart(
+    uniform = Figure(
         key=f"{KEY}-uniform",
         title="Telling whether values are equally frequent",
         caption=(
@@ -124,15 +125,17 @@ def demonstrate(seed: int) -> Demonstration:
         ),
         x_title="possible values k",
         y_title="users",
-        x=VALUES_UNIFORM,
-        curves=(
-            Curve("preliminary test", ClaimStatus.MEASURED, preliminary),
-            Curve("final test", ClaimStatus.MEASURED, final),
-            Curve(
-                "Theorem 4.2, slope ¾", ClaimStatus.PRINTED, tuple(map(printed_preliminary, VALUES_UNIFORM))
+        panels=one_panel(
+            VALUES_UNIFORM,
+            Line("preliminary test", Standing.MEASURED, preliminary),
+            Line("final test", Standing.MEASURED, final),
+            Line(
+                "Theorem 4.2, slope ¾",
+                Standing.PRINTED,
+                tuple(map(printed_preliminary, VALUES_UNIFORM)),
             ),
-            Curve("Theorem 4.8, slope ⅔", ClaimStatus.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
-            Curve("central, slope ½", ClaimStatus.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
+            Line("Theorem 4.8, slope ⅔", Standing.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
+            Line("central, slope ½", Standing.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
         ),
     )
     return Demonstration(
@@ -161,27 +164,27 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(distinct, uniform),
         facts=(
-            Fact(
+            Statement(
                 "exponent of k in the error, shuffle protocol",
                 growth(VALUES_DISTINCT, shuffle),
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
             ),
-            Fact(
+            Statement(
                 "exponent of k in the error, pan-private density",
                 growth(VALUES_DISTINCT, pan),
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
             ),
-            Fact("exponent of k in the error, Figure 1", 0.5, ClaimStatus.PRINTED),
-            Fact(
+            Statement("exponent of k in the error, Figure 1", 0.5, Standing.PRINTED),
+            Statement(
                 "exponent of k in the users, preliminary test",
                 growth(VALUES_UNIFORM, preliminary),
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
             ),
-            Fact("exponent of k in the users, Theorem 4.2, without logarithms", 0.75, ClaimStatus.PRINTED),
-            Fact(
-                "exponent of k in the users, final test", growth(VALUES_UNIFORM, final), ClaimStatus.MEASURED
+            Statement("exponent of k in the users, Theorem 4.2, without logarithms", 0.75, Standing.PRINTED),
+            Statement(
+                "exponent of k in the users, final test", growth(VALUES_UNIFORM, final), Standing.MEASURED
             ),
-            Fact("exponent of k in the users, Theorem 4.8, without logarithms", 2 / 3, ClaimStatus.PRINTED),
-            Fact("exponent of k in the users, central model, large k", 0.5, ClaimStatus.PRINTED),
+            Statement("exponent of k in the users, Theorem 4.8, without logarithms", 2 / 3, Standing.PRINTED),
+            Statement("exponent of k in the users, central model, large k", 0.5, Standing.PRINTED),
         ),
     )

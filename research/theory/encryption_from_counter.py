@@ -9,9 +9,10 @@ import numpy as np
 import scipy
 
 from panprivacy.simulation import simulation_generator, source
+from research.statements import Figure, Line, Standing, Statement, one_panel
 from research.theory.counter_encryption import CounterEncryption
 from research.theory.counters import EncryptedCounter
-from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
+from research.theory.demonstration import Demonstration
 from research.theory.square_root_of_t import flip_probability
 
 KEY = "encryption-from-counter"
@@ -110,25 +111,25 @@ def demonstrate(seed: int) -> Demonstration:
     sent = bits_of(MESSAGE)
     received, all_changed, size = transmit(MESSAGE, seed)
     wrong = wrong_bit_probability(DEVICES, EPSILON)
-    chart = Chart(
+    chart = Figure(
         key=f"{KEY}-readers",
         title="Who can read an encrypted bit",
         caption="With the encrypted counter only the receiver reads. With the randomized one an "
         "eavesdropper needs no key, and takes the message before T steps have blurred it for the receiver.",
         x_title="time steps T",
         y_title="bits read rightly, as a part of all",
-        x=STEPS_DRAWN,
-        curves=(
-            Curve("receiver, encrypted", ClaimStatus.COMPUTED, (1 - wrong,) * len(STEPS_DRAWN)),
-            Curve("eavesdropper, encrypted", ClaimStatus.BOUND, (0.5,) * len(STEPS_DRAWN)),
-            Curve(
+        panels=one_panel(
+            STEPS_DRAWN,
+            Line("receiver, encrypted", Standing.COMPUTED, (1 - wrong,) * len(STEPS_DRAWN)),
+            Line("eavesdropper, encrypted", Standing.BOUND, (0.5,) * len(STEPS_DRAWN)),
+            Line(
                 "receiver, randomized",
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
                 tuple(measured_receiver(steps, seed) for steps in STEPS_DRAWN),
             ),
-            Curve(
+            Line(
                 "eavesdropper, randomized",
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
                 tuple(measured_eavesdropper(steps, seed) for steps in STEPS_DRAWN),
             ),
         ),
@@ -151,15 +152,15 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(chart,),
         facts=(
-            Fact("bits sent", spelt(sent), ClaimStatus.MEASURED),
-            Fact("bits decrypted", spelt(received), ClaimStatus.MEASURED),
-            Fact("text decrypted", text_of(received), ClaimStatus.MEASURED),
-            Fact(
+            Statement("bits sent", spelt(sent), Standing.MEASURED),
+            Statement("bits decrypted", spelt(received), Standing.MEASURED),
+            Statement("text decrypted", text_of(received), Standing.MEASURED),
+            Statement(
                 f"every state changed by each of the {STEPS - 1} rerandomizations",
                 "yes" if all_changed else "no",
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
             ),
-            Fact("bytes of one encrypted bit", size, ClaimStatus.MEASURED),
-            Fact("probability that one bit is decrypted wrongly", wrong, ClaimStatus.COMPUTED),
+            Statement("bytes of one encrypted bit", size, Standing.MEASURED),
+            Statement("probability that one bit is decrypted wrongly", wrong, Standing.COMPUTED),
         ),
     )

@@ -1,13 +1,10 @@
 """All demonstrations as one JSON document, which is committed: the page reads it and computes nothing."""
 
-import json
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from panprivacy import stored_document
+from research import stored_document
 from research.theory import DEMONSTRATIONS
 from research.theory.demonstration import Demonstration
 
@@ -35,17 +32,11 @@ def compute(names: Sequence[str], seed: int, progress: Callable[[str], None]) ->
 
 
 def document_of(demonstrations: tuple[Demonstration, ...]) -> dict[str, Any]:
-    """Plain values, numbers rounded to 6 significant digits; no times, no names of machines."""
-    return stored_document.plain(
-        {
-            "libraries": {name: version(name) for name in LIBRARIES},
-            "demonstrations": [demonstration.as_dict() for demonstration in demonstrations],
-        }
-    )
+    """Plain values, numbers rounded to 6 significant digits."""
+    entries = [demonstration.as_dict() for demonstration in demonstrations]
+    return stored_document.document_of(LIBRARIES, demonstrations=entries)
 
 
-@cache
 def committed() -> dict[str, Any]:
     """The document as it was committed."""
-    document: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return document
+    return stored_document.committed(FILE)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
 from panprivacy.simulation import simulation_generator, source
-from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
+from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.theory.demonstration import Demonstration
 
 KEY = "square-root-of-t"
 
@@ -147,37 +148,37 @@ def demonstrate(seed: int) -> Demonstration:
     encrypted = tuple(measured_encrypted(steps, seed) for steps in STEPS)
     expected = tuple(standard_error(DEVICES, steps, EPSILON) for steps in STEPS)
     bound = tuple(error_bound(DEVICES, steps, EPSILON) for steps in STEPS)
-    errors = Chart(
+    errors = Figure(
         key=f"{KEY}-errors",
         title="Error of the count of devices with an event",
         caption="The longer devices watch, the less the randomized state is worth; the encrypted one does "
         "not care.",
         x_title="time steps T",
         y_title="error, in devices",
-        x=STEPS,
-        curves=(
-            Curve("randomized state", ClaimStatus.MEASURED, randomized),
-            Curve("encrypted state", ClaimStatus.MEASURED, encrypted),
-            Curve("randomized state", ClaimStatus.COMPUTED, expected),
-            Curve("any such state", ClaimStatus.BOUND, bound),
+        panels=one_panel(
+            STEPS,
+            Line("randomized state", Standing.MEASURED, randomized),
+            Line("encrypted state", Standing.MEASURED, encrypted),
+            Line("randomized state", Standing.COMPUTED, expected),
+            Line("any such state", Standing.BOUND, bound),
         ),
     )
-    distances = Chart(
+    distances = Figure(
         key=f"{KEY}-distance",
         title="How far the messages with and without an event are apart",
         caption="Total variation distance: by so much can anybody, also the server, do better than a guess.",
         x_title="time steps T",
         y_title="total variation distance",
-        x=STEPS,
-        curves=(
-            Curve(
+        panels=one_panel(
+            STEPS,
+            Line(
                 "largest possible",
-                ClaimStatus.COMPUTED,
+                Standing.COMPUTED,
                 tuple(total_variation(steps, EPSILON) for steps in STEPS),
             ),
-            Curve(
+            Line(
                 "inequality of Theorem 12",
-                ClaimStatus.PRINTED,
+                Standing.PRINTED,
                 tuple(printed_total_variation_bound(steps, EPSILON) for steps in STEPS),
             ),
         ),
@@ -201,13 +202,13 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(errors, distances),
         facts=(
-            Fact("exponent of T in the error, randomized state", growth(randomized), ClaimStatus.MEASURED),
-            Fact("exponent of T in the error, encrypted state", growth(encrypted), ClaimStatus.MEASURED),
-            Fact("exponent of T in the error of Theorem 9", 0.5, ClaimStatus.PRINTED),
-            Fact(
+            Statement("exponent of T in the error, randomized state", growth(randomized), Standing.MEASURED),
+            Statement("exponent of T in the error, encrypted state", growth(encrypted), Standing.MEASURED),
+            Statement("exponent of T in the error of Theorem 9", 0.5, Standing.PRINTED),
+            Statement(
                 f"error with encryption, as a part of that without, T = {STEPS[-1]:,}",
                 encrypted[-1] / randomized[-1],
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
             ),
         ),
     )

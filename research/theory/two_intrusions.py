@@ -15,7 +15,8 @@ from panprivacy.simulation import source
 from panprivacy.streams.announced import BitDistributions
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from research.theory.demonstration import Chart, ClaimStatus, Curve, Demonstration, Fact
+from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.theory.demonstration import Demonstration
 
 KEY = "two-intrusions"
 
@@ -114,7 +115,7 @@ def demonstrate(seed: int) -> Demonstration:
     """The attack with 1 to 8 looks, by surprise and announced."""
     surprise = {count: measured(count, False, seed) for count in LOOKS}
     announced = {count: measured(count, True, seed) for count in LOOKS}
-    chart = Chart(
+    chart = Figure(
         key=f"{KEY}-advantage",
         title="What an intruder learns of one item",
         caption=(
@@ -123,25 +124,27 @@ def demonstrate(seed: int) -> Demonstration:
         ),
         x_title="looks at the state",
         y_title="advantage of the intruder",
-        x=LOOKS,
-        curves=(
-            Curve(
+        panels=one_panel(
+            LOOKS,
+            Line(
                 "looks by surprise",
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
                 tuple(hits - alarms for hits, alarms in surprise.values()),
             ),
-            Curve(
-                "looks by surprise", ClaimStatus.COMPUTED, tuple(advantage(count, False) for count in LOOKS)
+            Line(
+                "looks by surprise",
+                Standing.COMPUTED,
+                tuple(advantage(count, False) for count in LOOKS),
             ),
-            Curve(
+            Line(
                 "announced looks",
-                ClaimStatus.MEASURED,
+                Standing.MEASURED,
                 tuple(hits - alarms for hits, alarms in announced.values()),
             ),
-            Curve("announced looks", ClaimStatus.COMPUTED, tuple(advantage(count, True) for count in LOOKS)),
-            Curve(
+            Line("announced looks", Standing.COMPUTED, tuple(advantage(count, True) for count in LOOKS)),
+            Line(
                 f"any single look, ε = {EPSILON:g}",
-                ClaimStatus.BOUND,
+                Standing.BOUND,
                 tuple(advantage_bound(EPSILON) if count == 1 else None for count in LOOKS),
             ),
         ),
@@ -173,12 +176,12 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(chart,),
         facts=(
-            Fact("hits with two looks by surprise", hits, ClaimStatus.MEASURED),
-            Fact("false alarms with two looks by surprise", alarms, ClaimStatus.MEASURED),
-            Fact("likelihood ratio of a changed bit: appeared against never", "∞", ClaimStatus.COMPUTED),
-            Fact("hits with one look", one_hits, ClaimStatus.MEASURED),
-            Fact("false alarms with one look", one_alarms, ClaimStatus.MEASURED),
-            Fact("likelihood ratio of a 1 with one look", 1 + EPSILON / 2, ClaimStatus.COMPUTED),
-            Fact("likelihood ratio with one look, at most exp(ε)", math.exp(EPSILON), ClaimStatus.BOUND),
+            Statement("hits with two looks by surprise", hits, Standing.MEASURED),
+            Statement("false alarms with two looks by surprise", alarms, Standing.MEASURED),
+            Statement("likelihood ratio of a changed bit: appeared against never", "∞", Standing.COMPUTED),
+            Statement("hits with one look", one_hits, Standing.MEASURED),
+            Statement("false alarms with one look", one_alarms, Standing.MEASURED),
+            Statement("likelihood ratio of a 1 with one look", 1 + EPSILON / 2, Standing.COMPUTED),
+            Statement("likelihood ratio with one look, at most exp(ε)", math.exp(EPSILON), Standing.BOUND),
         ),
     )

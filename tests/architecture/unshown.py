@@ -5,6 +5,7 @@ Its own `forbidden` contract knows external packages only as a whole.
 
 import ast
 from collections.abc import Iterator
+from typing import cast
 
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
@@ -21,8 +22,7 @@ class Unshown(Contract):
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         """Kept where no room has such an import; the metadata has those there are, as (importer, name)."""
         # import-linter puts an option's value in the place of its field.
-        rooms: list[str] = self.rooms  # type: ignore[assignment]
-        forbidden: list[str] = self.forbidden  # type: ignore[assignment]
+        rooms, forbidden = cast("list[str]", self.rooms), cast("list[str]", self.forbidden)
         found = [
             (module, name)
             for module in sorted(graph.modules)

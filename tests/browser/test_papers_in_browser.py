@@ -44,5 +44,5 @@ def test_page_of_the_papers_says_the_same_without_scripts(visit: Visit) -> None:
     visitor = visit(java_script_enabled=False)
     page = visitor.open(reverse("papers"))
     expect(page.get_by_text("The chart needs JavaScript").first).to_be_visible()
-    page.get_by_text("The numbers of Figure 2").click()
+    page.get_by_text("The numbers: Figure 2").click()
     expect(page.get_by_role("table", name="expected squared error").first).to_be_visible()

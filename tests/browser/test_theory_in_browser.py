@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from pages.papers.theory import figure
+from pages.papers.figures import chart as drawn
 from research.theory.results import committed
 
 from .conftest import Visitor
@@ -29,7 +29,7 @@ def test_page_of_the_theory_draws_every_curve_in_a_colour_of_its_own_and_is_acce
         lines = element.locator(".scatterlayer .js-line").evaluate_all(
             "lines => lines.map((line) => getComputedStyle(line).stroke)"
         )
-        traces = figure(chart)["data"]
+        traces = drawn(chart)["data"]
         dotted = [trace for trace in traces if "markers" in trace["mode"]]
         assert len(points) == sum(y is not None for trace in dotted for y in trace["y"])
         assert len(lines) == sum("lines" in trace["mode"] for trace in traces)

@@ -1,14 +1,16 @@
 """A table to play the intruder's game on: a recipe, its keys with tables, and the attacks that fit."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from random import Random
 
 import gmpy2
+import pytest
 from scipy.stats import binom
 
 from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
 from devices_sim.state_file import Enrolment, encode
+from panprivacy.encryption import SCHEMES
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.recipe import Recipe
 from tests.devices_sim.conftest import MakeServer
@@ -30,8 +32,14 @@ from tests.devices_sim.intruder import (
 )
 from tests.devices_sim.server import VERIFICATION_KEY
 from tests.devices_sim.two_servers import two_server_enrolment
+from tests.panprivacy.encryption.tables import with_tables
 
 STREAMS: tuple[Events, Events] = ((False, False, False), (False, True, False))
+EVERY_SCHEME = [
+    pytest.param(scheme, marks=[pytest.mark.long] * (scheme == "paillier-3072")) for scheme in SCHEMES
+]
+"""That with 3,072 bits is the code of 2,048 with longer numbers."""
+
 FAILURE = 1e-6
 """Probability with which one play may fail, all its attacks together."""
 
@@ -49,7 +57,7 @@ class Bench:
     def _prepare(self, recipe: Recipe, enrolment: Enrolment) -> None:
         self.recipe = recipe
         self.enrolment = enrolment
-        self.key = recipe.public_key.with_tables()
+        self.key = with_tables(recipe.public_key)
         self.honest = observed_device(enrolment, self.key)
 
     @property
@@ -92,8 +100,10 @@ class Bench:
         *,
         games: int,
         source: Callable[[], Random] = secrets.SystemRandom,
+        kinds: Collection[type[Attack]] | None = None,
     ) -> dict[type[Attack], Advantage]:
-        attacks = self.attacks(device)
+        """What every attack gains, or only those of these kinds."""
+        attacks = [attack for attack in self.attacks(device) if kinds is None or type(attack) in kinds]
         outcomes = play(
             device,
             STREAMS,
@@ -132,16 +142,17 @@ def _members(scheme: str, statistic: str) -> dict[str, object]:
 class StandardRandomizer:
     """Encrypts under a Paillier key with r^n, as phe does, in place of DJN's h_s^x."""
 
-    def __init__(self, key: PublicKey) -> None:
+    def __init__(self, key: PublicKey, symbols: Sequence[int] = (1, -1)) -> None:
+        """`symbols`: Jacobi symbols of r, of which each encryption draws one; phe's are fair."""
         self._key = key
         self._n = n = gmpy2.mpz(int(key.to_json()["n"], 16))
-        # r^n takes long to compute: one r with each Jacobi symbol, chosen by a fair coin, will do.
-        roots = [next(r for r in range(2, 1_000) if gmpy2.jacobi(r, n) == symbol) for symbol in (1, -1)]
+        # r^n takes long to compute: one r with each Jacobi symbol will do.
+        roots = [next(r for r in range(2, 1_000) if gmpy2.jacobi(r, n) == symbol) for symbol in symbols]
         self._randomizers = [gmpy2.powmod(root, n, n * n) for root in roots]
 
     def encrypt(self, message: int, source: Random) -> Ciphertext:
         """To be rerandomized: it shows which of the two it is."""
-        randomizer = self._randomizers[source.getrandbits(1)]
+        randomizer = source.choice(self._randomizers)
         encoded = int((1 + message * self._n) * randomizer % self._n**2)
         return self._key.parse(encoded.to_bytes(self._key.ciphertext_bytes, "big"))
 

@@ -1,9 +1,6 @@
 import multiprocessing
-import os
-import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -12,13 +9,14 @@ from scipy.stats import binom, fisher_exact
 from devices_sim import fleet
 from devices_sim.client import RecipeRefusedError
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
-from devices_sim.workloads import Bucket, EventWorkload, Stream, bernoulli
+from devices_sim.workloads import EventWorkload, bernoulli
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import RecipeVerificationError
+from tests.devices_sim.buckets import DyingBucket, FailingBucket, SlowBucket
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
-from tests.panprivacy.encryption.schemes import ONE_PER_FILE
+from tests.panprivacy.encryption.schemes import FIRST_AND_LONG
 from tests.statistic_members import small_members
 
 
@@ -148,36 +146,6 @@ def test_run_fleet_closed_recipe_is_one_error_with_the_problem(server, workload,
     assert multiprocessing.active_children() == []
 
 
-@dataclass(frozen=True)
-class DyingBucket(Bucket):
-    """Kills the process that works on it."""
-
-    def __iter__(self) -> Iterator[Stream]:
-        os._exit(3)
-
-
-@dataclass(frozen=True)
-class SlowBucket(Bucket):
-    """Takes longer than any test may."""
-
-    def __iter__(self) -> Iterator[Stream]:
-        time.sleep(3_600)
-        return iter(())
-
-
-class UnpicklableError(Exception):
-    def __init__(self, _one: str, _two: str) -> None:
-        super().__init__("told in words")
-
-
-@dataclass(frozen=True)
-class FailingBucket(Bucket):
-    """Raises an error that does not survive pickling."""
-
-    def __iter__(self) -> Iterator[Stream]:
-        raise UnpicklableError("a", "b")
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("bucket", "message"),
@@ -199,8 +167,17 @@ def test_run_fleet_error_in_the_callers_progress_stops_the_processes(server, wor
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("event", [0, 1])
+def test_run_fleet_with_paillier_sends_the_bits_of_the_devices(make_server, eager, event):
+    server = make_server(encryption="paillier-2048", epsilon=20.0, steps=2)
+    run(server, bernoulli(devices=3, steps=2, probability=event, seed=1), eager=eager)
+    # A coin that differs from the bit with probability 2.1e-9.
+    assert server.decrypted() == [(event,)] * 3
+
+
 @pytest.mark.statistical
-@pytest.mark.parametrize("encryption", ONE_PER_FILE)
+@pytest.mark.parametrize("encryption", FIRST_AND_LONG)
 def test_run_fleet_eager_and_lazy_agree_in_distribution(make_server, encryption):
     """Decrypted reports against mode, devices with and without events apart.
 

@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from reports.openapi import REASONS
+from panprivacy.encryption import SCHEMES
+from panprivacy.mechanisms import MECHANISMS
+from panprivacy.trust import Trust
+from reports.parsing import ARRIVAL_REASONS
 
 COMMITTED: Path = settings.BASE_DIR / "docs" / "openapi.yaml"
 PROTOCOL = (settings.BASE_DIR / "docs" / "protocol.md").read_text()
@@ -44,7 +48,7 @@ def test_every_api_path_is_described() -> None:
 def examples(node: Any) -> list[tuple[dict[str, Any], Any]]:
     """Every (schema, example) beside each other in the description."""
     if isinstance(node, dict):
-        found = [(node["schema"], node["example"])] if {"schema", "example"} <= node.keys() else []
+        found = [(node["schema"], shown["value"]) for shown in node.get("examples", {}).values()]
         return found + [pair for member in node.values() for pair in examples(member)]
     return [pair for member in node for pair in examples(member)] if isinstance(node, list) else []
 
@@ -52,12 +56,26 @@ def examples(node: Any) -> list[tuple[dict[str, Any], Any]]:
 def test_every_example_fits_its_schema() -> None:
     description = yaml.safe_load(COMMITTED.read_text())
     pairs = examples(description["paths"])
-    assert len(pairs) >= 6
+    assert len(pairs) >= 11
     for schema, example in pairs:
         jsonschema_rs.validate({**schema, "components": description["components"]}, example)
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@pytest.mark.parametrize(
+    ("component", "registry"),
+    [
+        ("StatisticEnum", MECHANISMS),
+        ("EncryptionEnum", SCHEMES),
+        ("TrustEnum", [trust.value for trust in Trust]),
+        ("ReasonEnum", ARRIVAL_REASONS),
+    ],
+)
+def test_list_in_the_description_is_its_registry(component: str, registry: Iterable[str]) -> None:
+    schemas = yaml.safe_load(COMMITTED.read_text())["components"]["schemas"]
+    assert set(schemas[component]["enum"]) == set(registry)
+
+
+@pytest.mark.parametrize("reason", ARRIVAL_REASONS)
 def test_every_reason_of_the_description_is_explained_in_the_protocol(reason: str) -> None:
     assert f"| `{reason}` |" in PROTOCOL
 

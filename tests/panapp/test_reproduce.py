@@ -9,11 +9,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from panapp.management.commands.reproduce import COLOURS
-from panprivacy import stored_document
+from research import stored_document
 from research.reproduction import results
-from research.reproduction.claims import Claim, Figure, Role
+from research.statements import Figure, Role, Statement
 
-Computed = tuple[tuple[Claim, ...], tuple[Figure, ...]]
+Computed = tuple[tuple[Statement, ...], tuple[Figure, ...]]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_reproduce_fails_where_a_value_said_to_agree_does_not(reproduce: Any, co
 
 def test_reproduce_fails_where_a_number_has_moved(reproduce: Any, computed: Computed) -> None:
     claims, figures = computed
-    moved = (replace(claims[0], computed=claims[0].computed * 1.001), *claims[1:])
+    moved = (replace(claims[0], value=claims[0].value * 1.001), *claims[1:])
     with pytest.raises(CommandError, match=r"moved from the stored value: claims\[0\]\.computed") as caught:
         reproduce(changed=(moved, figures))
     assert caught.value.returncode == 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from panprivacy import stored_document
+from research import stored_document
 from research.theory import DEMONSTRATIONS, results
 
 

@@ -3,7 +3,7 @@ import math
 from dataclasses import fields
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panprivacy.estimate import Estimate, EstimateFormatError
@@ -25,6 +25,7 @@ plain = st.recursive(
 )
 
 
+@settings(max_examples=30)
 @given(
     st.builds(
         Estimate,

@@ -2,10 +2,11 @@
 
 R collections are simulated from devices with fixed counts. Their estimates' mean has standard
 deviation SE/√R, and is compared with the truth at the z for which a normal mean fails with probability
-FAILURE (with R·n ≥ 5·10^4 reports of light-tailed noise behind it, the mean is normal as far as that
-matters). Their variance is compared with the chi-square distribution in the same way. FAILURE is
-that of one comparison; the tests make fewer than 50, so that right code fails any of them with
-probability below 50·FAILURE = 5e-7.
+FAILURE (with R·n ≥ 1.5·10^4 reports of light-tailed noise behind it, the mean is normal as far as that
+matters). Their variance is compared with the chi-square distribution in the same way: 150 collections show
+one that is twice what it should be with probability above 3/4, 1,000 one that is a third more. FAILURE is
+that of one comparison; the tests make fewer than 50 of either size, so that right code fails any of them
+with probability below 100·FAILURE = 1e-6.
 """
 
 import math
@@ -24,8 +25,9 @@ from tests.panprivacy.mechanisms.transparent import FreshTransparentPublicKey, T
 pytestmark = pytest.mark.statistical
 
 FAILURE = 1e-8
-COLLECTIONS = 250
-DEVICES_BY_COUNT = {0: 200, 1: 100, 2: 60, 5: 40}
+SIZES = [150, pytest.param(1_000, marks=pytest.mark.long)]
+"""Numbers of collections."""
+DEVICES_BY_COUNT = {0: 100, 1: 50, 2: 30, 5: 20}
 COMMON = {"steps": 6, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 50}
 
 
@@ -41,12 +43,13 @@ def collect(mechanism, source):
     """One collection: every device tosses its coin for taking part, and reports."""
     key = TransparentPrivateKey(FreshTransparentPublicKey())
     total, reports = [0] * mechanism.contribution_length, 0
+    allowed = mechanism.allowed_values
     for count, devices in DEVICES_BY_COUNT.items():
         for _ in range(devices):
             if source.random() >= mechanism.parameters.sampling_rate:
                 continue
             report = mechanism.report_of_count(key.public_key, count, source)
-            contribution = mechanism.contribution([key.decrypt(c, mechanism.allowed_values) for c in report])
+            contribution = mechanism.contribution([key.decrypt(c, allowed) for c in report])
             total = [a + b for a, b in zip(total, contribution, strict=True)]
             reports += 1
     return mechanism.estimate(total, reports)
@@ -59,10 +62,11 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("collections", SIZES)
 @pytest.mark.parametrize("mechanism", CASES)
-def test_estimates_are_unbiased_and_their_standard_errors_right(mechanism):
+def test_estimates_are_unbiased_and_their_standard_errors_right(mechanism, collections):
     source = random.Random(f"{mechanism.statistic} {mechanism.parameters}")
-    estimates = [collect(mechanism, source) for _ in range(COLLECTIONS)]
+    estimates = [collect(mechanism, source) for _ in range(collections)]
     values = np.array([e.values for e in estimates])
     stated = np.sqrt(np.mean(np.square([e.standard_errors for e in estimates]), axis=0))
     truth = np.array(mechanism.truth(DEVICES_BY_COUNT))
@@ -70,9 +74,9 @@ def test_estimates_are_unbiased_and_their_standard_errors_right(mechanism):
     observed_variance = values.var(axis=0, ddof=1)
 
     bias = np.abs(values.mean(axis=0) - truth)
-    assert (bias <= z * np.sqrt(observed_variance / COLLECTIONS)).all()
+    assert (bias <= z * np.sqrt(observed_variance / collections)).all()
 
-    degrees = COLLECTIONS - 1
+    degrees = collections - 1
     low, high = chi2.isf([1 - FAILURE / 2, FAILURE / 2], degrees) / degrees
     ratio = observed_variance / stated**2
     assert (ratio <= high).all()
@@ -84,7 +88,7 @@ def test_standard_errors_without_sampling_would_be_noticed():
     # The power of the test above: leaving out the sampling variance of a mean with q = 1/2 is noticed.
     mechanism = Mean(MeanParameters(**COMMON, k=3, sampling_rate=0.5, guarantee="local", noise_scale=0.45))
     source = random.Random(7)
-    values = np.array([collect(mechanism, source).values[0] for _ in range(COLLECTIONS)])
-    noise_only = math.sqrt(0.45**2 / 200)
-    degrees = COLLECTIONS - 1
+    values = np.array([collect(mechanism, source).values[0] for _ in range(100)])
+    noise_only = math.sqrt(0.45**2 / 100)
+    degrees = len(values) - 1
     assert values.var(ddof=1) / noise_only**2 > chi2.isf(FAILURE / 2, degrees) / degrees

@@ -21,7 +21,7 @@ from tests.panprivacy.mechanisms.transparent import FreshTransparentPublicKey
 pytestmark = pytest.mark.statistical
 
 FAILURE = 1e-8
-REPORTS = 4000
+REPORTS = 2000
 COMMON = {"steps": 4, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 50}
 MECHANISMS = [
     CountNonzero(Parameters(**COMMON)),

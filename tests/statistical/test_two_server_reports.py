@@ -23,7 +23,7 @@ pytestmark = pytest.mark.statistical
 
 FAILURE = 5e-9
 COMPARISONS = 16
-DEVICES = 150
+DEVICES = 100
 COMMON = {"steps": 2, "epsilon": 3.0, "delta": 1e-6, "cohort_size": 50}
 FLIP = RandomizedResponse(COMMON["epsilon"]).flip_probability
 

@@ -15,7 +15,7 @@ from audit.models import Entry
 from audit.registry import action_choices
 from audit.selectors import BrokenChainError, entries_search, log_verify
 from web.htmx import htmx_of
-from web.paging import cursor_of, page_of, text_of
+from web.paging import page_of, text_of
 
 PAGE_SIZE = 50
 
@@ -28,7 +28,7 @@ class LogView(LogReadersOnly):
     """Entries, newest first; search, filters and page stand in the address."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        page = page_of(_matching(request.GET, before=cursor_of(request.GET)), request, PAGE_SIZE)
+        page = page_of(_matching(request.GET), request, PAGE_SIZE)
         filters = {name: text_of(request.GET, name) for name in ("q", "action", "actor")}
         query = request.GET.copy()
         query.pop("before", None)
@@ -72,7 +72,7 @@ class ExportView(LogReadersOnly):
     """Every entry that matches the filters, as CSV or JSON."""
 
     def get(self, request: HttpRequest, form: str) -> StreamingHttpResponse:
-        entries = _matching(request.GET, before=None)
+        entries = _matching(request.GET)
         media_type, lines = {
             "csv": ("text/csv; charset=utf-8", _csv_lines(entries)),
             "json": ("application/json", _json_lines(entries)),
@@ -93,12 +93,11 @@ def _in_words(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _matching(query: QueryDict, before: int | None) -> QuerySet[Entry]:
+def _matching(query: QueryDict) -> QuerySet[Entry]:
     return entries_search(
         text=text_of(query, "q"),
         action=text_of(query, "action"),
         actor=text_of(query, "actor"),
-        before=before,
     )
 
 

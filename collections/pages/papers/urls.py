@@ -1,9 +1,8 @@
 from django.urls import path
 
-from pages.papers.theory_views import TheoryView
-from pages.papers.views import PapersView
+from pages.papers.views import papers_page, theory_page
 
 urlpatterns = [
-    path("papers/", PapersView.as_view(), name="papers"),
-    path("theory/", TheoryView.as_view(), name="theory"),
+    path("papers/", papers_page, name="papers"),
+    path("theory/", theory_page, name="theory"),
 ]

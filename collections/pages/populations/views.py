@@ -25,7 +25,7 @@ from pages.populations.charts import spending_figure
 from pages.populations.forms import PopulationForm
 from pages.populations.sentences import event_in_words
 from panprivacy.errors import FieldError
-from web.paging import cursor_of, page_of
+from web.paging import page_of
 
 POPULATIONS = 20
 LINES = 50
@@ -36,7 +36,7 @@ class PopulationsView(View):
     """Every population: budget, what is spent, what is left."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        page = page_of(populations_list(before=cursor_of(request.GET)), request, POPULATIONS)
+        page = page_of(populations_list(), request, POPULATIONS)
         context = {
             "page": page,
             "standings": standings_of(page.rows),
@@ -51,7 +51,7 @@ class PopulationView(View):
     def get(self, request: HttpRequest, name: str) -> HttpResponse:
         population = get_object_or_404(Population, name=name)
         standing = standing_of(population)
-        page = page_of(spendings_list(population, before=cursor_of(request.GET)), request, LINES)
+        page = page_of(spendings_list(population), request, LINES)
         recent = list(spendings_list(population)[:CHART_LINES])
         context: dict[str, Any] = {
             "population": population,

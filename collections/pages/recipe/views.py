@@ -70,7 +70,7 @@ from releases.servers import (
 from trust_models import trust_model_of
 from trust_models.publishing import recipe_close
 from web.htmx import htmx_of
-from web.paging import cursor_of, page_of, text_of
+from web.paging import page_of, text_of
 
 PAGE_SIZE = 20
 
@@ -101,8 +101,7 @@ class OverviewView(View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         text, status = text_of(request.GET, "q"), text_of(request.GET, "status") or "all"
-        found = overview_search(text=text, status=status, before=cursor_of(request.GET))
-        page = page_of(found, request, PAGE_SIZE)
+        page = page_of(overview_search(text=text, status=status), request, PAGE_SIZE)
         context: dict[str, Any] = {
             "cards": [_card(recipe) for recipe in page.rows],
             "page": page,

@@ -12,7 +12,7 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from web.paging import Page, cursor_of, page_of
+from web.paging import Page, page_of
 
 PAGE_SIZE = 50
 
@@ -43,8 +43,7 @@ class StatusPages(Generic[M]):
 
     def page_of(self, request: HttpRequest) -> Page[M]:
         """The page that the request asks for."""
-        rows, before = self.rows(), cursor_of(request.GET)
-        return page_of(rows if before is None else rows.filter(pk__lt=before), request, PAGE_SIZE)
+        return page_of(self.rows(), request, PAGE_SIZE)
 
 
 def _html(pages: StatusPages[Any], request: HttpRequest) -> HttpResponse:

@@ -8,13 +8,16 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from pages.papers.papers import chart, claim_row
-from panprivacy import stored_document
+from pages.papers.figures import chart
+from pages.papers.papers import claim_row
+from research import stored_document
 from research.reproduction import results
-from research.reproduction.claims import Claim
+from research.statements import Statement
 
 DIFFERENT = 1
 INPUT_ERROR = 2
+
+TITLE_ROOM = 30
 
 # A file has no style sheet: the light colours of site.css.
 COLOURS = {
@@ -68,9 +71,9 @@ class Command(BaseCommand):
             raise CommandError("\n".join(problems), returncode=DIFFERENT)
 
 
-def _unexpected(claim: Claim) -> str:
+def _unexpected(claim: Statement) -> str:
     said = {True: "to agree", False: "not to agree", None: "not to be comparable"}[claim.expected]
-    found = f"said {said} with the printed {claim.printed!r}, got {claim.computed:g}"
+    found = f"said {said} with the printed {claim.printed!r}, got {claim.value:g}"
     return f"{claim.place}, {claim.quantity}: {found}"
 
 
@@ -113,7 +116,8 @@ def _html(figure: Mapping[str, Any]) -> str:
         colour = COLOURS[trace["meta"]]
         trace["line"]["color"] = trace["marker"]["color"] = colour
     drawn["layout"]["title"] = {"text": f"{figure['title']}: {figure['paper']}", "y": 1, "yref": "container"}
-    drawn["layout"]["legend"]["y"] = 1 - 30 / drawn["layout"]["height"]
+    drawn["layout"]["margin"]["t"] += TITLE_ROOM
+    drawn["layout"]["height"] += TITLE_ROOM
     html: str = plotly.io.to_html(
         drawn, include_plotlyjs=True, validate=False, div_id=figure["key"], config={"displaylogo": False}
     )

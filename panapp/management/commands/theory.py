@@ -7,8 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from pages.papers.theory import ChartSection, TheorySection, theory_section
-from panprivacy import stored_document
+from pages.papers.figures import FigureSection
+from pages.papers.theory import TheorySection, theory_section
+from research import stored_document
 from research.theory import DEMONSTRATIONS, results
 
 INPUT_ERROR = 2
@@ -64,9 +65,9 @@ def _lines(demonstration: Mapping[str, Any]) -> Iterable[str]:
     section: TheorySection = theory_section(demonstration)
     yield f"\n{section.title}\n{'=' * len(section.title)}"
     yield from textwrap.wrap(section.sentence, 96)
-    for chart in section.charts:
+    for figure in section.figures:
         yield ""
-        yield from _table(chart)
+        yield from _table(figure)
     if section.facts:
         yield ""
         yield from _aligned([(fact.quantity, fact.value, fact.standing) for fact in section.facts])
@@ -79,11 +80,12 @@ def _lines(demonstration: Mapping[str, Any]) -> Iterable[str]:
         yield from textwrap.wrap(f"{heading}: {text}", 96, subsequent_indent="  ")
 
 
-def _table(chart: ChartSection) -> Iterable[str]:
-    yield f"{chart.title} ({chart.y_title})"
-    heads = [column.name for column in chart.columns]
-    standings = [column.standing for column in chart.columns]
-    yield from _aligned([(chart.x_title, *heads), ("", *standings), *((row.x, *row.y) for row in chart.rows)])
+def _table(figure: FigureSection) -> Iterable[str]:
+    yield f"{figure.title} ({figure.y_title})"
+    heads = [column.name for column in figure.columns]
+    standings = [column.standing for column in figure.columns]
+    rows = [(row.x, *row.y) for row in figure.rows]
+    yield from _aligned([(figure.x_title, *heads), ("", *standings), *rows])
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> Iterable[str]:

@@ -5,15 +5,13 @@ The shuffler is the real one, with a signing key of its own; only HTTP is left o
 
 import random
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgpack
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
-from django.test import RequestFactory, override_settings
-from django.urls import resolve
+from django.test import override_settings
 from django.utils import timezone
 
 from aggregation.models import Chunk
@@ -28,51 +26,30 @@ from peers.partner import Partner
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance
+from tests import network
 from tests.collections.shuffler.scene import shuffle_members
+from tests.network import Answer, Transport, deliver, verification_key_of
+from tests.network import unreachable as unreachable
 from trust_models.publishing import recipe_publish_file
 
 ORIGIN = "https://shuffler.example"
 SHUFFLER_URL = f"{ORIGIN}/shuffler"
 SHUFFLER_SIGNING_KEY = bytes(range(32, 64))
 
-Answer = tuple[int, Mapping[str, str], bytes]
-
-
-def verification_key_of(signing_key: bytes) -> bytes:
-    return Ed25519PrivateKey.from_private_bytes(signing_key).public_key().public_bytes_raw()
-
 
 def reached(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
     """A network that works."""
-    path = url.removeprefix(ORIGIN)
-    given = dict(headers)
-    content_type = given.pop("Content-Type", "")
-    request = RequestFactory().generic(method, path, body, content_type=content_type, headers=given)
-    match = resolve(path, urlconf="panapp.shuffler_urls")
     with override_settings(
         SIGNING_KEY=SHUFFLER_SIGNING_KEY,
         ANALYZER_KEY=verification_key_of(settings.SIGNING_KEY),
         SHUFFLER_URL=SHUFFLER_URL,
         SMALLEST_COHORT=3,
     ):
-        response = match.func(request, *match.args, **match.kwargs)
-    return response.status_code, dict(response.headers), response.content
+        return deliver(method, url.removeprefix(ORIGIN), headers, body, urlconf="panapp.shuffler_urls")
 
 
-def unreachable(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    raise ConnectionRefusedError
-
-
-def losing_answers(*methods: str) -> Callable[[str, str, Mapping[str, str], bytes], Answer]:
-    """A network that loses the answers to these methods, after the shuffler has done what it was asked."""
-
-    def carry(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        answer = reached(method, url, headers, body)
-        if method in methods:
-            raise TimeoutError
-        return answer
-
-    return carry
+def losing_answers(*methods: str) -> Transport:
+    return network.losing_answers(reached, *methods)
 
 
 def partners(transport: Any = reached, *, key: bytes | None = None) -> dict[Trust, Partner]:

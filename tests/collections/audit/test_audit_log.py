@@ -86,7 +86,6 @@ def test_search_finds_by_index_hash_text_and_filters() -> None:
     digits = next(e for e in (append(f"s{n}") for n in range(10_000)) if e.entry_hash[:8].isdigit())
     assert list(entries_search(text=digits.entry_hash[:8])) == [digits]
     assert list(entries_search(action="sign_in_failed")) == [second]
-    assert list(entries_search(before=second.index)) == [first]
 
 
 def test_public_log_of_a_recipe_leaves_out_what_is_not_public() -> None:

@@ -10,10 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
-from django.test import RequestFactory
-from django.urls import resolve
 
 from dap.hpke_keys import hpke_config_list
 from dap.models import Side, Task
@@ -35,6 +32,7 @@ from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, Re
 from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
 from peers.helper_calls import plain_task_register, task_end_at_helper
 from peers.partner import Partner
+from tests.network import Answer, deliver, verification_key_of
 
 LEADER_URL = "https://leader.example/leader"
 HELPER_URL = "https://helper.example/helper"
@@ -48,12 +46,11 @@ HOUR = int(NOW.timestamp()) // PRECISION
 
 HISTOGRAM_4 = 4
 
-Answer = tuple[int, Mapping[str, str], bytes]
 Fault = Callable[[Callable[[], Answer]], Answer]
 
 
 def leader_verification_key() -> bytes:
-    return Ed25519PrivateKey.from_private_bytes(LEADER_KEY).public_key().public_bytes_raw()
+    return verification_key_of(LEADER_KEY)
 
 
 def lost_request(send: Callable[[], Answer]) -> Answer:
@@ -135,14 +132,7 @@ class Network:
 
     def _deliver(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         path = url.removeprefix("https://helper.example")
-        given = dict(headers)
-        content_type = given.pop("Content-Type", "")
-        request = RequestFactory().generic(method, path, body, content_type=content_type, headers=given)
-        match = resolve(
-            path.removeprefix("/helper").partition("?")[0], urlconf="tests.collections.leader.helper_urls"
-        )
-        response = match.func(request, *match.args, **match.kwargs)
-        return response.status_code, dict(response.headers), response.content
+        return deliver(method, path, headers, body, urlconf="tests.network_urls", base="/helper")
 
 
 class Pair:
@@ -317,8 +307,7 @@ class Pair:
 
 
 def helper_verification_key() -> bytes:
-    key = Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY)
-    return key.public_key().public_bytes_raw()
+    return verification_key_of(settings.SIGNING_KEY)
 
 
 def one_hot_sum(buckets: Iterable[int], length: int = HISTOGRAM_4) -> tuple[int, ...]:

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from pages.papers.papers import DASHES, SYMBOLS, chart, claim_row, paper_sections, power_of_ten
+from pages.papers.figures import chart, power_of_ten
+from pages.papers.papers import claim_row, paper_sections
 from research.reproduction import results
-from research.reproduction.claims import Role
 
 pytestmark = pytest.mark.django_db
 
@@ -75,11 +75,6 @@ def test_chart_has_logarithmic_axes_and_no_colour_of_its_own(figure: dict[str, A
     assert "color" not in json.dumps(drawn)
     names = [trace["name"] for trace in drawn["data"] if trace["showlegend"]]
     assert len(names) == len(set(names)), "once each in the legend"
-
-
-def test_lines_differ_without_their_colours() -> None:
-    assert set(DASHES) == set(SYMBOLS) == set(Role)
-    assert len(set(DASHES.values())) == len(set(SYMBOLS.values())) == len(Role)
 
 
 def test_claim_that_turns_out_otherwise_is_shown_as_it_is() -> None:

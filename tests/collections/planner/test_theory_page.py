@@ -1,14 +1,16 @@
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from pages.papers.theory import DASHES, ROLES, SYMBOLS, figure, value_text
+from pages.papers.figures import DASHES, ROLES, SYMBOLS, value_text
+from pages.papers.figures import chart as drawing
+from research.statements import Role, Standing
 from research.theory import DEMONSTRATIONS, results
-from research.theory.demonstration import ClaimStatus
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +75,7 @@ def test_page_shows_the_bits_that_were_encrypted_and_decrypted(client: Client) -
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart["key"])
 def test_lines_of_a_chart_differ_without_colours_and_have_none_of_their_own(chart: dict[str, Any]) -> None:
-    drawn = figure(chart)
+    drawn = drawing(chart)
     assert len(drawn["data"]) == len(chart["curves"]) <= len(ROLES)
     assert len({trace["meta"] for trace in drawn["data"]}) == len(drawn["data"])
     assert len({trace["marker"]["symbol"] for trace in drawn["data"]}) == len(drawn["data"])
@@ -83,10 +85,11 @@ def test_lines_of_a_chart_differ_without_colours_and_have_none_of_their_own(char
         assert (drawn["layout"][axis].get("type") == "log") == chart[f"logarithmic_{letter}"]
 
 
-def test_every_standing_has_a_dash_of_its_own_and_every_role_a_symbol() -> None:
-    assert set(DASHES) == set(ClaimStatus)
-    assert len(set(DASHES.values())) == len(DASHES)
-    assert len(set(SYMBOLS)) == len(ROLES)
+@pytest.mark.parametrize(
+    ("styles", "kinds"), [(DASHES, Role), (DASHES, Standing), (SYMBOLS, Role), (SYMBOLS, ROLES)]
+)
+def test_lines_of_a_chart_have_a_dash_or_symbol_each(styles: dict[str, str], kinds: Iterable[str]) -> None:
+    assert len({styles[kind] for kind in kinds}) == len(list(kinds))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_bound_is_not_rounded_to_more_than_was_shown(client: Client) -> None:
 
 def test_what_is_measured_and_computed_is_points_on_a_line() -> None:
     (chart,) = [chart for chart in CHARTS if chart["key"] == "two-intrusions-advantage"]
-    modes = {(trace["name"], trace["mode"]) for trace in figure(chart)["data"]}
+    modes = {(trace["name"], trace["mode"]) for trace in drawing(chart)["data"]}
     assert modes == {
         ("looks by surprise (measured)", "markers"),
         ("looks by surprise (computed)", "lines"),

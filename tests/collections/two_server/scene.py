@@ -4,14 +4,12 @@ The helper is the real one, with a signing key of its own; only HTTP is left out
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
-from django.test import RequestFactory, override_settings
-from django.urls import resolve
+from django.test import override_settings
 from django.utils import timezone
 
 from dap.hpke_keys import hpke_config_list
@@ -32,7 +30,10 @@ from panprivacy.two_server import SharedKey
 from panprivacy.two_server.part import VDAF, encode_part
 from peers.partner import Partner
 from recipes.models import Recipe
+from tests import network
 from tests.factories import recipe_members
+from tests.network import Answer, Transport, deliver, verification_key_of
+from tests.network import unreachable as unreachable
 from trust_models.publishing import recipe_publish_file
 
 HELPER_ORIGIN = "https://helper.example"
@@ -40,45 +41,27 @@ HELPER_URL = f"{HELPER_ORIGIN}/helper"
 LEADER_URL = "https://leader.example/leader"
 HELPER_SIGNING_KEY = bytes(range(32, 64))
 
-Answer = tuple[int, Mapping[str, str], bytes]
-
-
-def verification_key_of(signing_key: bytes) -> bytes:
-    return Ed25519PrivateKey.from_private_bytes(signing_key).public_key().public_bytes_raw()
-
 
 def reached(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
     """A network that works."""
-    path = url.removeprefix(HELPER_ORIGIN)
-    given = dict(headers)
-    content_type = given.pop("Content-Type", "")
-    request = RequestFactory().generic(method, path, body, content_type=content_type, headers=given)
-    urlconf = "tests.collections.two_server.helper_urls"
-    match = resolve(path.removeprefix("/helper").partition("?")[0], urlconf=urlconf)
     with override_settings(
         SIGNING_KEY=HELPER_SIGNING_KEY,
         LEADER_KEY=verification_key_of(settings.SIGNING_KEY),
         HELPER_URL=HELPER_URL,
         SMALLEST_COHORT=3,
     ):
-        response = match.func(request, *match.args, **match.kwargs)
-    return response.status_code, dict(response.headers), response.content
+        return deliver(
+            method,
+            url.removeprefix(HELPER_ORIGIN),
+            headers,
+            body,
+            urlconf="tests.network_urls",
+            base="/helper",
+        )
 
 
-def unreachable(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    raise ConnectionRefusedError
-
-
-def losing_answers(*methods: str) -> Callable[[str, str, Mapping[str, str], bytes], Answer]:
-    """A network that loses the answers to these methods, after the helper has done what it was asked."""
-
-    def carry(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        answer = reached(method, url, headers, body)
-        if method in methods:
-            raise TimeoutError
-        return answer
-
-    return carry
+def losing_answers(*methods: str) -> Transport:
+    return network.losing_answers(reached, *methods)
 
 
 def partner(transport: Any = reached, *, key: bytes | None = None) -> Partner:

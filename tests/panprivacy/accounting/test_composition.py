@@ -32,10 +32,8 @@ class TestContractOfGiven(EventContract):
     def event(self):
         return GivenGuarantee(epsilon_given=1.0)
 
-    @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, True, None, "many", 10**400])
-    def test_event_with_an_impossible_value_is_refused_by_name(self, event, wrong):
-        """As everywhere, but for 0, which both numbers may be."""
-        super().test_event_with_an_impossible_value_is_refused_by_name(event, wrong)
+    impossible = tuple(wrong for wrong in EventContract.impossible if wrong != 0)
+    """As everywhere, but for 0, which both numbers may be."""
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12, 1e-24, 1e-30])
@@ -139,7 +137,7 @@ def test_epsilon_of_one_event_beside_one_that_costs_nothing_is_its_own_up_to_the
     assert own * (1 - 1e-8) <= found <= own * (1 + 2e-3)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     st.lists(st.sampled_from(MANY), min_size=1, max_size=5),
     st.sampled_from(MANY),
@@ -153,7 +151,7 @@ def test_epsilon_grows_with_every_event_and_never_beyond_basic_composition(event
     assert after <= sum(event.epsilon(share) for event in [*events, further]) * (1 + 1e-3)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(st.sampled_from(MANY), min_size=1, max_size=6), st.floats(min_value=-28, max_value=-2))
 def test_delta_at_the_epsilon_of_a_delta_is_at_most_that(events, exponent):
     delta = 10.0**exponent
@@ -220,7 +218,7 @@ def test_repeated_shuffled_reports_bound_the_sum_of_one_hot_vectors():
 
 
 @pytest.mark.parametrize(("events", "delta"), [
-    ([RandomizedResponseSum(n=341_244, epsilon0=2e-5)] * 2, 1e-9),
+    pytest.param([RandomizedResponseSum(n=341_244, epsilon0=2e-5)] * 2, 1e-9, marks=pytest.mark.long),
     ([RandomizedResponseSum(n=1_000, epsilon0=1e-4)] * 2, 1e-6),
     ([DiscreteGaussianSum(n=208, scale=505, value_range=5),
       Repeated(event=RandomizedResponseSum(n=7, epsilon0=0.34), times=2)], 1e-20),

@@ -79,7 +79,7 @@ def test_delta_of_one_sampled_round_is_that_of_the_mixtures_with_many_digits(sig
 
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta", "interval"), [
     (0.8, 0.01, 1_000, 1e-6, 1e-4),
-    (1.0, 0.001, 10_000, 1e-8, 2e-5),
+    pytest.param(1.0, 0.001, 10_000, 1e-8, 2e-5, marks=pytest.mark.long),
     (30.0, 0.3, 3, 1e-6, 1e-5),
     (0.5, 0.9, 2, 1e-6, 1e-3),
 ])  # fmt: skip

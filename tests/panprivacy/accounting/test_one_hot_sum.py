@@ -20,6 +20,7 @@ class TestContract(CohortContract):
         return OneHotSum(n=1_000, k=10, epsilon0=1.0)
 
 
+@pytest.mark.long  # it is that of RandomizedResponseSum
 class TestContractAddRemove(CohortContract):
     @pytest.fixture
     def event(self):

@@ -82,8 +82,8 @@ def test_delta_of_grouped_numbers_of_clones_is_hardly_above_the_ungrouped(monkey
 VALID = [
     (n, epsilon0, delta)
     for n in (2_000, 10**5, 10**7)
-    for epsilon0 in (0.1, 1.0, 2.0, 5.0, 9.0)
-    for delta in (1e-4, 1e-6, 1e-12)
+    for epsilon0 in (0.1, 2.0, 5.0, 9.0)
+    for delta in (1e-4, 1e-12)
 ]
 
 
@@ -103,6 +103,18 @@ def test_closed_form_bounds_the_numerical_one_where_valid_and_is_refused_elsewhe
             exact = numerical(n=n, epsilon0=epsilon0).epsilon(delta)
             assert exact <= closed(n=n, epsilon0=epsilon0, delta=delta) < epsilon0
     assert 0 < refused < len(VALID)
+
+
+def test_closed_forms_are_the_printed_ones():
+    n, epsilon0, delta = 1_000, 1.5, 1e-3  # where no term is negligible
+    with mp.workdps(30):
+        growth = mp.exp(mp.mpf(epsilon0))
+        root = mp.sqrt(growth * mp.log(4 / mp.mpf(delta)) / n)
+        of_2021 = mp.log(1 + (growth - 1) / (growth + 1) * (8 * root + 8 * growth / n))
+        root = mp.sqrt(2 * mp.log(4 / mp.mpf(delta)) / ((growth + 1) * n))
+        of_2022 = mp.log(1 + (growth - 1) * (4 * root + mp.mpf(4) / n))
+    for closed, exact in ((closed_form_2021, of_2021), (closed_form_2022, of_2022)):
+        assert closed(n=n, epsilon0=epsilon0, delta=delta) == pytest.approx(float(exact), rel=1e-12)
 
 
 @pytest.mark.parametrize("closed", [closed_form_2021, closed_form_2022])

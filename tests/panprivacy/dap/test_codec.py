@@ -11,7 +11,7 @@ from panprivacy.dap.codec import InvalidMessageError, Message, Rest
 from tests.panprivacy.dap.strategies import ALL_MESSAGES, messages
 
 each_message = pytest.mark.parametrize("message", ALL_MESSAGES, ids=lambda message: message.__name__)
-FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 
 
 def ends_open(message: type[Message]) -> bool:

@@ -1,6 +1,7 @@
 """Lengths that are known beforehand are those of honest reports, of every VDAF and every HPKE algorithm."""
 
 import dataclasses
+import functools
 import random
 from collections.abc import Callable
 
@@ -32,9 +33,10 @@ def plain(name: str) -> tuple[dap.TaskConfiguration, ShardedReport]:
     return configuration, shard_measurement(TASK_ID, configuration, measurements[0], time=0, random_source=R)
 
 
+@functools.cache
 def pan_private(scheme: str) -> tuple[dap.TaskConfiguration, ShardedReport]:
-    leader, helper = (generate_share_key(scheme, R).public_key for _ in range(2))
-    key = SharedKey(leader, helper, b"context").bound_to(bytes(16))
+    both = generate_share_key(scheme, R).public_key  # lengths do not depend on whose key it is
+    key = SharedKey(both, both, b"context").bound_to(bytes(16))
     parts = [key.split(bytes(key.encrypt(bit, R))) for bit in (0, 1, 1)]
     shares = [b"".join(part[side] for part in parts) for side in (0, 1)]
     configuration = configuration_of(IDENTIFIER, PanPrivateCountVec(scheme, 3).encode())

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from panprivacy.dap import AggregationJobInitReq, UploadErrors, UploadRequest
@@ -48,6 +48,7 @@ def test_is_media_type_of_anything_else_is_false(content_type):
     assert not is_media_type(content_type, UploadRequest)
 
 
+@settings(max_examples=40)
 @given(
     st.one_of(
         st.text(),

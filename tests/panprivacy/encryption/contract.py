@@ -317,7 +317,7 @@ class EncryptionContract:
 
     def test_operations_on_a_ciphertext_of_another_scheme_raise(self, private_key, public_key, key_of):
         other = next(name for name in SCHEMES if SCHEMES[name].__module__ != SCHEMES[self.scheme].__module__)
-        foreign = key_of(other).public_key.with_tables().encrypt(1, random.Random(14))
+        foreign = key_of(other).public_key.encrypt(1, random.Random(14))
         for operation in (
             lambda: public_key.rerandomize(foreign, random.Random(15)),
             lambda: public_key.add([foreign]),

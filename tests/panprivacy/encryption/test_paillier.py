@@ -237,10 +237,29 @@ class TestPaillier2048(PaillierContract):
     modulus_bits = 2048
 
 
+@pytest.mark.long
 class TestPaillier3072(PaillierContract):
     scheme = "paillier-3072"
     code = 3
     modulus_bits = 3072
+
+
+def test_paillier_3072_in_short(key_of):
+    """One implementation serves both sizes: so here what the size changes, lengths and the largest piece."""
+    private_key, random_source = key_of("paillier-3072"), random.Random(1)
+    assert private_key.phe_key.public_key.n.bit_length() == 3072
+    public_key = load_public_key(private_key.public_key.to_json())
+    loaded = load_private_key("paillier-3072", private_key.to_bytes())
+    total = public_key.add([public_key.encrypt(message, random_source) for message in (2, -5)])
+    encoded = bytes(public_key.rerandomize(total, random_source))
+    assert len(encoded) == 768
+    assert loaded.decrypt(public_key.parse(encoded), range(-10, 10)) == -3
+    message = random_source.randbytes(382 + 1)
+    pieces = public_key.encrypt_bytes(message, random_source)
+    assert len(pieces) == 2
+    assert loaded.decrypt_bytes(pieces, 383) == message
+    (largest,) = public_key.encrypt_bytes(b"\xff" * 382, random_source)
+    assert loaded.decrypt_bytes([largest], 382) == b"\xff" * 382
 
 
 @pytest.mark.parametrize("package", ["gmpy2", "phe"])

@@ -13,9 +13,10 @@ def parameters(**changes):
 
 
 class TestCountNonzero(MechanismContract, HistoryContract):
-    @pytest.fixture(params=[1.0, 0.25])
+    @pytest.fixture(params=[(1.0, 100), (0.25, 20)])
     def mechanism(self, request):
-        return CountNonzero(parameters(sampling_rate=request.param))
+        rate, cohort_size = request.param
+        return CountNonzero(parameters(sampling_rate=rate, cohort_size=cohort_size))
 
 
 def test_state_of_one_or_many_events_is_one_bit():

@@ -17,10 +17,10 @@ def parameters(**changes):
 
 
 class TestHistogram(MechanismContract, HistoryContract):
-    @pytest.fixture(params=[(1, 1.0), (3, 1.0), (3, 0.25), (5, 1.0)])
+    @pytest.fixture(params=[(1, 1.0, 100), (3, 1.0, 100), (3, 0.25, 10), (5, 1.0, 100)])
     def mechanism(self, request):
-        k, rate = request.param
-        return Histogram(parameters(k=k, sampling_rate=rate))
+        k, rate, cohort_size = request.param
+        return Histogram(parameters(k=k, sampling_rate=rate, cohort_size=cohort_size))
 
 
 @pytest.mark.parametrize("count", range(7))

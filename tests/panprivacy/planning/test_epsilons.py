@@ -13,7 +13,7 @@ from .proposals import EVERY, proposal
 def test_shown_epsilons_lie_just_above_those_of_the_guarantees(
     statistic: str, own: dict[str, Any], sampling_rate: float
 ) -> None:
-    mechanism = proposal(statistic, **own, sampling_rate=sampling_rate, cohort_size=100).mechanism()
+    mechanism = proposal(statistic, **own, sampling_rate=sampling_rate, cohort_size=20).mechanism()
     shown = epsilons_of(mechanism)
     stated = {
         guarantee.model: guarantee

@@ -70,7 +70,7 @@ class VerifierContract:
     # Honest reports -------------------------------------------------------------
 
     @pytest.mark.parametrize("name", VARIANTS)
-    @pytest.mark.parametrize("count", [1, 2, 130])
+    @pytest.mark.parametrize("count", [1, 5])
     def test_verification_of_honest_reports_ends_in_shares_of_their_sum(self, name, count):
         verifier, reports = self.verifier(name), reports_of(name, count)
         _, helper, finished = self.run(verifier, reports)

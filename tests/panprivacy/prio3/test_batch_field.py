@@ -13,7 +13,7 @@ from panprivacy.prio3.field import FIELD64, FIELD128
 BATCH_FIELDS = {FIELD64: BatchField(FIELD64), FIELD128: BatchField(FIELD128)}
 fields = st.sampled_from(list(BATCH_FIELDS))
 both = pytest.mark.parametrize("field", list(BATCH_FIELDS), ids=["Field64", "Field128"])
-some = settings(max_examples=200)
+some = settings(max_examples=60)
 
 
 def numbers(field):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from panprivacy.prio3 import Prepared, Prio3Verifier, ReportInput, SlowVerifier
 from panprivacy.prio3 import verifier as fast
+from panprivacy.prio3.batch_xof import WORTH_A_BATCH
 from tests.panprivacy.prio3.contract import CHEATS, VerifierContract
 from tests.panprivacy.prio3.variants import (
     CONTEXT,
@@ -21,7 +22,7 @@ from tests.panprivacy.prio3.variants import (
     report_of,
 )
 
-some = settings(max_examples=40)
+some = settings(max_examples=15)
 
 
 class TestPrio3Verifier(VerifierContract):
@@ -113,7 +114,7 @@ def test_verification_of_any_small_batch_equals_the_definition(name, count, seed
 @pytest.mark.parametrize("name", VARIANTS)
 def test_verification_of_a_batch_that_numpy_hashes_equals_the_definition(name):
     generator = random.Random(7)
-    assert_equal_to_the_end(name, some_reports(name, 150, generator), generator)
+    assert_equal_to_the_end(name, some_reports(name, WORTH_A_BATCH + 5, generator), generator)
 
 
 @pytest.mark.parametrize("limit", ["TOGETHER", "TOGETHER_ELEMENTS"])

@@ -102,7 +102,7 @@ class ShuffleContract:
         # fails with probability at most FAILURE (less, as ties make the test conservative).
         source, values = random.Random(statistic.statistic), users_of(statistic)
         slow = np.array([slow_total(statistic, values, source) for _ in range(40)])
-        fast = np.array(totals(statistic, 4_000, source))
+        fast = np.array(totals(statistic, 1_000, source))
         for number in (
             lambda total: total[:, 1],
             lambda total: total[:, -1],
@@ -132,10 +132,10 @@ class ShuffleContract:
 
     @pytest.mark.statistical
     def test_estimate_is_right_on_average(self, statistic):
-        # The mean of 2,000 is within 6 of its own standard errors of the truth: by the normal approximation
+        # The mean of 1,000 is within 6 of its own standard errors of the truth: by the normal approximation
         # right code fails with probability 2e-9 per value, of which there are at most five.
         source, n = random.Random(statistic.statistic), statistic.cohort_size
-        drawn = totals(statistic, 2_000, source)
+        drawn = totals(statistic, 1_000, source)
         estimates = np.array([statistic.estimate(total.tolist(), n).values for total in drawn])
         truth = np.array(statistic.truth(Counter(users_of(statistic).tolist())))
         errors = estimates.std(axis=0, ddof=1) / np.sqrt(len(drawn))

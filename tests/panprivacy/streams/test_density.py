@@ -138,18 +138,18 @@ def test_standard_error_is_that_of_repeated_runs(items, announced):
     # deviations, which leaves room for what is only about normal.
     runs = 200
     statistic = Density(
-        parameters(items=items, universe_size=12_000, table_size=8_000, announced_intrusions=1)
+        parameters(items=items, universe_size=3_000, table_size=2_000, announced_intrusions=1)
     )
     squares, deviations = [], []
     for run in range(runs):
         source = random.Random(f"{items} {announced} {run}")
         sample = Sample.draw(statistic.parameters, None, source)
         state = statistic.start(source)
-        cells = sample.cells_of([str(number) for number in range(6_000)])
-        statistic.process_batch(state, cells[:2_000], source)
+        cells = sample.cells_of([str(number) for number in range(1_500)])
+        statistic.process_batch(state, cells[:500], source)
         for _ in range(announced):
             statistic.announce_intrusion(state, source)
-        statistic.process_batch(state, cells[2_000:], source)
+        statistic.process_batch(state, cells[500:], source)
         shares = statistic.noisy_shares(state, source)
         estimate = statistic._reading.read(shares, announced, 0.95)
         deviations.append((estimate.values[0] - 0.5) / estimate.standard_errors[0])

@@ -12,6 +12,7 @@ from panprivacy.encryption.interface import Ciphertext, PrivateKey
 from panprivacy.prio3.interface import Prepared, Rejected, ReportInput
 from panprivacy.two_server import PanPrivateVerifier, SharedKey
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
+from tests.panprivacy.encryption.tables import with_tables
 
 CONTEXT = b"dap-18" + bytes(range(32))
 VERIFY_KEY = bytes(range(100, 132))
@@ -40,7 +41,7 @@ class Servers:
         self.leader = leader
         self.helper = helper
         self.context = context
-        self.unbound = SharedKey(leader.public_key.with_tables(), helper.public_key.with_tables(), context)
+        self.unbound = SharedKey(with_tables(leader.public_key), with_tables(helper.public_key), context)
         self.key = self.unbound.bound_to(NONCE)
 
     def sent(self, report: Sequence[Ciphertext], nonce: bytes = NONCE) -> SentReport:

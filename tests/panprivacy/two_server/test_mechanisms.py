@@ -4,6 +4,7 @@ import math
 import random
 
 import pytest
+from scipy.stats import binom
 
 from panprivacy.encryption.interface import ValueOutOfRangeError
 from panprivacy.mechanisms.count_nonzero import CountNonzero
@@ -33,9 +34,10 @@ class BothServers:
 
 
 class TestSharedKey(MechanismContract):
-    @pytest.fixture
-    def private_key(self, servers):
-        return BothServers(servers)
+    @pytest.fixture(params=["elgamal-secp256k1", pytest.param("paillier-2048", marks=pytest.mark.long)])
+    def private_key(self, request, servers_of):
+        """The key itself is tried under both schemes in test_shared_key.py."""
+        return BothServers(servers_of(request.param))
 
     @pytest.fixture(params=["count_nonzero", "histogram"])
     def mechanism(self, request):
@@ -67,7 +69,8 @@ def test_mean_is_refused_as_sharings_cannot_be_added(servers):
 
 # docs/errata.md: Algorithm 6, lines 19 and 20.
 
-REPORTS = 40
+REPORTS = 72
+"""A fair coin shows 0.8 of them, and one of 0.9925 no more than 0.9, with probability below 1e-6 together."""
 
 
 def printed_report(key, sharing, epsilon, source):
@@ -88,13 +91,20 @@ def our_report(key, sharing, epsilon, source):
     return RandomizedResponse(epsilon).respond_encrypted(key, sharing, 5, source)
 
 
-def test_coin_inverted_as_in_algorithm_6_loses_the_events(servers):
+def test_few_and_many_ones_are_told_apart_but_for_the_stated_probability():
+    assert binom.sf(math.ceil(0.8 * REPORTS) - 1, REPORTS, 0.5025) < 2e-7
+    assert binom.cdf(math.floor(0.9 * REPORTS), REPORTS, 0.9925) < 2e-7
+
+
+def test_coin_inverted_as_in_algorithm_6_loses_the_events(servers_of):
+    servers = servers_of("elgamal-secp256k1")
     # At ε = 20 a report is the bit but for 4.1e-9; as printed it is a fair coin but for 4.1e-9.
     assert ones_of(servers, our_report, 20.0) == REPORTS
     assert ones_of(servers, printed_report, 20.0) < 0.8 * REPORTS
 
 
-def test_coin_inverted_as_in_algorithm_6_shows_the_events(servers):
+def test_coin_inverted_as_in_algorithm_6_shows_the_events(servers_of):
+    servers = servers_of("elgamal-secp256k1")
     # At ε = 0.01 a report must be nearly a fair coin; as printed the bit is kept but for 1 %.
     assert ones_of(servers, our_report, 0.01) < 0.8 * REPORTS
     assert ones_of(servers, printed_report, 0.01) > 0.9 * REPORTS

@@ -6,24 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from panprivacy import stored_document
+from research import stored_document
 from research.reproduction import histogram_errors as errors
 from research.reproduction import local_pan_privacy, results, samplable_anonymous_aggregation
-from research.reproduction.claims import about, rounds_to
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.sampled_gaussian import moments_accountant_noise, noise_multiplier
+from research.statements import about, rounds_to
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
 def computed():
-    """Claims and figures, which take about ten seconds together."""
+    """Claims and figures; the latter take most of the time."""
     return results.compute(lambda text: None)
 
 
-def test_every_statement_about_a_printed_value_is_as_we_say(computed):
-    claims, _ = computed
+@pytest.fixture(scope="module")
+def claims():
+    return tuple(claim for paper in results._PAPERS for claim in paper.claims())
+
+
+def test_every_statement_about_a_printed_value_is_as_we_say(claims):
     assert [claim for claim in claims if not claim.as_expected] == []
     for claim in claims:
         # Unknown, agreeing and differing are told apart, and a difference has a reason.
@@ -32,9 +36,16 @@ def test_every_statement_about_a_printed_value_is_as_we_say(computed):
         assert claim.method
 
 
+def test_stored_claims_are_those_that_are_computed(claims):
+    now, stored = results.document_of(claims, ()), results.committed()
+    assert stored_document.differences(stored["claims"], now["claims"]) == [], (
+        "run `manage.py reproduce --write`"
+    )
+
+
+@pytest.mark.long
 def test_stored_document_is_what_is_computed(computed):
-    now = results.document_of(*computed)
-    stored = results.committed()
+    now, stored = results.document_of(*computed), results.committed()
     assert stored_document.differences(stored["claims"], now["claims"]) == [], (
         "run `manage.py reproduce --write`"
     )
@@ -73,10 +84,9 @@ REFERENCE = {
 
 
 @pytest.mark.parametrize(("place", "words"), REFERENCE)
-def test_number_is_the_one_of_an_independent_computation(computed, place, words):
-    claims, _ = computed
+def test_number_is_the_one_of_an_independent_computation(claims, place, words):
     found = [
-        claim.computed
+        claim.value
         for claim in claims
         if claim.place == place and words in f"{claim.quantity} {claim.method}"
     ]
@@ -84,6 +94,7 @@ def test_number_is_the_one_of_an_independent_computation(computed, place, words)
     assert found[0] == pytest.approx(REFERENCE[place, words], rel=5e-4)
 
 
+@pytest.mark.long
 def test_figures_are_those_of_the_issue_with_a_caption_and_our_choices(computed):
     _, figures = computed
     assert [figure.key for figure in figures] == [
@@ -96,16 +107,17 @@ def test_figures_are_those_of_the_issue_with_a_caption_and_our_choices(computed)
         assert figure.choices
         for panel in figure.panels:
             assert list(panel.x) == sorted(panel.x)
-            for series in panel.series:
-                assert len(series.y) == len(panel.x)
-                assert min(series.y) > 0, "the axes are logarithmic"
+            for line in panel.lines:
+                assert len(line.y) == len(panel.x)
+                assert min(line.y) > 0, "the axes are logarithmic"
 
 
+@pytest.mark.long
 def test_privacy_costs_and_sampling_gains_in_every_panel(computed):
     _, figures = computed
     for figure in figures:
         for panel in figure.panels:
-            lines = {series.name: series.y for series in panel.series}
+            lines = {line.name: line.y for line in panel.lines}
             if "SAMPAGG" not in lines:
                 continue
             best = lines.get("NONPRIVIMPSAMP", lines.get("NONPRIV"))

@@ -5,8 +5,9 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
-from panprivacy import stored_document
 from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
+from research import stored_document
+from research.statements import Standing
 from research.theory import (
     DEMONSTRATIONS,
     announced_intrusions,
@@ -16,7 +17,6 @@ from research.theory import (
     two_intrusions,
     uniformity_users,
 )
-from research.theory.demonstration import ClaimStatus
 
 SEED = results.SEED
 
@@ -54,7 +54,7 @@ def test_charts_have_values_for_every_place_and_none_that_a_logarithmic_axis_can
         for chart in entry["charts"]:
             keys.append(chart["key"])
             for curve in chart["curves"]:
-                assert curve["standing"] in set(ClaimStatus)
+                assert curve["standing"] in set(Standing)
                 assert len(curve["y"]) == len(chart["x"])
                 shown = [y for y in curve["y"] if y is not None]
                 assert shown

@@ -1,4 +1,4 @@
-from panprivacy import stored_document
+from research import stored_document
 
 
 def test_difference_of_documents_names_the_place_and_overlooks_last_digits():

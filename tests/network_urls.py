@@ -1,4 +1,4 @@
-"""The helper's addresses below its base address."""
+"""The helper's addresses below its base address, for `network.deliver`."""
 
 from django.urls import include, path
 

@@ -2,11 +2,26 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 RELATIVE_TOLERANCE = 1e-4
 """Up to which two computations of a number are the same: processors, and grids of privacy losses, differ."""
+
+
+@cache
+def committed(file: Path) -> dict[str, Any]:
+    """The document in a file, as it was committed."""
+    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return document
+
+
+def document_of(libraries: Iterable[str], **members: Any) -> dict[str, Any]:
+    """The document of these members: no times, no names of machines, but the versions of libraries."""
+    return plain({"libraries": {name: version(name) for name in libraries}, **members})
 
 
 def plain(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,145 @@
+"""Computed numbers and lines as plain values, each with what it rests on or what a paper prints."""
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from panprivacy.accounting.guarantees import Relation
+
+
+class Paper(StrEnum):
+    """The papers whose numbers are recomputed; the value is the title."""
+
+    SAMPLABLE_ANONYMOUS_AGGREGATION = "Samplable Anonymous Aggregation for Private Federated Data Analysis"
+    LOCAL_PAN_PRIVACY = "Local Pan-Privacy for Federated Analytics"
+
+
+class Standing(StrEnum):
+    """What a number rests on. Pages and tables of the theory say it beside every one."""
+
+    MEASURED = "measured"
+    """In a simulation, whose parameters and seed are named."""
+
+    COMPUTED = "computed"
+    """Exactly, from the distributions: what a measurement should show."""
+
+    BOUND = "bound"
+    """Proved: it cannot be less, or not more, as the text says. Or an assumption that is named."""
+
+    PRINTED = "printed"
+    """A formula of the paper, whose constant it leaves open."""
+
+
+class Role(StrEnum):
+    """What a line of a paper's figure stands for; pages give each a colour, a dash and a symbol."""
+
+    BASELINE = "baseline"
+    """Without privacy."""
+
+    BASELINE_TARGETED = "baseline-targeted"
+    """Without privacy, with importance sampling."""
+
+    AGGREGATED = "aggregated"
+    """The sum alone is seen; who took part is known. Or: a rule that the papers suggest."""
+
+    SAMPLED = "sampled"
+    """The sum alone is seen; who took part is secret. Or: the exact computation."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One number or word.
+
+    Attributes:
+        quantity: what is computed, with every parameter.
+        value: ours.
+        paper, place: whose number it is, or who leaves it out: example, theorem or section.
+        printed: as the paper has it; empty where it states no number.
+        method: how it is computed, with the source.
+        agrees: whether the paper's statement holds for `value`; None where none is printed.
+        expected: what we say `agrees` is. A difference between the two means that the accounting
+            or docs/errata.md is wrong.
+        why: where they differ, why; otherwise what was chosen or what else one should know.
+        relation, delta: of privacy numbers; None for others.
+    """
+
+    quantity: str
+    value: float | str
+    standing: Standing = Standing.COMPUTED
+    _: KW_ONLY
+    paper: Paper | None = None
+    place: str = ""
+    printed: str = ""
+    method: str = ""
+    agrees: bool | None = None
+    expected: bool | None = None
+    why: str = ""
+    relation: Relation | None = None
+    delta: float | None = None
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether what we say about the printed value is so."""
+        return self.agrees is self.expected
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: what it is or rests on, and y for each x of its panel; None where nothing is shown."""
+
+    name: str
+    kind: Role | Standing
+    y: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x: tuple[float, ...]
+    lines: tuple[Line, ...]
+
+
+def one_panel(x: tuple[float, ...], *lines: Line) -> tuple[Panel, ...]:
+    """The panels of a figure that has one."""
+    return (Panel("", x, lines),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """Panels with the same axes.
+
+    Attributes:
+        key: identifies the figure in addresses and file names.
+        paper: whose figure it is; None where it shows a theorem.
+        columns: number of panels side by side.
+        choices: parameters that the paper leaves open, and what we chose.
+        logarithmic_x, logarithmic_y: whether an axis is logarithmic; then all its values are above 0.
+    """
+
+    key: str
+    title: str
+    caption: str
+    x_title: str
+    y_title: str
+    panels: tuple[Panel, ...]
+    paper: Paper | None = None
+    columns: int = 1
+    choices: str = ""
+    logarithmic_x: bool = True
+    logarithmic_y: bool = True
+
+
+def rounds_to(computed: float, printed: str) -> bool:
+    """Whether `computed` is `printed` to within half a unit of its last digit."""
+    exponent = Decimal(printed).as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise ValueError(f"printed must be a decimal number, not {printed!r}")
+    return abs(computed - float(printed)) <= 0.5 * 10.0**exponent * (1 + 1e-12)
+
+
+def about(computed: float, printed: float) -> bool:
+    """Whether a printed "≈" holds: to within 10 %."""
+    return math.isclose(computed, printed, rel_tol=0.1)
