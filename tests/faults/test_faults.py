@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from leader import exchange
 from leader.models import AggregationJob, CollectionJob, Exchange, Uploads
 from panprivacy.dap import BatchMode
 from panprivacy.prio3 import Prio3Verifier, VerificationError
-from tests.faults.machines import second_machine
+from tests.faults.machines import Template
 from tests.faults.network import Fault
 from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation
 
@@ -40,8 +39,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+@pytest.fixture(scope="session")
+def template(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Template]:
+    with django_db_blocker.unblock(), Template(tmp_path_factory.mktemp("helper")).made() as template:
+        yield template
+
+
 @pytest.fixture
-def pair(tmp_path: Path, settings: Any, clock: Clock) -> Iterator[Callable[[int, BatchMode], Simulation]]:
+def pair(template: Template, settings: Any, clock: Clock) -> Iterator[Callable[[int, BatchMode], Simulation]]:
     """Makes a simulation. Both machines have the same signing key: who signs is tested elsewhere."""
     public = Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY).public_key().public_bytes_raw()
     settings.ROOT_URLCONF = "tests.faults.urls"
@@ -49,7 +56,7 @@ def pair(tmp_path: Path, settings: Any, clock: Clock) -> Iterator[Callable[[int,
     settings.LEADER_URL, settings.HELPER_URL = "http://testserver/leader", "http://testserver/helper"
     settings.LEADER_KEY = settings.HELPER_KEY = public
     settings.SMALLEST_COHORT = 2
-    with second_machine(tmp_path) as helper:
+    with template.second_machine() as helper:
         yield lambda seed, mode: Simulation(seed, helper, clock, mode)
 
 
