@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEVICES = 120
 STEPS = 4
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.long]
 
 
 @pytest.fixture

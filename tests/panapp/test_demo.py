@@ -19,6 +19,7 @@ from tests.processes import database_url, helper_rows
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.processes
 def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.collections.analyzer import scene
 from tests.factories import published_recipe
 from tests.processes import services_on_test_database
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.long]
 
 
 class Dripper:

@@ -17,7 +17,7 @@ from recipes.selectors import helper_signature_of
 from tests.factories import draft_recipe
 from tests.processes import helper_rows, services_on_test_database
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.long]
 
 
 def post_as_administrator(services: Services, path: str) -> str:
