@@ -47,10 +47,10 @@ def kill_helper(services: Services) -> None:
     os.killpg(services.pid("helper"), signal.SIGKILL)
 
 
-def helper_rows(helper_data: Path, statement: str) -> list[tuple[Any, ...]]:
+def helper_rows(helper_data: Path, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
     """What the helper's own database answers; the test's process has no other way to it."""
     with closing(sqlite3.connect(helper_data / "panapp.sqlite3")) as database:
-        return database.execute(statement).fetchall()
+        return database.execute(statement, parameters).fetchall()
 
 
 def collect(
