@@ -21,6 +21,9 @@ from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation
 STEPS = 120
 FIXED_SEEDS = range(5)
 FRESH_SEEDS = 3
+QUICK_SEED = FIXED_SEEDS[0]
+"""The one that `make test` runs too."""
+
 HONEST_REJECTIONS = {
     ("leader", "report_replayed"),
     ("leader", "batch_collected"),
@@ -93,13 +96,17 @@ def check(simulation: Simulation) -> None:
 
 
 @pytest.mark.parametrize("mode", [BatchMode.TIME_INTERVAL, BatchMode.LEADER_SELECTED])
-@pytest.mark.parametrize("seed", FIXED_SEEDS)
+@pytest.mark.parametrize(
+    "seed",
+    [seed if seed == QUICK_SEED else pytest.param(seed, marks=pytest.mark.long) for seed in FIXED_SEEDS],
+)
 def test_faults_of_a_fixed_seed_lose_nothing_and_double_nothing(
     pair: Callable[[int, BatchMode], Simulation], seed: int, mode: BatchMode
 ) -> None:
     run(pair(seed, mode))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [BatchMode.TIME_INTERVAL, BatchMode.LEADER_SELECTED])
 @pytest.mark.parametrize("number", range(FRESH_SEEDS))
 def test_faults_of_a_fresh_seed_lose_nothing_and_double_nothing(
@@ -133,6 +140,7 @@ def fails_within(simulations: Iterator[Simulation]) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_oracle_with_a_helper_that_forgets_its_answers_objects(
     pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +152,7 @@ def test_oracle_with_a_helper_that_forgets_its_answers_objects(
     assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
 
 
+@pytest.mark.long
 def test_oracle_with_a_leader_that_abandons_a_job_after_a_lost_answer_objects(
     pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +166,7 @@ def test_oracle_with_a_leader_that_abandons_a_job_after_a_lost_answer_objects(
     assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
 
 
+@pytest.mark.long
 def test_oracle_with_a_helper_that_counts_an_identifier_twice_objects(
     pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,7 +179,7 @@ def test_oracle_with_a_helper_that_counts_an_identifier_twice_objects(
     assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
 
 
-@pytest.mark.parametrize("side", ["leader", "helper"])
+@pytest.mark.parametrize("side", ["leader", pytest.param("helper", marks=pytest.mark.long)])
 def test_oracle_with_a_server_that_rejects_good_reports_objects(
     pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch, side: str
 ) -> None:
