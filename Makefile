@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 # Files go to workers whole, so that what a module sets up is set up once. Later options win over earlier ones.
-PYTEST := $(RUN) -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+PYTEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 PYTEST_ARGS ?=
 
 # Tests start hundreds of processes: none should compile the product anew, wherever this variable comes from.
