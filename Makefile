@@ -4,7 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
+# Files go to workers whole, so that what a module sets up is set up once. Later options win over earlier ones.
+PYTEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 PYTEST_ARGS ?=
+
+# Tests start hundreds of processes: none should compile the product anew, wherever this variable comes from.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Production settings for checks: real in form, fresh each time, good for nothing.
 PRODUCTION = env $$($(RUN) -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production \
@@ -16,11 +21,11 @@ LEADER = PANAPP_ROLE=leader PANAPP_LEADER_URL=https://leader.example/leader \
 HELPER = PANAPP_ROLE=helper PANAPP_HELPER_URL=https://helper.example/helper PANAPP_LEADER_KEY=$(OTHER_KEY)
 SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
-.PHONY: help setup demo test check openapi architecture bench clean
+.PHONY: help setup demo test test-all check openapi architecture bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
 
 setup: $(READY) ## Install everything into .venv
 
@@ -39,8 +44,12 @@ $(READY): requirements.txt requirements-dev.txt
 demo: setup ## Six collections from real data, then a dashboard on http://127.0.0.1:8000
 	$(RUN) manage.py demo
 
-test: setup ## The tests; what needs a browser, PostgreSQL or Redis skips where there is none
-	$(RUN) -m pytest $(PYTEST_ARGS)
+# Without schemathesis' plugin, which takes seconds of every worker and serves one long test.
+test: setup ## The tests, in some minutes; needs nothing that `make setup` does not install
+	$(PYTEST) -p no:schemathesis -m "not long and not browser" $(PYTEST_ARGS)
+
+test-all: setup ## All tests, those that take long too; the browser's skip where there is none
+	$(PYTEST) $(PYTEST_ARGS)
 
 check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI, picture
 	$(RUN) -m ruff check .

@@ -15,7 +15,7 @@ class Paper(StrEnum):
     LOCAL_PAN_PRIVACY = "Local Pan-Privacy for Federated Analytics"
 
 
-class Standing(StrEnum):
+class Basis(StrEnum):
     """What a number rests on. Pages and tables of the theory say it beside every one."""
 
     MEASURED = "measured"
@@ -66,7 +66,7 @@ class Statement:
 
     quantity: str
     value: float | str
-    standing: Standing = Standing.COMPUTED
+    standing: Basis = Basis.COMPUTED
     _: KW_ONLY
     paper: Paper | None = None
     place: str = ""
@@ -89,7 +89,7 @@ class Line:
     """One line: what it is or rests on, and y for each x of its panel; None where nothing is shown."""
 
     name: str
-    kind: Role | Standing
+    kind: Role | Basis
     y: tuple[float | None, ...]
 
 

@@ -65,6 +65,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
                 pytest.exit(f"{SERVICES} is required, but {name} does not answer: {error}", returncode=4)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what has another database on PostgreSQL, so that only this is run there again."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if item.get_closest_marker("django_db") or {"db", "transactional_db", "live_server"} & set(fixtures):
+            item.add_marker("database")
+
+
 def _ask_database() -> None:
     values = connection.settings_dict
     if connection.vendor == "postgresql":

@@ -3,7 +3,7 @@
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
+from devices_sim.workloads import Workload
+from panapp.collection import CollectionResult, collection_run
 from panapp.services import Services, running_services
 
 
@@ -45,7 +47,28 @@ def kill_helper(services: Services) -> None:
     os.killpg(services.pid("helper"), signal.SIGKILL)
 
 
-def helper_rows(helper_data: Path, statement: str) -> list[tuple[Any, ...]]:
+def helper_rows(helper_data: Path, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
     """What the helper's own database answers; the test's process has no other way to it."""
     with closing(sqlite3.connect(helper_data / "panapp.sqlite3")) as database:
-        return database.execute(statement).fetchall()
+        return database.execute(statement, parameters).fetchall()
+
+
+def collect(
+    services: Services,
+    members: Mapping[str, object],
+    workload: Workload[Any],
+    *,
+    processes: int = 1,
+    say: Callable[[str], None] = lambda _: None,
+) -> CollectionResult:
+    """A whole collection on services that run, as `collect` and `demo` make one; seed 7."""
+    return collection_run(
+        members=members,
+        workload=workload,
+        services=services,
+        seed=7,
+        eager=False,
+        processes=processes,
+        actor=None,
+        say=say,
+    )

@@ -1,12 +1,18 @@
-"""Every command in the README and in docs/commands.md runs, and links of all pages lead somewhere."""
+"""Every command in the README and in docs/commands.md runs, and links of all pages lead somewhere.
 
+In `make test` every command is at least understood.
+"""
+
+import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, get_commands, load_command_class
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "".join((ROOT / page).read_text() for page in ("README.md", "docs/commands.md"))
@@ -26,8 +32,33 @@ def test_readme_holds_no_placeholder() -> None:
     assert not [line for line in lines if re.fullmatch(r"[A-Z]{3,}", line.strip())]
 
 
+RUN_HERE = [command for command in COMMANDS if command not in RUN_ELSEWHERE]
+
+
+@pytest.mark.parametrize("command", RUN_HERE)
+def test_readme_command_is_one_that_exists_with_these_options_and_files(command: str) -> None:
+    command, _, read_from = command.partition(" < ")
+    program, script, *arguments = shlex.split(command)
+    assert program == ".venv/bin/python"
+    if script == "-m":
+        assert importlib.util.find_spec(arguments[0]) is not None
+        return
+    assert script == "manage.py"
+    name, *options = arguments
+    parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+    files = [value for value in vars(parser.parse_args(options)).values() if isinstance(value, Path)]
+    assert all((ROOT / file).is_file() for file in [*files, *filter(None, [read_from])])
+
+
+def test_check_of_a_command_refuses_what_no_command_has() -> None:
+    parser = load_command_class(get_commands()["collect"], "collect").create_parser("manage.py", "collect")
+    with pytest.raises(CommandError):
+        parser.parse_args(["recipe.json", "--evnts", "events.csv"])
+
+
+@pytest.mark.long
 @pytest.mark.processes
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in RUN_ELSEWHERE])
+@pytest.mark.parametrize("command", RUN_HERE)
 def test_readme_command_runs(command: str, tmp_path: Path) -> None:
     assert command.startswith(".venv/bin/python ")
     environment = {**os.environ, "PANAPP_DATA_DIR": str(tmp_path)}

@@ -19,6 +19,7 @@ TEXT = (ROOT / "docs" / "tasks.md").read_text()
 (EXAMPLE,) = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.processes
 def test_worked_example_prints_the_result_it_promises_and_the_interval_is_closed(tmp_path: Path) -> None:

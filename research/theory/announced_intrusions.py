@@ -12,7 +12,7 @@ from panprivacy import discrete_laplace
 from panprivacy.simulation import source
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 
 KEY = "announced-intrusions"
@@ -105,7 +105,7 @@ def demonstrate(seed: int) -> Demonstration:
         name = f"{table_size:,} cells"
         measured = tuple(measured_error(table_size, count, seed) for count in INTRUSIONS)
         expected = tuple(standard_error(table_size, count) for count in INTRUSIONS)
-        curves += [Line(name, Standing.MEASURED, measured), Line(name, Standing.COMPUTED, expected)]
+        curves += [Line(name, Basis.MEASURED, measured), Line(name, Basis.COMPUTED, expected)]
     errors = Figure(
         key=f"{KEY}-errors",
         title="Error of the share of items that appeared",
@@ -128,7 +128,7 @@ def demonstrate(seed: int) -> Demonstration:
             INTRUSIONS,
             Line(
                 "density",
-                Standing.COMPUTED,
+                Basis.COMPUTED,
                 tuple(required_table_size(count) for count in INTRUSIONS),
             ),
         ),
@@ -164,10 +164,10 @@ def demonstrate(seed: int) -> Demonstration:
                 Statement(
                     f"items missed by any algorithm read after each of {count:,} items",
                     least_error(count),
-                    Standing.BOUND,
+                    Basis.BOUND,
                 )
                 for count in (10, 1_000)
             ),
-            Statement("probability of missing so many, at least", chance, Standing.BOUND),
+            Statement("probability of missing so many, at least", chance, Basis.BOUND),
         ),
     )

@@ -11,7 +11,7 @@ from panprivacy.shuffle.uniformity_statistic import CALIBRATED_LEVEL
 from panprivacy.simulation import source
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 from research.theory.uniformity_users import (
     ALPHA,
@@ -101,16 +101,16 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="error, in values",
         panels=one_panel(
             VALUES_DISTINCT,
-            Line("shuffle protocol", Standing.MEASURED, shuffle),
-            Line("pan-private density", Standing.MEASURED, pan),
+            Line("shuffle protocol", Basis.MEASURED, shuffle),
+            Line("pan-private density", Basis.MEASURED, pan),
             Line(
                 "shuffle, at most, 95 %",
-                Standing.BOUND,
+                Basis.BOUND,
                 tuple(shuffle_error_bound(k) for k in VALUES_DISTINCT),
             ),
             Line(
                 "√(k/ε), necessary",
-                Standing.PRINTED,
+                Basis.PRINTED,
                 tuple(printed_lower_bound(k) for k in VALUES_DISTINCT),
             ),
         ),
@@ -127,15 +127,15 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="users",
         panels=one_panel(
             VALUES_UNIFORM,
-            Line("preliminary test", Standing.MEASURED, preliminary),
-            Line("final test", Standing.MEASURED, final),
+            Line("preliminary test", Basis.MEASURED, preliminary),
+            Line("final test", Basis.MEASURED, final),
             Line(
                 "Theorem 4.2, slope ¾",
-                Standing.PRINTED,
+                Basis.PRINTED,
                 tuple(map(printed_preliminary, VALUES_UNIFORM)),
             ),
-            Line("Theorem 4.8, slope ⅔", Standing.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
-            Line("central, slope ½", Standing.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
+            Line("Theorem 4.8, slope ⅔", Basis.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
+            Line("central, slope ½", Basis.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
         ),
     )
     return Demonstration(
@@ -167,24 +167,24 @@ def demonstrate(seed: int) -> Demonstration:
             Statement(
                 "exponent of k in the error, shuffle protocol",
                 growth(VALUES_DISTINCT, shuffle),
-                Standing.MEASURED,
+                Basis.MEASURED,
             ),
             Statement(
                 "exponent of k in the error, pan-private density",
                 growth(VALUES_DISTINCT, pan),
-                Standing.MEASURED,
+                Basis.MEASURED,
             ),
-            Statement("exponent of k in the error, Figure 1", 0.5, Standing.PRINTED),
+            Statement("exponent of k in the error, Figure 1", 0.5, Basis.PRINTED),
             Statement(
                 "exponent of k in the users, preliminary test",
                 growth(VALUES_UNIFORM, preliminary),
-                Standing.MEASURED,
+                Basis.MEASURED,
             ),
-            Statement("exponent of k in the users, Theorem 4.2, without logarithms", 0.75, Standing.PRINTED),
+            Statement("exponent of k in the users, Theorem 4.2, without logarithms", 0.75, Basis.PRINTED),
             Statement(
-                "exponent of k in the users, final test", growth(VALUES_UNIFORM, final), Standing.MEASURED
+                "exponent of k in the users, final test", growth(VALUES_UNIFORM, final), Basis.MEASURED
             ),
-            Statement("exponent of k in the users, Theorem 4.8, without logarithms", 2 / 3, Standing.PRINTED),
-            Statement("exponent of k in the users, central model, large k", 0.5, Standing.PRINTED),
+            Statement("exponent of k in the users, Theorem 4.8, without logarithms", 2 / 3, Basis.PRINTED),
+            Statement("exponent of k in the users, central model, large k", 0.5, Basis.PRINTED),
         ),
     )

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from panprivacy.simulation import simulation_generator, source
-from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.counter_encryption import CounterEncryption
 from research.theory.counters import EncryptedCounter
 from research.theory.demonstration import Demonstration
@@ -120,16 +120,16 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="bits read rightly, as a part of all",
         panels=one_panel(
             STEPS_DRAWN,
-            Line("receiver, encrypted", Standing.COMPUTED, (1 - wrong,) * len(STEPS_DRAWN)),
-            Line("eavesdropper, encrypted", Standing.BOUND, (0.5,) * len(STEPS_DRAWN)),
+            Line("receiver, encrypted", Basis.COMPUTED, (1 - wrong,) * len(STEPS_DRAWN)),
+            Line("eavesdropper, encrypted", Basis.BOUND, (0.5,) * len(STEPS_DRAWN)),
             Line(
                 "receiver, randomized",
-                Standing.MEASURED,
+                Basis.MEASURED,
                 tuple(measured_receiver(steps, seed) for steps in STEPS_DRAWN),
             ),
             Line(
                 "eavesdropper, randomized",
-                Standing.MEASURED,
+                Basis.MEASURED,
                 tuple(measured_eavesdropper(steps, seed) for steps in STEPS_DRAWN),
             ),
         ),
@@ -152,15 +152,15 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(chart,),
         facts=(
-            Statement("bits sent", spelt(sent), Standing.MEASURED),
-            Statement("bits decrypted", spelt(received), Standing.MEASURED),
-            Statement("text decrypted", text_of(received), Standing.MEASURED),
+            Statement("bits sent", spelt(sent), Basis.MEASURED),
+            Statement("bits decrypted", spelt(received), Basis.MEASURED),
+            Statement("text decrypted", text_of(received), Basis.MEASURED),
             Statement(
                 f"every state changed by each of the {STEPS - 1} rerandomizations",
                 "yes" if all_changed else "no",
-                Standing.MEASURED,
+                Basis.MEASURED,
             ),
-            Statement("bytes of one encrypted bit", size, Standing.MEASURED),
-            Statement("probability that one bit is decrypted wrongly", wrong, Standing.COMPUTED),
+            Statement("bytes of one encrypted bit", size, Basis.MEASURED),
+            Statement("probability that one bit is decrypted wrongly", wrong, Basis.COMPUTED),
         ),
     )

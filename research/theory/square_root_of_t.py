@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
 from panprivacy.simulation import simulation_generator, source
-from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 
 KEY = "square-root-of-t"
@@ -157,10 +157,10 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="error, in devices",
         panels=one_panel(
             STEPS,
-            Line("randomized state", Standing.MEASURED, randomized),
-            Line("encrypted state", Standing.MEASURED, encrypted),
-            Line("randomized state", Standing.COMPUTED, expected),
-            Line("any such state", Standing.BOUND, bound),
+            Line("randomized state", Basis.MEASURED, randomized),
+            Line("encrypted state", Basis.MEASURED, encrypted),
+            Line("randomized state", Basis.COMPUTED, expected),
+            Line("any such state", Basis.BOUND, bound),
         ),
     )
     distances = Figure(
@@ -173,12 +173,12 @@ def demonstrate(seed: int) -> Demonstration:
             STEPS,
             Line(
                 "largest possible",
-                Standing.COMPUTED,
+                Basis.COMPUTED,
                 tuple(total_variation(steps, EPSILON) for steps in STEPS),
             ),
             Line(
                 "inequality of Theorem 12",
-                Standing.PRINTED,
+                Basis.PRINTED,
                 tuple(printed_total_variation_bound(steps, EPSILON) for steps in STEPS),
             ),
         ),
@@ -202,13 +202,13 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(errors, distances),
         facts=(
-            Statement("exponent of T in the error, randomized state", growth(randomized), Standing.MEASURED),
-            Statement("exponent of T in the error, encrypted state", growth(encrypted), Standing.MEASURED),
-            Statement("exponent of T in the error of Theorem 9", 0.5, Standing.PRINTED),
+            Statement("exponent of T in the error, randomized state", growth(randomized), Basis.MEASURED),
+            Statement("exponent of T in the error, encrypted state", growth(encrypted), Basis.MEASURED),
+            Statement("exponent of T in the error of Theorem 9", 0.5, Basis.PRINTED),
             Statement(
                 f"error with encryption, as a part of that without, T = {STEPS[-1]:,}",
                 encrypted[-1] / randomized[-1],
-                Standing.MEASURED,
+                Basis.MEASURED,
             ),
         ),
     )

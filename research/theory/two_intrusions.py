@@ -15,7 +15,7 @@ from panprivacy.simulation import source
 from panprivacy.streams.announced import BitDistributions
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.parameters import NUMBERED
-from research.statements import Figure, Line, Standing, Statement, one_panel
+from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 
 KEY = "two-intrusions"
@@ -128,23 +128,23 @@ def demonstrate(seed: int) -> Demonstration:
             LOOKS,
             Line(
                 "looks by surprise",
-                Standing.MEASURED,
+                Basis.MEASURED,
                 tuple(hits - alarms for hits, alarms in surprise.values()),
             ),
             Line(
                 "looks by surprise",
-                Standing.COMPUTED,
+                Basis.COMPUTED,
                 tuple(advantage(count, False) for count in LOOKS),
             ),
             Line(
                 "announced looks",
-                Standing.MEASURED,
+                Basis.MEASURED,
                 tuple(hits - alarms for hits, alarms in announced.values()),
             ),
-            Line("announced looks", Standing.COMPUTED, tuple(advantage(count, True) for count in LOOKS)),
+            Line("announced looks", Basis.COMPUTED, tuple(advantage(count, True) for count in LOOKS)),
             Line(
                 f"any single look, ε = {EPSILON:g}",
-                Standing.BOUND,
+                Basis.BOUND,
                 tuple(advantage_bound(EPSILON) if count == 1 else None for count in LOOKS),
             ),
         ),
@@ -176,12 +176,12 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(chart,),
         facts=(
-            Statement("hits with two looks by surprise", hits, Standing.MEASURED),
-            Statement("false alarms with two looks by surprise", alarms, Standing.MEASURED),
-            Statement("likelihood ratio of a changed bit: appeared against never", "∞", Standing.COMPUTED),
-            Statement("hits with one look", one_hits, Standing.MEASURED),
-            Statement("false alarms with one look", one_alarms, Standing.MEASURED),
-            Statement("likelihood ratio of a 1 with one look", 1 + EPSILON / 2, Standing.COMPUTED),
-            Statement("likelihood ratio with one look, at most exp(ε)", math.exp(EPSILON), Standing.BOUND),
+            Statement("hits with two looks by surprise", hits, Basis.MEASURED),
+            Statement("false alarms with two looks by surprise", alarms, Basis.MEASURED),
+            Statement("likelihood ratio of a changed bit: appeared against never", "∞", Basis.COMPUTED),
+            Statement("hits with one look", one_hits, Basis.MEASURED),
+            Statement("false alarms with one look", one_alarms, Basis.MEASURED),
+            Statement("likelihood ratio of a 1 with one look", 1 + EPSILON / 2, Basis.COMPUTED),
+            Statement("likelihood ratio with one look, at most exp(ε)", math.exp(EPSILON), Basis.BOUND),
         ),
     )

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +14,16 @@ from leader import exchange
 from leader.models import AggregationJob, CollectionJob, Exchange, Uploads
 from panprivacy.dap import BatchMode
 from panprivacy.prio3 import Prio3Verifier, VerificationError
-from tests.faults.machines import second_machine
+from tests.faults.machines import Template
 from tests.faults.network import Fault
 from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation
 
 STEPS = 120
 FIXED_SEEDS = range(5)
 FRESH_SEEDS = 3
+QUICK_SEED = FIXED_SEEDS[0]
+"""The one that `make test` runs too."""
+
 HONEST_REJECTIONS = {
     ("leader", "report_replayed"),
     ("leader", "batch_collected"),
@@ -40,8 +42,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+@pytest.fixture(scope="session")
+def template(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Template]:
+    with django_db_blocker.unblock(), Template(tmp_path_factory.mktemp("helper")).made() as template:
+        yield template
+
+
 @pytest.fixture
-def pair(tmp_path: Path, settings: Any, clock: Clock) -> Iterator[Callable[[int, BatchMode], Simulation]]:
+def pair(template: Template, settings: Any, clock: Clock) -> Iterator[Callable[[int, BatchMode], Simulation]]:
     """Makes a simulation. Both machines have the same signing key: who signs is tested elsewhere."""
     public = Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY).public_key().public_bytes_raw()
     settings.ROOT_URLCONF = "tests.faults.urls"
@@ -49,7 +59,7 @@ def pair(tmp_path: Path, settings: Any, clock: Clock) -> Iterator[Callable[[int,
     settings.LEADER_URL, settings.HELPER_URL = "http://testserver/leader", "http://testserver/helper"
     settings.LEADER_KEY = settings.HELPER_KEY = public
     settings.SMALLEST_COHORT = 2
-    with second_machine(tmp_path) as helper:
+    with template.second_machine() as helper:
         yield lambda seed, mode: Simulation(seed, helper, clock, mode)
 
 
@@ -86,13 +96,17 @@ def check(simulation: Simulation) -> None:
 
 
 @pytest.mark.parametrize("mode", [BatchMode.TIME_INTERVAL, BatchMode.LEADER_SELECTED])
-@pytest.mark.parametrize("seed", FIXED_SEEDS)
+@pytest.mark.parametrize(
+    "seed",
+    [seed if seed == QUICK_SEED else pytest.param(seed, marks=pytest.mark.long) for seed in FIXED_SEEDS],
+)
 def test_faults_of_a_fixed_seed_lose_nothing_and_double_nothing(
     pair: Callable[[int, BatchMode], Simulation], seed: int, mode: BatchMode
 ) -> None:
     run(pair(seed, mode))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [BatchMode.TIME_INTERVAL, BatchMode.LEADER_SELECTED])
 @pytest.mark.parametrize("number", range(FRESH_SEEDS))
 def test_faults_of_a_fresh_seed_lose_nothing_and_double_nothing(
@@ -126,6 +140,7 @@ def fails_within(simulations: Iterator[Simulation]) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_oracle_with_a_helper_that_forgets_its_answers_objects(
     pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +152,7 @@ def test_oracle_with_a_helper_that_forgets_its_answers_objects(
     assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
 
 
+@pytest.mark.long
 def test_oracle_with_a_leader_that_abandons_a_job_after_a_lost_answer_objects(
     pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +166,7 @@ def test_oracle_with_a_leader_that_abandons_a_job_after_a_lost_answer_objects(
     assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
 
 
+@pytest.mark.long
 def test_oracle_with_a_helper_that_counts_an_identifier_twice_objects(
     pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +179,7 @@ def test_oracle_with_a_helper_that_counts_an_identifier_twice_objects(
     assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
 
 
-@pytest.mark.parametrize("side", ["leader", "helper"])
+@pytest.mark.parametrize("side", ["leader", pytest.param("helper", marks=pytest.mark.long)])
 def test_oracle_with_a_server_that_rejects_good_reports_objects(
     pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch, side: str
 ) -> None:

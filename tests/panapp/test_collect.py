@@ -8,28 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from recipes.models import Recipe
 from tests.factories import recipe_members
+from tests.panapp.scene import MEMBERS
 from tests.processes import database_url
 
 ROOT = Path(__file__).resolve().parents[2]
-MEMBERS = {
-    "recipe",
-    "statistic",
-    "devices",
-    "sampled",
-    "reports",
-    "released",
-    "reason",
-    "estimate",
-    "standard_error",
-    "interval",
-    "truth",
-    "privacy",
-    "seconds",
-}
-
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 
@@ -97,35 +84,15 @@ def test_collect_of_a_count_prints_one_object_with_every_member(tmp_path: Path, 
     assert (recipe.status, recipe.simulation) == ("closed", True)
 
 
-def test_collect_of_a_histogram_gives_lists_of_k_plus_1(tmp_path: Path, events: Path) -> None:
-    file = recipe_file(tmp_path, statistic="histogram", k=3, epsilon=9.0)
-    result = collect(file, events, "--eager")
-    assert result["truth"] == [8, 8, 8, 16]
-    for member in (
-        result["estimate"],
-        result["standard_error"],
-        result["interval"]["low"],
-        result["interval"]["high"],
-    ):
-        assert len(member) == 4
-
-
-def test_collect_with_the_same_seed_gives_the_same_estimate(tmp_path: Path, events: Path) -> None:
-    file = recipe_file(
-        tmp_path, statistic="mean", k=3, guarantee="aggregator", cohort_size=20, sampling_rate=0.9
-    )
-    first, second = (collect(file, events, "--seed", "5", "--processes", str(n)) for n in (1, 2))
-    assert first["recipe"] != second["recipe"]
-    assert (first["estimate"], first["sampled"]) == (second["estimate"], second["sampled"])
-    assert first["truth"] == pytest.approx((8 * 1 + 8 * 2 + 16 * 3) / 40)
-
-
-def test_collect_below_the_cohort_size_releases_nothing_and_says_why(tmp_path: Path, events: Path) -> None:
-    result = collect(recipe_file(tmp_path, cohort_size=41), events)
-    assert result["released"] is False
-    assert "cohort size of 41" in result["reason"]
-    assert (result["estimate"], result["standard_error"], result["interval"]) == (None, None, None)
-    assert result["reports"]["accepted"] == 40
+@pytest.mark.long
+def test_collect_that_lets_devices_take_every_step_says_what_it_does_on_stderr(
+    tmp_path: Path, events: Path
+) -> None:
+    """The whole command once more, with the other options; collections of each kind: test_installation.py."""
+    done = run("collect", str(recipe_file(tmp_path)), "--events", str(events), "--eager")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["truth"] == 32
+    assert "40 devices, 40 reports accepted" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -136,26 +103,40 @@ def test_collect_below_the_cohort_size_releases_nothing_and_says_why(tmp_path: P
         ({"steps": None}, "steps"),
         ({"steps": 3}, "step"),
         ({"favourite_colour": "blue"}, "favourite_colour"),
+        ({"statistic": "mean", "k": 3, "trust": "two_server"}, "trust"),
     ],
 )
-def test_collect_with_bad_input_exits_with_2_and_publishes_nothing(
+def test_collect_with_bad_input_is_refused_with_2_and_publishes_nothing(
     tmp_path: Path, events: Path, changes: dict[str, Any], field: str
 ) -> None:
-    done = run("collect", str(recipe_file(tmp_path, **changes)), "--events", str(events))
-    assert (done.returncode, done.stdout) == (2, "")
-    (line,) = done.stderr.strip().splitlines()
-    assert f" {field}: " in line
+    with pytest.raises(CommandError) as refused:
+        call_command("collect", recipe_file(tmp_path, **changes), events=events)
+    assert refused.value.returncode == 2
+    (line,) = str(refused.value).splitlines()
+    assert f" {field}: " in f" {line}"
     assert not Recipe.objects.exists()
 
 
-@pytest.mark.parametrize("content", ["", "[1]", "{", '{"name": "a", "name": "b"}'])
-def test_recipe_publish_of_an_unreadable_file_exits_with_2(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", ["", "[1]", "{", '{"name": "a", "name": "b"}', None])
+def test_recipe_publish_of_an_unreadable_file_is_refused_with_2(tmp_path: Path, content: str | None) -> None:
     file = tmp_path / "recipe.json"
-    file.write_text(content)
-    for arguments in (("recipe", "publish", str(file)), ("recipe", "publish", str(tmp_path / "none.json"))):
-        done = run(*arguments)
-        assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(CommandError) as refused:
+        call_command("recipe", "publish", str(file))
+    assert (refused.value.returncode, len(str(refused.value).splitlines())) == (2, 1)
     assert not Recipe.objects.exists()
+
+
+def test_refused_input_is_one_line_on_stderr_and_exit_code_2_of_the_process(
+    tmp_path: Path, events: Path
+) -> None:
+    file = tmp_path / "recipe.json"
+    file.write_text("{")
+    for arguments in (("collect", str(file), "--events", str(events)), ("recipe", "publish", str(file))):
+        done = run(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_recipe_publish_prints_the_recipe_as_devices_see_it(tmp_path: Path) -> None:
@@ -166,5 +147,7 @@ def test_recipe_publish_prints_the_recipe_as_devices_see_it(tmp_path: Path) -> N
     assert published["id"] == recipe.identifier
     assert published["document"] == json.loads(recipe.document)
     assert not recipe.simulation
-    assert run("recipe", "close", published["id"]).returncode == 0
-    assert run("recipe", "close", published["id"]).returncode == 2
+    call_command("recipe", "close", published["id"])
+    with pytest.raises(CommandError) as refused:
+        call_command("recipe", "close", published["id"])
+    assert refused.value.returncode == 2

@@ -1,5 +1,6 @@
 """`demo`: collections of every kind from real data, and accounts to look at them with."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from panapp.management.commands.demo import Command, reset_account
+from devices_sim.trust_models import TRUST_MODELS, ReportingModel
+from panapp.management.commands.demo import EVENTS, STREAM, VALUES, Command, reset_account
 from panapp.pairing import HelperPairing, ShufflerPairing
+from panprivacy.recipe import RecipeDraft
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from streams.models import Stream
@@ -19,6 +22,7 @@ from tests.processes import database_url, helper_rows
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.processes
 def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) -> None:
@@ -64,6 +68,16 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
     assert helper_rows(data / "shuffler", "SELECT count(*) FROM shuffler_submission") == [(0,)]
     assert list((data / "stream-keys").glob("*")) == []
     assert not Stream.objects.exists()
+
+
+@pytest.mark.parametrize("example", [*EVENTS, VALUES, STREAM])
+def test_demo_has_a_recipe_that_could_be_published_for_each_of_its_collections(example: str) -> None:
+    """What the demo does with them takes minutes, in the test above."""
+    members = json.loads((ROOT / "examples" / example).read_text())
+    members.pop("universe", None)  # of a stream: a list that stands beside it
+    draft = RecipeDraft.from_mapping(members)
+    assert draft.mechanism().labels
+    assert isinstance(TRUST_MODELS[draft.trust], ReportingModel) == (example != STREAM)
 
 
 def kind(recipe: Recipe) -> tuple[str, str]:

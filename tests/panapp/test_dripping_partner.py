@@ -17,7 +17,7 @@ from tests.factories import published_recipe
 from tests.processes import services_on_test_database
 from trust_models.publishing import recipe_close
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.long]
 
 
 class Dripper:

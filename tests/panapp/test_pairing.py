@@ -2,7 +2,6 @@
 
 import stat
 import urllib.request
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from panapp.ports import HOST
 from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services, wait_until
 from panprivacy.trust import Trust
-from peers.client import PeerRefusedError, PeerUnavailableError
-from peers.helper_calls import task_status_at_helper
 from tests.processes import helper_rows, kill_helper, services_on_test_database
 
 KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])
@@ -76,22 +73,7 @@ def test_pairing_again_finds_the_partner_under_the_same_address_and_key(
     assert first == second
 
 
-@pytest.mark.processes
-@pytest.mark.django_db(transaction=True)
-def test_helper_believes_its_leader_alone_and_signs_what_it_answers(tmp_path: Path) -> None:
-    with services_on_test_database(helper=tmp_path) as services:
-        partner = services.pairings[Trust.TWO_SERVER].partner()
-        with pytest.raises(PeerRefusedError) as refusal:
-            task_status_at_helper(partner.client(), task_id=bytes(32))
-        assert refusal.value.token == "unrecognizedTask"
-        stranger = replace(partner, signing_key=bytes(range(32)))
-        with pytest.raises(PeerUnavailableError, match="signature"):
-            task_status_at_helper(stranger.client(), task_id=bytes(32))
-        impostor = replace(partner, verification_key=public_half(bytes(range(32))))
-        with pytest.raises(PeerUnavailableError, match="signature"):
-            task_status_at_helper(impostor.client(), task_id=bytes(32))
-
-
+@pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_database(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_lasting_port_that_is_in_use_gives_way_for_this_time_only(tmp_path: Path
         assert again == port
 
 
+@pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_partners_that_remember_one_port_listen_at_two(tmp_path: Path) -> None:

@@ -9,17 +9,40 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from panapp.management.commands.reproduce import COLOURS
+from panprivacy.accounting.guarantees import Relation
 from research import stored_document
 from research.reproduction import results
-from research.statements import Figure, Role, Statement
+from research.statements import Figure, Line, Panel, Paper, Role, Statement
 
 Computed = tuple[tuple[Statement, ...], tuple[Figure, ...]]
 
 
 @pytest.fixture(scope="module")
 def computed() -> Computed:
-    """Ten seconds of computation, once."""
-    return results.compute(lambda text: None)
+    """What is stored, instead of ten seconds of computing: tests/research compares the two."""
+    stored = results.committed()
+    return tuple(map(_claim, stored["claims"])), tuple(map(_figure, stored["figures"]))
+
+
+def _claim(stored: dict[str, Any]) -> Statement:
+    named = {
+        "paper": Paper(stored["paper"]),
+        "relation": stored["relation"] and Relation(stored["relation"]),
+        "value": stored["computed"],
+    }
+    return Statement(**{name: value for name, value in stored.items() if name != "computed"} | named)
+
+
+def _figure(stored: dict[str, Any]) -> Figure:
+    panels = tuple(
+        Panel(
+            panel["title"],
+            tuple(panel["x"]),
+            tuple(Line(line["name"], Role(line["role"]), tuple(line["y"])) for line in panel["series"]),
+        )
+        for panel in stored["panels"]
+    )
+    return Figure(**{**stored, "paper": Paper(stored["paper"]), "panels": panels})
 
 
 @pytest.fixture

@@ -49,33 +49,38 @@ def everything() -> None:
     entry_append(action=ACCESS_DENIED, subject="x", actor=None, details={})
 
 
-@pytest.mark.parametrize("table", TABLES)
+def taken(statement: str) -> list[str]:
+    """The tables that do not refuse a statement, in which `{}` stands for the table, or that it changes."""
+    found = []
+    for table in TABLES:
+        before = contents(table)
+        try:
+            execute(statement.format(table))
+        except DatabaseError:
+            if contents(table) == before:
+                continue
+        found.append(table)
+    return found
+
+
 @pytest.mark.usefixtures("everything")
-def test_every_guarded_table_refuses_deletion(table: str) -> None:
-    before = contents(table)
-    with pytest.raises(DatabaseError):
-        execute(f"DELETE FROM {table}")
-    assert contents(table) == before
+def test_every_guarded_table_has_rows_and_refuses_deletion() -> None:
+    assert [table for table in TABLES if not contents(table)] == []
+    assert taken("DELETE FROM {}") == []
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="SQLite has no TRUNCATE; DELETE is tested above"
+)
 @pytest.mark.usefixtures("everything")
-def test_every_guarded_table_refuses_truncation(table: str) -> None:
-    if connection.vendor != "postgresql":
-        pytest.skip("SQLite has no TRUNCATE; its DELETE is tested above")
-    with pytest.raises(DatabaseError):
-        execute(f"TRUNCATE {table} CASCADE")
+def test_every_guarded_table_refuses_truncation() -> None:
+    assert taken("TRUNCATE {} CASCADE") == []
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="on PostgreSQL ON CONFLICT DO UPDATE is an update")
 @pytest.mark.usefixtures("everything")
-def test_a_row_cannot_be_replaced_by_an_insertion(table: str) -> None:
-    if connection.vendor != "sqlite":
-        pytest.skip("REPLACE is SQLite's; on PostgreSQL ON CONFLICT DO UPDATE is an update")
-    before = contents(table)
-    with pytest.raises(DatabaseError):
-        execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
-    assert contents(table) == before
+def test_a_row_cannot_be_replaced_by_an_insertion() -> None:
+    assert taken("INSERT OR REPLACE INTO {0} SELECT * FROM {0}") == []
 
 
 @pytest.mark.usefixtures("everything")

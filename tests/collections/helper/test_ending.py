@@ -125,24 +125,26 @@ class TestEnd:
         assert leader.task.outcome == "x" * 200
 
     @pytest.mark.django_db(transaction=True)  # several transactions: a death is between two of them, too
-    def test_end_killed_at_any_statement_is_finished_when_asked_for_again_or_by_upkeep(self) -> None:
-        for again in ("leader", "upkeep"):
-            statement = 0
-            while True:
-                leader = busy_task()
-                with killed_at(statement) as died:
-                    helper_task_end(task=leader.task, reason="released", now=timezone.now())
-                if not died():
-                    break
-                ended = leader.task.state == Task.State.ENDED
-                assert ended == (leader.task.verify_key is None)
-                if again == "leader" or not ended:
-                    task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
-                else:
-                    upkeep(now=timezone.now())
-                assert remains(leader) == NOTHING
-                statement += 1
-            assert statement > 5
+    @pytest.mark.parametrize("again", ["leader", pytest.param("upkeep", marks=pytest.mark.long)])
+    def test_end_killed_at_any_statement_is_finished_when_asked_for_again_or_by_upkeep(
+        self, again: str
+    ) -> None:
+        statement = 0
+        while True:
+            leader = busy_task()
+            with killed_at(statement) as died:
+                helper_task_end(task=leader.task, reason="released", now=timezone.now())
+            if not died():
+                break
+            ended = leader.task.state == Task.State.ENDED
+            assert ended == (leader.task.verify_key is None)
+            if again == "leader" or not ended:
+                task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
+            else:
+                upkeep(now=timezone.now())
+            assert remains(leader) == NOTHING
+            statement += 1
+        assert statement > 5
 
     def test_identifiers_are_deleted_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(operations, "DELETED_ROWS", 4)

@@ -24,7 +24,7 @@ from tests.factories import published_stream
 from tests.processes import services_on_test_database
 from trust_models.publishing import recipe_close
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.long]
 
 MARK = secrets.token_hex(12)
 """In every item that is sent, good or bad."""

@@ -7,7 +7,7 @@ import pytest
 
 from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
 from research import stored_document
-from research.statements import Standing
+from research.statements import Basis
 from research.theory import (
     DEMONSTRATIONS,
     announced_intrusions,
@@ -54,7 +54,7 @@ def test_charts_have_values_for_every_place_and_none_that_a_logarithmic_axis_can
         for chart in entry["charts"]:
             keys.append(chart["key"])
             for curve in chart["curves"]:
-                assert curve["standing"] in set(Standing)
+                assert curve["standing"] in set(Basis)
                 assert len(curve["y"]) == len(chart["x"])
                 shown = [y for y in curve["y"] if y is not None]
                 assert shown

@@ -1,4 +1,8 @@
-"""Requests made from the published description, good and bad, against the whole stack in process."""
+"""Requests made from the published description, good and bad, against the whole stack in process.
+
+Needs schemathesis' plugin, which takes two seconds of each process that loads it: `make test` does without
+(conftest.py), and posts arbitrary bytes instead (test_hostile_bodies.py).
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,10 +14,8 @@ import yaml
 from django.conf import settings
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
-from django.test import Client
-from hypothesis import HealthCheck, Phase, given
+from hypothesis import HealthCheck, Phase
 from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -24,8 +26,7 @@ from schemathesis.transport.serialization import Binary
 
 from panapp.wsgi import application
 from recipes.models import Recipe
-from reports.models import StoredReports
-from tests.factories import published_recipe, report_of_count
+from tests.factories import published_recipe
 
 EXAMPLES = 40
 """Requests for each operation and test."""
@@ -77,6 +78,8 @@ def described_api() -> schemathesis.BaseSchema:
     return schema
 
 
+pytestmark = pytest.mark.long
+
 api = described_api()
 
 
@@ -117,26 +120,3 @@ def test_reports_fuzzed_for_an_open_recipe_answer_as_described(
 ) -> None:
     case.path_parameters = {"identifier": open_recipe.identifier}
     assert_described(case)
-
-
-@bounded
-@given(body=st.binary(max_size=200))
-@pytest.mark.parametrize("media_type", ["application/json", "application/msgpack", "text/plain", ""])
-@pytest.mark.parametrize("last", ["", "batch/"])
-def test_reports_sent_as_arbitrary_bytes_are_answered_with_a_problem_document(
-    body: bytes, media_type: str, last: str, open_recipe: Recipe
-) -> None:
-    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/{last}"
-    answer = Client().post(address, body, content_type=media_type)
-    assert 400 <= answer.status_code < 500
-    assert answer["Content-Type"] == "application/problem+json"
-
-
-@bounded
-@given(cut=st.integers(min_value=0))
-def test_a_batch_cut_short_anywhere_stores_nothing(cut: int, open_recipe: Recipe) -> None:
-    body = msgpack.packb({"reports": [report_of_count(open_recipe, 1)]})
-    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/batch/"
-    answer = Client().post(address, body[: 1 + cut % (len(body) - 1)], content_type="application/msgpack")
-    assert answer.status_code == 400
-    assert not StoredReports.objects.exists()

@@ -1,0 +1,53 @@
+"""Bodies that are no reports, or reports cut short, are refused and store nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+import pytest
+from django.test import Client
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from recipes.models import Recipe
+from reports.models import StoredReports
+from tests.factories import published_recipe, report_of_count
+
+bounded: Callable[[Any], Any] = hypothesis_settings(
+    max_examples=20,
+    # The same requests at every run: what fails in CI fails at the desk.
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    # A function-scoped database is meant: every request of a test meets the same recipe.
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture
+def open_recipe(db: None) -> Recipe:
+    return published_recipe()
+
+
+@bounded
+@given(body=st.binary(max_size=200))
+@pytest.mark.parametrize("media_type", ["application/json", "application/msgpack", "text/plain", ""])
+@pytest.mark.parametrize("last", ["", "batch/"])
+def test_reports_sent_as_arbitrary_bytes_are_answered_with_a_problem_document(
+    body: bytes, media_type: str, last: str, open_recipe: Recipe
+) -> None:
+    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/{last}"
+    answer = Client().post(address, body, content_type=media_type)
+    assert 400 <= answer.status_code < 500
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+@bounded
+@given(cut=st.integers(min_value=0))
+def test_a_batch_cut_short_anywhere_stores_nothing(cut: int, open_recipe: Recipe) -> None:
+    body = msgpack.packb({"reports": [report_of_count(open_recipe, 1)]})
+    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/batch/"
+    answer = Client().post(address, body[: 1 + cut % (len(body) - 1)], content_type="application/msgpack")
+    assert answer.status_code == 400
+    assert not StoredReports.objects.exists()

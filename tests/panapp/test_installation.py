@@ -1,0 +1,298 @@
+"""One running installation with a helper and a shuffler, and all that is cheap to ask of one that runs.
+
+Starting its eight processes takes most of the time, so all of these share it. What kills the helper, starts
+the installation in another way, or takes long is beside, marked `long`.
+"""
+
+import json
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from devices_sim.forecast import Forecast
+from devices_sim.rest_upload import RestUpload
+from devices_sim.transport import HttpTransport, WireReport
+from devices_sim.workloads import events_csv, values_csv
+from panapp.collection import CollectionResult, collection_run
+from panapp.environment import public_half
+from panapp.services import Services, wait_until
+from panprivacy.recipe import RecipeDraft
+from panprivacy.trust import Trust
+from peers.client import PeerRefusedError, PeerUnavailableError
+from peers.helper_calls import task_status_at_helper
+from planner.api import EXAMPLE
+from recipes.models import Recipe
+from recipes.selectors import helper_signature_of
+from releases.models import Release
+from tests.factories import draft_recipe, fresh_nonce, published_recipe, recipe_members, report_of_values
+from tests.panapp import crashes
+from tests.panapp.scene import MEMBERS, SHUFFLE_HISTOGRAM, UNIFORMITY, shuffled_members, values_file
+from tests.processes import collect, helper_rows, services_on_test_database
+from trust_models import trust_model_of
+from trust_models.publishing import recipe_close
+
+DEVICES = 40
+STEPS = 4
+SINGLE_SERVER = {"steps": STEPS, "cohort_size": DEVICES}
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Attributes:
+    services: of the site, which is leader and analyzer.
+    helper, shuffler: data directories of the partners.
+    """
+
+    services: Services
+    helper: Path
+    shuffler: Path
+
+
+@pytest.fixture(scope="module")
+def installation(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    helper, shuffler = (tmp_path_factory.mktemp(name) for name in ("helper", "shuffler"))
+    with django_db_blocker.unblock():
+        with services_on_test_database(helper=helper, shuffler=shuffler) as services:
+            yield Installation(services, helper, shuffler)
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    """40 devices; device d has d modulo 5 events."""
+    rows = ["device,step,events"]
+    for device in range(DEVICES):
+        rows.append(f"d{device},1,{1 if device % 5 else 0}")
+        rows += [f"d{device},{step},1" for step in range(2, device % 5 + 1)]
+    path = tmp_path / "events.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def collect_events(installation: Installation, events: Path, processes: int = 1, **changes: Any) -> Any:
+    """What `collect` prints of a collection of events."""
+    with events_csv(events, STEPS) as workload:
+        members = recipe_members(**{**SINGLE_SERVER, **changes})
+        return collect(installation.services, members, workload, processes=processes).as_dict()
+
+
+def collect_values(
+    installation: Installation, statistic: dict[str, Any], path: Path, said: list[str]
+) -> CollectionResult:
+    members = shuffled_members(statistic)
+    with values_csv(path, RecipeDraft.from_mapping(members).mechanism().value_of) as workload:
+        return collect(installation.services, members, workload, say=said.append)
+
+
+def test_collect_of_a_histogram_gives_lists_of_k_plus_1(installation: Installation, events: Path) -> None:
+    result = collect_events(installation, events, statistic="histogram", k=3, epsilon=9.0)
+    assert set(result) == MEMBERS
+    assert result["truth"] == [8, 8, 8, 16]
+    interval = result["interval"]
+    for member in (result["estimate"], result["standard_error"], interval["low"], interval["high"]):
+        assert len(member) == 4
+
+
+def test_collect_with_the_same_seed_gives_the_same_estimate_in_one_process_and_in_two(
+    installation: Installation, events: Path
+) -> None:
+    changes = {"statistic": "mean", "k": 3, "guarantee": "aggregator", "sampling_rate": 0.9}
+    changes["cohort_size"] = DEVICES // 2
+    first, second = (collect_events(installation, events, processes, **changes) for processes in (1, 2))
+    assert first["recipe"] != second["recipe"]
+    assert (first["estimate"], first["sampled"]) == (second["estimate"], second["sampled"])
+    assert first["truth"] == pytest.approx((8 * 1 + 8 * 2 + 16 * 3) / DEVICES)
+
+
+@pytest.mark.parametrize("trust", ["single_server", "two_server"])
+def test_collect_below_the_cohort_size_releases_nothing_and_says_why(
+    installation: Installation, events: Path, trust: str
+) -> None:
+    result = collect_events(installation, events, cohort_size=DEVICES + 1, trust=trust)
+    assert result["released"] is False
+    assert f"cohort size of {DEVICES + 1}" in result["reason"]
+    assert (result["estimate"], result["standard_error"], result["interval"]) == (None, None, None)
+    assert result["reports"]["accepted"] == DEVICES
+
+
+def test_collect_with_two_servers_gives_the_same_members_as_with_one(
+    installation: Installation, events: Path
+) -> None:
+    result = collect_events(installation, events, trust="two_server", epsilon=8.0)
+    assert set(result) == MEMBERS
+    assert (result["devices"], result["sampled"]) == (DEVICES, DEVICES)
+    assert result["reports"] == {"accepted": DEVICES, "rejected": {}}
+    assert (result["released"], result["reason"], result["truth"]) == (True, None, 32)
+    assert result["interval"]["low"] < result["estimate"] < result["interval"]["high"]
+    # The helper verified each of them itself, in a database of its own; and it has heard of the end: its keys
+    # do not outlive the collection.
+    counted = "SELECT sum(report_count) FROM dap_batchbucket WHERE task_id = dap_task.id"
+    (row,) = helper_rows(
+        installation.helper,
+        f"SELECT state, verify_key, share_key, ({counted}) FROM dap_task WHERE hex(task_id) = ?",
+        result["recipe"].upper(),
+    )
+    assert row == ("ended", None, None, DEVICES)
+
+
+def test_collect_of_values_goes_from_devices_through_the_shuffler_to_a_release(
+    installation: Installation, tmp_path: Path
+) -> None:
+    # Two devices more than the shuffler mixes.
+    even = collect_values(installation, UNIFORMITY, values_file(tmp_path, *[0, 1] * 31), []).as_dict()
+    said: list[str] = []
+    path = values_file(tmp_path, *[0, 0, 2] * 40)
+    each = collect_values(installation, SHUFFLE_HISTOGRAM, path, said).as_dict()
+
+    # Those of 120 users, who send six each: what waits for the workers are not reports of anyone.
+    waiting = [line for line in said if line.endswith(" waiting")]
+    assert waiting
+    assert all(line.endswith(" messages waiting") for line in waiting)
+
+    assert set(even) == MEMBERS | {"details"}
+    assert (even["devices"], even["sampled"], even["released"]) == (62, 62, True)
+    assert even["reports"] == {"accepted": 60, "rejected": {"batch_full": 2}}
+    assert {"verdict", "threshold", "calibrated_verdict", "calibrated_threshold"} <= set(even["details"])
+    assert even["interval"] is None  # the test statistic of a verdict estimates nothing
+
+    assert set(each) == MEMBERS | {"error_bound", "confidence", "details"}
+    assert each["details"] == {"stray_messages": 0}
+    assert each["reports"] == {"accepted": 120, "rejected": {}}
+    assert each["truth"] == [80, 0, 40]
+    for value, truth, bound in zip(each["estimate"], each["truth"], each["error_bound"], strict=True):
+        assert abs(value - truth) <= bound  # the same each time: the seed decides
+
+    assert {recipe.status for recipe in Recipe.objects.all()} == {"closed"}
+    # A database of its own, in which nothing is left that anybody sent.
+    shuffler = installation.shuffler
+    apps = {app for (app,) in helper_rows(shuffler, "SELECT DISTINCT app FROM django_migrations")}
+    assert {"audit", "shuffler"} <= apps
+    assert "recipes" not in apps
+    for table in ("shuffler_submission", "shuffler_submissionnonce", "shuffler_part"):
+        assert helper_rows(shuffler, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(
+    installation: Installation, tmp_path: Path
+) -> None:
+    def interrupted(line: str) -> None:
+        raise KeyboardInterrupt
+
+    path, members = values_file(tmp_path, *[0, 1, 2] * 20), shuffled_members(SHUFFLE_HISTOGRAM)
+    forewarned: list[Forecast] = []
+    with (
+        values_csv(path, RecipeDraft.from_mapping(members).mechanism().value_of) as workload,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        collection_run(
+            members=members,
+            workload=workload,
+            services=installation.services,
+            seed=7,
+            eager=False,
+            processes=1,
+            actor=None,
+            say=interrupted,
+            forewarn=forewarned.append,
+        )
+    recipe = Recipe.objects.get()
+    assert trust_model_of(recipe).partner_must_hear(recipe) is False
+    assert [(forecast.users, forecast.messages) for forecast in forewarned] == [(60, 6)]
+    assert (recipe.status, recipe.release.outcome) == ("closed", "withheld")
+    assert recipe.release.reason == "the command that simulated it was interrupted"
+    assert helper_rows(installation.shuffler, "SELECT count(*) FROM shuffler_submission") == [(0,)]
+
+
+def test_helper_believes_its_leader_alone_and_signs_what_it_answers(installation: Installation) -> None:
+    partner = installation.services.pairings[Trust.TWO_SERVER].partner()
+    with pytest.raises(PeerRefusedError) as refusal:
+        task_status_at_helper(partner.client(), task_id=bytes(32))
+    assert refusal.value.token == "unrecognizedTask"
+    stranger = replace(partner, signing_key=bytes(range(32)))
+    with pytest.raises(PeerUnavailableError, match="signature"):
+        task_status_at_helper(stranger.client(), task_id=bytes(32))
+    impostor = replace(partner, verification_key=public_half(bytes(range(32))))
+    with pytest.raises(PeerUnavailableError, match="signature"):
+        task_status_at_helper(impostor.client(), task_id=bytes(32))
+
+
+def test_publishing_a_two_server_draft_with_the_form_registers_it_with_the_helper(
+    installation: Installation,
+) -> None:
+    draft, services = draft_recipe(trust="two_server"), installation.services
+    client = Client()
+    client.force_login(User.objects.create_superuser("somebody"))
+    session, token = client.cookies[settings.SESSION_COOKIE_NAME].value, "t" * 32
+    address = f"{services.base_url}/recipes/drafts/{draft.pk}/publish/"
+    request = urllib.request.Request(  # noqa: S310  # http to ourselves
+        address,
+        data=urllib.parse.urlencode({"csrfmiddlewaretoken": token}).encode(),
+        headers={
+            "Cookie": f"{settings.SESSION_COOKIE_NAME}={session}; {settings.CSRF_COOKIE_NAME}={token}",
+            "Referer": address,
+        },
+    )
+    with urllib.request.urlopen(request, timeout=60):  # noqa: S310
+        pass
+    recipe = Recipe.objects.get(pk=draft.pk)
+    assert recipe.status == Recipe.Status.PUBLISHED
+    assert recipe.published.servers.leader_url == f"{services.base_url}/leader"
+    assert recipe.published.servers.helper_url == services.pairings[Trust.TWO_SERVER].url
+    assert helper_signature_of(recipe) is not None
+    task = str(recipe.identifier).upper()
+    assert helper_rows(installation.helper, "SELECT state FROM dap_task WHERE hex(task_id) = ?", task) == [
+        ("open",)
+    ]
+
+
+@pytest.mark.long
+def test_plan_begun_by_the_web_server_is_finished_by_a_worker(installation: Installation) -> None:
+    # Results are kept in files, which the whole run shares: a question that nobody else asks.
+    question = {**EXAMPLE, "population_size": 11_000}
+
+    def solved() -> bool:
+        request = urllib.request.Request(  # noqa: S310  # http to ourselves
+            f"{installation.services.base_url}/api/v1/plan",
+            data=json.dumps(question).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310  # http to ourselves
+            answer = json.load(response)
+        return answer["guarantees"] is not None and answer["solution"]["found"]
+
+    assert not solved()  # guarantees are always a task's
+    assert wait_until(solved, 90, interval=1)
+
+
+def test_the_same_batch_posted_many_times_at_once_counts_once(installation: Installation) -> None:
+    recipe = published_recipe()
+    encrypted = tuple(report_of_values(recipe, [1])["ciphertexts"])
+    reports = [WireReport(fresh_nonce(), encrypted) for _ in range(300)]
+    shuffled = [reports, list(reversed(reports)), reports[150:] + reports[:150], reports]
+
+    def post(batch: list[WireReport]) -> int:
+        with HttpTransport(installation.services.base_url) as transport:
+            return RestUpload(str(recipe.identifier), transport).submit_batch(batch).accepted
+
+    with ThreadPoolExecutor(8) as pool:
+        accepted = sum(pool.map(post, shuffled * 2))
+    assert accepted == len(reports)
+    recipe_close(recipe=recipe, actor=None)
+    assert wait_until(lambda: Release.objects.exists(), 60)
+    assert Release.objects.get().reports == len(reports)
+
+
+def test_worker_process_killed_in_mid_chunk_changes_nothing_in_the_result(installation: Installation) -> None:
+    crashes.kill_in_mid_chunk(installation.services, whole_worker=False)
