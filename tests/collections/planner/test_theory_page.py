@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from pages.papers.figures import DASHES, ROLES, SYMBOLS, value_text
 from pages.papers.figures import chart as drawing
-from research.statements import Role, Standing
+from research.statements import Basis, Role
 from research.theory import DEMONSTRATIONS, results
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,7 @@ def test_lines_of_a_chart_differ_without_colours_and_have_none_of_their_own(char
 
 
 @pytest.mark.parametrize(
-    ("styles", "kinds"), [(DASHES, Role), (DASHES, Standing), (SYMBOLS, Role), (SYMBOLS, ROLES)]
+    ("styles", "kinds"), [(DASHES, Role), (DASHES, Basis), (SYMBOLS, Role), (SYMBOLS, ROLES)]
 )
 def test_lines_of_a_chart_have_a_dash_or_symbol_each(styles: dict[str, str], kinds: Iterable[str]) -> None:
     assert len({styles[kind] for kind in kinds}) == len(list(kinds))
