@@ -7,11 +7,11 @@ from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from analyzer.models import Intake
+from analyzer.models import BatchFetch
 from panapp.gauges import gauge, seconds_since
 
 
-class IntakesCollector(Collector):
+class FetchesCollector(Collector):
     """Batches that a shuffler holds for us, read from the database at every scrape."""
 
     def describe(self) -> list[GaugeMetricFamily]:
@@ -19,7 +19,7 @@ class IntakesCollector(Collector):
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        there = Intake.objects.filter(is_deleted_there=False)
+        there = BatchFetch.objects.filter(is_deleted_there=False)
         yield gauge(
             "panapp_intakes", "Recipes whose messages the shuffler has not deleted yet.", there.count()
         )

@@ -7,7 +7,7 @@ from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from leader.models import AggregationJob, CollectionJob, Exchange, Farewell, Uploads
+from leader.models import AggregationJob, CollectionJob, EndNotice, Exchange, Uploads
 from panapp.gauges import gauge, seconds_since, total
 
 
@@ -52,4 +52,4 @@ class LeaderCollector(Collector):
 
 def _requests_to_the_helper() -> list[QuerySet[Exchange]]:
     asking = CollectionJob.objects.filter(state=CollectionJob.State.ASKING)
-    return [AggregationJob.objects.all(), asking, Farewell.objects.all()]
+    return [AggregationJob.objects.all(), asking, EndNotice.objects.all()]

@@ -68,7 +68,7 @@ _SITE_METRICS = (
     "panapp.collection_metrics.CollectionsCollector",
     "panapp.task_metrics.TasksCollector",
     "panapp.leader_metrics.LeaderCollector",
-    "panapp.analyzer_metrics.IntakesCollector",
+    "panapp.analyzer_metrics.FetchesCollector",
 )
 _SHUFFLER = ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY")
 

@@ -1,8 +1,8 @@
 """The analyzer's part of a shuffled collection: fetches batches from the shuffler, stores them as reports.
 
-Others call `intake`, and read `models`.
+Others call `fetching`, and read `models`.
 
 It must not know how the shuffler mixes, nor what becomes of the reports.
 """
 
-__all__ = ["intake", "models"]
+__all__ = ["fetching", "models"]

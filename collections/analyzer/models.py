@@ -5,7 +5,7 @@ from django.db import models
 from recipes.models import Recipe
 
 
-class Intake(models.Model):
+class BatchFetch(models.Model):
     """The batch of one recipe on its way here. The messages themselves become stored reports.
 
     `send_after` is also a lease: whoever takes the row up moves it on, so that no other worker asks for the
@@ -29,9 +29,10 @@ class Intake(models.Model):
     fetched = models.PositiveIntegerField(default=0, help_text="Parts that are stored, the first ones.")
     stored = models.PositiveBigIntegerField(default=0, help_text="Messages in them.")
     refusal = models.CharField(max_length=300, blank=True, help_text="Why there will be no batch: a clause.")
-    farewell = models.CharField(
+    deletion_reason = models.CharField(
         max_length=200,
         blank=True,
+        db_column="farewell",
         help_text="Why the shuffler is to delete it; empty while it is not.",
     )
     is_deleted_there = models.BooleanField(default=False, help_text="It has acknowledged that it did.")
@@ -42,6 +43,9 @@ class Intake(models.Model):
     attempts = models.PositiveIntegerField(default=0, help_text="That failed, one after the other.")
     failing_since = models.DateTimeField(null=True)
     last_error = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        db_table = "analyzer_intake"
 
     def __str__(self) -> str:
         return f"batch of recipe {self.recipe_id}"

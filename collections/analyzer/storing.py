@@ -2,13 +2,13 @@
 
 from django.db import transaction
 
-from analyzer.models import Intake
+from analyzer.models import BatchFetch
 from panprivacy.encryption.interface import InvalidCiphertextError
 from recipes.models import Recipe
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 
-FETCHED_FAREWELL = "the analyzer has fetched it"
+FETCHED_REASON = "the analyzer has fetched it"
 
 
 class BatchWrongError(ValueError):
@@ -32,18 +32,18 @@ def part_check(*, recipe: Recipe, payload: bytes) -> None:
 
 
 @transaction.atomic
-def part_store(*, intake: Intake, number: int, payload: bytes) -> None:
+def part_store(*, fetch: BatchFetch, number: int, payload: bytes) -> None:
     """Store a part that was checked, if it is the next one. Whoever comes second finds that it is not.
 
     Raises:
         BatchWrongError: with it the batch has more or fewer messages than were announced.
     """
     # First the recipe, as whoever releases its result does: neither then waits for what the other holds.
-    Recipe.objects.select_for_update(no_key=True).get(pk=intake.pk)
-    row = Intake.objects.select_for_update().get(pk=intake.pk)
-    if row.state != Intake.State.FETCHING or row.fetched != number:
+    Recipe.objects.select_for_update(no_key=True).get(pk=fetch.pk)
+    row = BatchFetch.objects.select_for_update().get(pk=fetch.pk)
+    if row.state != BatchFetch.State.FETCHING or row.fetched != number:
         return
-    published = intake.recipe.published
+    published = fetch.recipe.published
     size = published.public_key.ciphertext_bytes
     step = reports_per_chunk(published) * size
     pieces = [payload[start : start + step] for start in range(0, len(payload), step)]
@@ -55,5 +55,5 @@ def part_store(*, intake: Intake, number: int, payload: bytes) -> None:
     if row.stored > row.messages or (row.fetched == row.parts and row.stored < row.messages):
         raise BatchWrongError("it is not the number of messages that was announced")
     if row.fetched == row.parts:
-        row.state, row.farewell = Intake.State.FETCHED, FETCHED_FAREWELL
-    row.save(update_fields=["fetched", "stored", "state", "farewell"])
+        row.state, row.deletion_reason = BatchFetch.State.FETCHED, FETCHED_REASON
+    row.save(update_fields=["fetched", "stored", "state", "deletion_reason"])

@@ -3,22 +3,24 @@
 from celery import shared_task
 from django.utils import timezone
 
-from analyzer.intake import LEASE, intake_drive, intakes_take
-from analyzer.models import Intake
+from analyzer.fetching import LEASE, fetch_drive, fetches_take
+from analyzer.models import BatchFetch
 from analyzer.peers import shuffler_of
 
+# The names are those that installations have queued and scheduled.
 
-@shared_task
-def advance_intakes() -> None:
-    """Send what is due to the workers: questions to shufflers, and farewells."""
-    for intake in intakes_take(now=timezone.now()):
-        drive_intake.delay(intake)
+
+@shared_task(name="analyzer.tasks.advance_intakes")
+def advance_fetches() -> None:
+    """Send what is due to the workers: questions to shufflers, and what they are to delete."""
+    for fetch in fetches_take(now=timezone.now()):
+        drive_fetch.delay(fetch)
 
 
 # Those that nobody took up within the lease are sent anew.
-@shared_task(expires=LEASE.total_seconds())
-def drive_intake(intake: int) -> None:
+@shared_task(name="analyzer.tasks.drive_intake", expires=LEASE.total_seconds())
+def drive_fetch(fetch: int) -> None:
     """Bring the batch of one recipe one step on."""
-    row = Intake.objects.select_related("recipe").filter(pk=intake).first()
+    row = BatchFetch.objects.select_related("recipe").filter(pk=fetch).first()
     if row is not None:
-        intake_drive(intake=row, shuffler=shuffler_of(row.recipe), now=timezone.now())
+        fetch_drive(fetch=row, shuffler=shuffler_of(row.recipe), now=timezone.now())

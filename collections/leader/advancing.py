@@ -18,7 +18,7 @@ from dap.models import HpkeKey, Side, Task
 from dap.operations import configuration_of
 from leader.aggregating import aggregation_jobs_plan
 from leader.collecting import collection_job_advance, collection_job_create
-from leader.models import AggregationJob, CollectionJob, Collector, Farewell, Uploads
+from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Uploads
 from leader.selectors import is_collected_by_itself
 from panprivacy.dap.collection import CollectionJobReq, Query
 
@@ -38,12 +38,12 @@ class Due:
 
     Attributes:
         aggregation_jobs, collection_jobs: for `aggregation_job_drive` and `collection_job_drive`.
-        farewells: primary keys of tasks, for `farewell_drive`.
+        end_notices: primary keys of tasks, for `end_notice_drive`.
     """
 
     aggregation_jobs: tuple[uuid.UUID, ...]
     collection_jobs: tuple[uuid.UUID, ...]
-    farewells: tuple[int, ...]
+    end_notices: tuple[int, ...]
 
 
 def tasks_advance(*, now: datetime, only: Task | None = None) -> Due:
@@ -70,7 +70,7 @@ def tasks_advance(*, now: datetime, only: Task | None = None) -> Due:
     return Due(
         aggregation_jobs=_lease(AggregationJob.objects.filter(task__in=tasks), now),
         collection_jobs=_lease(asking.filter(task__in=tasks), now),
-        farewells=_lease(Farewell.objects.filter(task__in=tasks), now),
+        end_notices=_lease(EndNotice.objects.filter(task__in=tasks), now),
     )
 
 

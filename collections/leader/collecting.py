@@ -18,9 +18,9 @@ from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
 from dap.input_shares import TIME_LEEWAY
 from dap.models import BatchBucket, CollectedInterval, Task
 from dap.operations import configuration_of, task_lock, verifier_of
+from leader.end_notices import end_notice_owe
 from leader.errors import CollectionRefusedError
 from leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for_good
-from leader.farewells import farewell_owe
 from leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
 from leader.operations import task_lose
 from leader.results import TOO_FEW
@@ -348,4 +348,4 @@ def _refuse(task: Task, job: CollectionJob, problem: str, detail: str, now: date
         # There will be no other collection: what is still on its way has nowhere to go.
         AggregationJob.objects.filter(task=task).delete()
         Uploads.objects.filter(task=task).delete()
-        farewell_owe(task=task, reason=detail, now=now)
+        end_notice_owe(task=task, reason=detail, now=now)

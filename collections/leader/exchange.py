@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import F
 
-from leader.models import AggregationJob, CollectionJob, Exchange, Farewell
+from leader.models import AggregationJob, CollectionJob, EndNotice, Exchange
 from panprivacy import base64_text
 from panprivacy.dap.codec import Message
 from panprivacy.dap.media import media_type
@@ -32,7 +32,7 @@ WRONG_FOR = timedelta(hours=1)
 request: its answers are stored, and will be the same tomorrow (DAP draft 18, section 4.4.3.1)."""
 
 
-Asking = AggregationJob | CollectionJob | Farewell
+Asking = AggregationJob | CollectionJob | EndNotice
 """The rows that are requests to the helper."""
 
 

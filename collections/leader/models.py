@@ -178,14 +178,17 @@ class CollectionJob(Exchange):
         return f"collection job of task {self.task_id}: {self.state}"
 
 
-class Farewell(Exchange):
+class EndNotice(Exchange):
     """That a task has ended, and why: told to the helper until it has acknowledged it."""
 
     task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
     reason = models.CharField(max_length=300)
 
+    class Meta:
+        db_table = "leader_farewell"
+
     def __str__(self) -> str:
-        return f"farewell of task {self.task_id}"
+        return f"end notice of task {self.task_id}"
 
 
 class HelperCount(models.Model):

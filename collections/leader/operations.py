@@ -7,7 +7,7 @@ from django.db import transaction
 from dap import operations as dap_operations
 from dap.models import Side, Task
 from dap.operations import task_lock, task_store
-from leader.farewells import farewell_owe
+from leader.end_notices import end_notice_owe
 from leader.models import AggregationJob, CollectionJob, Collector, Planning, Uploads
 from leader.results import COLLECTOR_KEY
 from panprivacy.dap.basics import HpkeConfig
@@ -100,7 +100,7 @@ def task_end(*, task: Task, reason: str, now: datetime) -> None:
     """The end of a task: reports, shares, keys and results are deleted on both sides; counts and the outcome
     stay. Idempotent.
 
-    The helper is told until it has acknowledged it; report identifiers go before that (farewells.py).
+    The helper is told until it has acknowledged it; report identifiers go before that (end_notices.py).
 
     Args:
         reason: why, in words that both sides show.
@@ -109,4 +109,4 @@ def task_end(*, task: Task, reason: str, now: datetime) -> None:
         return
     for model in (Uploads, AggregationJob, CollectionJob, Planning, Collector):
         model.objects.filter(task=task).delete()
-    farewell_owe(task=task, reason=reason, now=now)
+    end_notice_owe(task=task, reason=reason, now=now)

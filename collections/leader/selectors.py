@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Max, Min, Q, QuerySet, Sum
 
 from dap.models import BatchBucket, Task
-from leader.models import AggregationJob, CollectionJob, Collector, Exchange, Farewell, HelperCount, Uploads
+from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Exchange, HelperCount, Uploads
 from panprivacy.dap.basics import Interval
 
 
@@ -72,14 +72,14 @@ def exchanges_waiting(*, task: Task) -> int:
     return (
         AggregationJob.objects.filter(task=task).count()
         + asking.count()
-        + Farewell.objects.filter(task=task).count()
+        + EndNotice.objects.filter(task=task).count()
     )
 
 
 def _longest_failing(task: Task) -> Exchange | None:
     failing = [
         model.objects.filter(task=task).exclude(failing_since=None).order_by("failing_since").first()
-        for model in (AggregationJob, CollectionJob, Farewell)
+        for model in (AggregationJob, CollectionJob, EndNotice)
     ]
     since = {row.failing_since: row for row in failing if row is not None and row.failing_since is not None}
     return since[min(since)] if since else None

@@ -10,7 +10,7 @@ from dap.models import Task
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive
 from leader.collecting import collection_job_drive
-from leader.farewells import farewell_drive
+from leader.end_notices import end_notice_drive
 from leader.models import AggregationJob, CollectionJob
 from leader.peers import partner_of, peer_of
 from leader.registrations import registrations_call_off
@@ -28,8 +28,8 @@ def advance_tasks() -> None:
         drive_aggregation_job.delay(str(aggregation_job))
     for collection_job in due.collection_jobs:
         drive_collection_job.delay(str(collection_job))
-    for task in due.farewells:
-        drive_farewell.delay(task)
+    for task in due.end_notices:
+        drive_end_notice.delay(task)
 
 
 @shared_task(expires=LEASE_SECONDS)
@@ -48,11 +48,12 @@ def drive_collection_job(job: str) -> None:
         collection_job_drive(job=uuid.UUID(job), peer=peer_of(row.task), now=timezone.now())
 
 
-@shared_task(expires=LEASE_SECONDS)
-def drive_farewell(task: int) -> None:
+# The name is the one that installations have queued.
+@shared_task(name="leader.tasks.drive_farewell", expires=LEASE_SECONDS)
+def drive_end_notice(task: int) -> None:
     """Tell the helper that a task has ended."""
     row = Task.objects.get(pk=task)
-    farewell_drive(task=row, partner=partner_of(row), now=timezone.now())
+    end_notice_drive(task=row, partner=partner_of(row), now=timezone.now())
 
 
 @shared_task

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_of
-from analyzer.intake import intake_begin, intake_end
-from analyzer.models import Intake
+from analyzer.fetching import fetch_begin, fetch_end
+from analyzer.models import BatchFetch
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.trust import Trust
@@ -37,7 +37,7 @@ from trust_models.outcomes import (
 )
 from trust_models.single_server import SealedKey
 
-State = Intake.State
+State = BatchFetch.State
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class ShufflerModel(TrustModel):
         return _AgreedKey(published, SealedKey.of(private_key, published), signature)
 
     def advance(self, recipe: Recipe) -> None:
-        intake = intake_begin(recipe=recipe, now=timezone.now())
+        fetch = fetch_begin(recipe=recipe, now=timezone.now())
         # Not one message is decrypted before all of them are here.
-        if recipe.status == Recipe.Status.CLOSED and intake.state == State.FETCHED:
+        if recipe.status == Recipe.Status.CLOSED and fetch.state == State.FETCHED:
             sum_advance(recipe=recipe, least=0)
 
     def is_over(self, recipe: Recipe) -> bool:
@@ -105,48 +105,48 @@ class ShufflerModel(TrustModel):
         )
 
     def outcome(self, recipe: Recipe) -> Outcome | None:
-        intake = Intake.objects.filter(recipe=recipe).first()
-        if intake is None or not self.is_settled(recipe):
+        fetch = BatchFetch.objects.filter(recipe=recipe).first()
+        if fetch is None or not self.is_settled(recipe):
             return None
-        if intake.state == State.NOT_FULL:
-            return TooFew(intake.received)
-        if intake.state == State.REFUSED:
-            return Refused(intake.refusal)
+        if fetch.state == State.NOT_FULL:
+            return TooFew(fetch.received)
+        if fetch.state == State.REFUSED:
+            return Refused(fetch.refusal)
         found = sum_of(recipe, least=0)
         return None if found is None else Sum(found.total, recipe.cohort_size)
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
-        intake_end(recipe=recipe, reason=outcome, now=timezone.now())
+        fetch_end(recipe=recipe, reason=outcome, now=timezone.now())
         sum_forget(recipe=recipe)
 
     def progress(self, recipe: Recipe) -> Progress:
         servers = recipe.published.servers
         if not isinstance(servers, ShufflerAndAnalyzer):
             raise TypeError("a recipe of a shuffler names it")
-        intake = Intake.objects.filter(recipe=recipe).first() or Intake(recipe=recipe)
+        fetch = BatchFetch.objects.filter(recipe=recipe).first() or BatchFetch(recipe=recipe)
         waiting = progress_of(recipe).waiting
         analyzer = ServerProgress(
             name="Analyzer",
             # Users, like the shuffler's; a message by itself is nobody's report.
-            counted=recipe.cohort_size if intake.state == State.FETCHED and not waiting else 0,
+            counted=recipe.cohort_size if fetch.state == State.FETCHED and not waiting else 0,
             hidden_rejections=rejections_by_reason(recipe),
         )
         shuffler = ServerProgress(
-            name="Shuffler", url=servers.shuffler_url, counted=None, trouble=_trouble(intake)
+            name="Shuffler", url=servers.shuffler_url, counted=None, trouble=_trouble(fetch)
         )
-        return Progress(intake.received, waiting, (analyzer, shuffler))
+        return Progress(fetch.received, waiting, (analyzer, shuffler))
 
     def partner_must_hear(self, recipe: Recipe) -> bool:
-        return Intake.objects.filter(recipe=recipe, is_deleted_there=False).exists()
+        return BatchFetch.objects.filter(recipe=recipe, is_deleted_there=False).exists()
 
 
 def _state(recipe: Recipe) -> str | None:
-    return Intake.objects.filter(recipe=recipe).values_list("state", flat=True).first()
+    return BatchFetch.objects.filter(recipe=recipe).values_list("state", flat=True).first()
 
 
-def _trouble(intake: Intake) -> Trouble | None:
-    if intake.failing_since is None:
+def _trouble(fetch: BatchFetch) -> Trouble | None:
+    if fetch.failing_since is None:
         return None
     return Trouble(
-        since=intake.failing_since, waiting=1, next_attempt=intake.send_after, error=intake.last_error
+        since=fetch.failing_since, waiting=1, next_attempt=fetch.send_after, error=fetch.last_error
     )

@@ -17,7 +17,7 @@ from dap.models import AggregatedReport, Side, Task
 from dap.operations import task_close, task_named
 from dap.selectors import rejections_of, report_count
 from leader.errors import RegistrationOverError
-from leader.models import Farewell
+from leader.models import EndNotice
 from leader.operations import COLLECTOR_CONFIG_ID, task_create, task_end
 from leader.registrations import registration_forget, registration_note
 from leader.results import Refusal, task_result
@@ -202,7 +202,7 @@ class TwoServerModel(TrustModel):
         return Progress(_received(task, recipe), progress.waiting + progress.in_jobs, (leader, helper))
 
     def partner_must_hear(self, recipe: Recipe) -> bool:
-        return Farewell.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier))).exists()
+        return EndNotice.objects.filter(task__task_id=bytes.fromhex(str(recipe.identifier))).exists()
 
 
 def _clause(sentence: str) -> str:

@@ -20,7 +20,7 @@ from django.utils.module_loading import import_string
 from kombu import Queue
 from packaging.requirements import Requirement
 
-from analyzer.intake import LEASE
+from analyzer.fetching import LEASE
 from panapp.celery import celery_application
 from panapp.roles import ROLES
 
@@ -311,5 +311,5 @@ def test_requests_that_wait_longer_than_their_lease_are_dropped_as_they_are_hand
     celery_application.loader.import_default_modules()
     tasks = celery_application.tasks
     assert tasks["analyzer.tasks.drive_intake"].expires == LEASE.total_seconds()
-    for name in ("drive_aggregation_job", "drive_collection_job", "drive_farewell"):
+    for name in ("drive_aggregation_job", "drive_collection_job", "drive_end_notice"):
         assert tasks[f"leader.tasks.{name}"].expires == settings.CHUNK_STALE_SECONDS

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from analyzer.models import Intake
+from analyzer.models import BatchFetch
 from panapp.services import wait_until
 from peers.transport import REQUEST_SECONDS
 from releases.models import Release
@@ -77,5 +77,5 @@ def test_other_recipe_is_released_while_a_shuffler_drips(monkeypatch: pytest.Mon
             assert wait_until(lambda: Release.objects.filter(recipe=other).exists(), patience)
             # The same request drips on: it would have held up whoever waits behind it.
             assert patience < REQUEST_SECONDS
-            assert Intake.objects.get(recipe=held_up).attempts == 0
+            assert BatchFetch.objects.get(recipe=held_up).attempts == 0
             dripper.ending.set()

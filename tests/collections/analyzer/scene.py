@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from aggregation.models import Chunk
 from aggregation.operations import chunk_process
-from analyzer.intake import intake_drive, intakes_take
-from analyzer.models import Intake
+from analyzer.fetching import fetch_drive, fetches_take
+from analyzer.models import BatchFetch
 from analyzer.peers import shuffler_of
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
@@ -95,9 +95,9 @@ def fill(recipe: Recipe, values: Sequence[int]) -> list[int]:
 def drive(*, now: datetime | None = None, transport: Any = reached) -> None:
     """What workers do with the batches that are due."""
     now = now or timezone.now()
-    for pk in intakes_take(now=now):
-        row = Intake.objects.select_related("recipe").get(pk=pk)
-        intake_drive(intake=row, shuffler=shuffler_of(row.recipe, transport), now=now)
+    for pk in fetches_take(now=now):
+        row = BatchFetch.objects.select_related("recipe").get(pk=pk)
+        fetch_drive(fetch=row, shuffler=shuffler_of(row.recipe, transport), now=now)
 
 
 def settle(*, transport: Any = reached, ticks: int = 6, after: timedelta = timedelta()) -> None:

@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.test import Client
 
-from analyzer.models import Intake
-from analyzer.storing import FETCHED_FAREWELL
+from analyzer.models import BatchFetch
+from analyzer.storing import FETCHED_REASON
 from panprivacy.recipe import Recipe as PublishedRecipe
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release
@@ -113,7 +113,7 @@ def test_batch_without_a_single_message_that_can_be_read_is_released_too() -> No
     assert release.outcome == Release.Outcome.RELEASED
 
 
-def test_result_is_given_up_where_the_shuffler_is_gone_and_the_farewell_waits_for_it() -> None:
+def test_result_is_given_up_where_the_shuffler_is_gone_and_its_deletion_waits_for_it() -> None:
     recipe = shuffle_recipe()
     fill(recipe, [0, 1, 1])
     settle(transport=scene.unreachable)
@@ -164,12 +164,12 @@ def test_state_of_a_batch_says_how_far_it_is() -> None:
     recipe = shuffle_recipe()
     fill(recipe, [0, 0])
     settle(ticks=1)
-    intake = Intake.objects.get()
-    assert (intake.state, intake.farewell, intake.parts) == (Intake.State.ASKING, "", 0)
+    fetch = BatchFetch.objects.get()
+    assert (fetch.state, fetch.deletion_reason, fetch.parts) == (BatchFetch.State.ASKING, "", 0)
     fill(recipe, [0])
     settle()
-    intake.refresh_from_db()
-    assert (intake.state, intake.farewell) == (Intake.State.FETCHED, FETCHED_FAREWELL)
-    assert intake.is_deleted_there
-    assert (intake.fetched, intake.stored) == (intake.parts, intake.messages)
-    assert intake.messages == 3 * len(zeros(recipe))
+    fetch.refresh_from_db()
+    assert (fetch.state, fetch.deletion_reason) == (BatchFetch.State.FETCHED, FETCHED_REASON)
+    assert fetch.is_deleted_there
+    assert (fetch.fetched, fetch.stored) == (fetch.parts, fetch.messages)
+    assert fetch.messages == 3 * len(zeros(recipe))

@@ -8,8 +8,8 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from analyzer.intake import REQUESTS_SECONDS, intake_drive, intakes_take
-from analyzer.models import Intake
+from analyzer.fetching import REQUESTS_SECONDS, fetch_drive, fetches_take
+from analyzer.models import BatchFetch
 from analyzer.peers import shuffler_of
 from analyzer.storing import part_store
 from peers import signed_views
@@ -100,13 +100,13 @@ def test_worker_killed_within_a_transaction_leaves_nothing_of_the_part(
     recipe, total = full
     stored = []
 
-    def dying(row: Intake, **options: Any) -> None:
+    def dying(row: BatchFetch, **options: Any) -> None:
         stored.append(StoredReports.objects.count())
         raise KilledError
 
     collections_advance()
     with monkeypatch.context() as patched:
-        patched.setattr(Intake, "save", dying)
+        patched.setattr(BatchFetch, "save", dying)
         with pytest.raises(KilledError):
             settle(ticks=1)
     assert stored == [1]
@@ -118,11 +118,11 @@ def test_worker_killed_within_a_transaction_leaves_nothing_of_the_part(
 def test_two_workers_with_the_same_batch_store_every_part_once(full: tuple[Recipe, list[int]]) -> None:
     recipe, total = full
     collections_advance()
-    slow = Intake.objects.select_related("recipe").get()
-    quick = Intake.objects.select_related("recipe").get()
+    slow = BatchFetch.objects.select_related("recipe").get()
+    quick = BatchFetch.objects.select_related("recipe").get()
     # One has asked and stored all parts; the other still believes that it is to ask.
     for worker in (quick, slow, slow):
-        intake_drive(intake=worker, shuffler=shuffler_of(recipe, scene.reached), now=timezone.now())
+        fetch_drive(fetch=worker, shuffler=shuffler_of(recipe, scene.reached), now=timezone.now())
     settle()
     assert_counted_once(recipe, total)
 
@@ -132,11 +132,11 @@ def test_part_that_comes_late_or_early_is_not_stored(full: tuple[Recipe, list[in
     recipe, total = full
     with pytest.raises(KilledError):
         settle(transport=DyingNetwork(1 + fetched, answered=False), ticks=1)
-    intake = Intake.objects.select_related("recipe").get()
-    assert intake.fetched == fetched
+    fetch = BatchFetch.objects.select_related("recipe").get()
+    assert fetch.fetched == fetched
     stored = StoredReports.objects.count()
     for number in set(range(PARTS)) - {fetched}:
-        part_store(intake=intake, number=number, payload=bytes(66))
+        part_store(fetch=fetch, number=number, payload=bytes(66))
     assert StoredReports.objects.count() == stored
     settle(after=LATER)
     assert_counted_once(recipe, total)
@@ -206,9 +206,9 @@ def test_leases_keep_workers_from_asking_for_the_same_at_once() -> None:
     shuffle_recipe()
     collections_advance()
     now = timezone.now()
-    assert len(intakes_take(now=now)) == 1
-    assert intakes_take(now=now) == []
-    assert len(intakes_take(now=now + timedelta(minutes=6))) == 1
+    assert len(fetches_take(now=now)) == 1
+    assert fetches_take(now=now) == []
+    assert len(fetches_take(now=now + timedelta(minutes=6))) == 1
 
 
 def test_shuffler_that_deleted_a_batch_before_it_was_full_ends_the_collection_with_its_reason() -> None:
@@ -311,11 +311,11 @@ def test_task_begins_no_request_after_its_time_and_the_next_one_goes_on(
     network = SlowNetwork(seconds)
     tasks = []
     collections_advance()
-    row = Intake.objects.select_related("recipe").get()
+    row = BatchFetch.objects.select_related("recipe").get()
     while not row.is_deleted_there:
         before, began = network.requests, network.now
         shuffler = shuffler_of(recipe, network)
-        intake_drive(intake=row, shuffler=shuffler, now=timezone.now(), clock=lambda: network.now)
+        fetch_drive(fetch=row, shuffler=shuffler, now=timezone.now(), clock=lambda: network.now)
         tasks.append(network.requests - before)
         assert network.now - began <= REQUESTS_SECONDS + seconds < settings.CELERY_TASK_TIME_LIMIT
         row.refresh_from_db()

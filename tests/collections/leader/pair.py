@@ -19,7 +19,7 @@ from dap.selectors import rejections_of, report_count
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive
 from leader.collecting import collection_job_create, collection_job_drive
-from leader.farewells import farewell_drive
+from leader.end_notices import end_notice_drive
 from leader.models import CollectionJob
 from leader.operations import task_create
 from leader.results import Refusal, TaskResult, collection_result
@@ -275,8 +275,8 @@ class Pair:
         for job in due.collection_jobs:
             peer = self.partner.client()
             self._survive(lambda job=job, peer=peer: collection_job_drive(job=job, peer=peer, now=self.now))
-        for _ in due.farewells:
-            self._survive(lambda: farewell_drive(task=self.task, partner=self.partner, now=self.now))
+        for _ in due.end_notices:
+            self._survive(lambda: end_notice_drive(task=self.task, partner=self.partner, now=self.now))
         CLOCK.now += timedelta(seconds=2)
 
     def drive(self, job: Any) -> None:

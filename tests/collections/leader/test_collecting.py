@@ -12,7 +12,7 @@ from dap.hpke_keys import hpke_key_rotate
 from dap.models import AggregatedReport, BatchBucket, HpkeKey, Task
 from leader.collecting import collection_job_create, collection_job_delete
 from leader.errors import CollectionRefusedError
-from leader.models import AggregationJob, CollectionJob, Collector, Farewell, Planning, Uploads
+from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Planning, Uploads
 from leader.operations import task_end
 from leader.results import Refusal, TaskResult, task_result
 from leader.uploads import reports_upload
@@ -327,7 +327,7 @@ def test_close_of_a_recipes_task_with_too_few_reports_is_refused_on_both_sides_u
     assert refusal.problem == "invalidBatchSize"
     assert pair.helper_task.state == Task.State.ENDED
     assert pair.helper_task.outcome == refusal.detail
-    assert not Farewell.objects.exists()
+    assert not EndNotice.objects.exists()
     assert not BatchBucket.objects.exists()
 
 
@@ -376,7 +376,7 @@ def test_end_deletes_reports_keys_and_results_on_both_sides_and_keeps_counts() -
             None,
             "the result is released",
         )
-    for model in (Uploads, AggregationJob, CollectionJob, Collector, Farewell, AggregatedReport):
+    for model in (Uploads, AggregationJob, CollectionJob, Collector, EndNotice, AggregatedReport):
         assert not model.objects.exists(), model
     assert pair.counts() == (3, 3)
     kept = BatchBucket.objects.values_list("first_time", "last_time", "checksum", "aggregate_share")

@@ -37,7 +37,7 @@ def pair(monkeypatch: pytest.MonkeyPatch) -> Pair:
     pair = Pair()
     monkeypatch.setattr("leader.tasks.peer_of", lambda task: pair.partner.client())
     monkeypatch.setattr("leader.tasks.partner_of", lambda task: pair.partner)
-    for task in (tasks.drive_aggregation_job, tasks.drive_collection_job, tasks.drive_farewell):
+    for task in (tasks.drive_aggregation_job, tasks.drive_collection_job, tasks.drive_end_notice):
         monkeypatch.setattr(task, "delay", task)
     return pair
 
@@ -56,7 +56,7 @@ def test_periodic_task_and_workers_bring_a_task_from_upload_to_its_end(pair: Pai
 def test_task_for_what_is_done_does_nothing(pair: Pair) -> None:
     tasks.drive_aggregation_job(str(uuid.uuid4()))
     tasks.drive_collection_job(str(uuid.uuid4()))
-    tasks.drive_farewell(pair.task.pk)
+    tasks.drive_end_notice(pair.task.pk)
     assert pair.network.requests == []
 
 

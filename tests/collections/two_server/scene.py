@@ -18,7 +18,7 @@ from dap.operations import task_named
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive
 from leader.collecting import collection_job_drive
-from leader.farewells import farewell_drive
+from leader.end_notices import end_notice_drive
 from leader.uploads import reports_upload
 from panprivacy.dap.basics import Role
 from panprivacy.dap.hpke import seal_input_share
@@ -162,8 +162,8 @@ def tick(*, now: datetime | None = None, transport: Any = reached) -> None:
         aggregation_job_drive(job=aggregation_job, peer=with_helper.client(), now=now)
     for collection_job in due.collection_jobs:
         collection_job_drive(job=collection_job, peer=with_helper.client(), now=now)
-    for pk in due.farewells:
-        farewell_drive(task=Task.objects.get(pk=pk), partner=with_helper, now=now)
+    for pk in due.end_notices:
+        end_notice_drive(task=Task.objects.get(pk=pk), partner=with_helper, now=now)
 
 
 def settle(*, after: timedelta = timedelta()) -> None:

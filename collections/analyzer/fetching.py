@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
-from analyzer.models import Intake
-from analyzer.storing import FETCHED_FAREWELL, BatchWrongError, part_check, part_store
+from analyzer.models import BatchFetch
+from analyzer.storing import FETCHED_REASON, BatchWrongError, part_check, part_store
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.shuffler_calls import (
@@ -47,33 +47,33 @@ REQUESTS_SECONDS = 10.0
 """After which a task begins no further request; the next one goes on. A shuffler that drips bytes holds a
 worker for so long and one request, and its failure is noted before the time limit of the task."""
 
-State = Intake.State
+State = BatchFetch.State
 ENDS = (State.NOT_FULL, State.REFUSED)
 
 
-def intake_begin(*, recipe: Recipe, now: datetime) -> Intake:
+def fetch_begin(*, recipe: Recipe, now: datetime) -> BatchFetch:
     """The row of a published recipe. One that was closed is asked about at once, once."""
-    intake, _ = Intake.objects.get_or_create(recipe=recipe, defaults={"send_after": now})
-    if recipe.status == Recipe.Status.CLOSED and not intake.asked_closed:
-        Intake.objects.filter(pk=intake.pk, state=State.ASKING, failing_since=None).update(send_after=now)
-        Intake.objects.filter(pk=intake.pk).update(asked_closed=True)
-    return intake
+    fetch, _ = BatchFetch.objects.get_or_create(recipe=recipe, defaults={"send_after": now})
+    if recipe.status == Recipe.Status.CLOSED and not fetch.asked_closed:
+        BatchFetch.objects.filter(pk=fetch.pk, state=State.ASKING, failing_since=None).update(send_after=now)
+        BatchFetch.objects.filter(pk=fetch.pk).update(asked_closed=True)
+    return fetch
 
 
 @transaction.atomic
-def intakes_take(*, now: datetime) -> list[int]:
+def fetches_take(*, now: datetime) -> list[int]:
     """Rows whose shuffler is to be asked or told something now, leased; the caller sends their tasks."""
-    pending = Q(state__in=(State.ASKING, State.FETCHING)) | ~Q(farewell="")
-    due = Intake.objects.select_for_update(skip_locked=True).filter(
+    pending = Q(state__in=(State.ASKING, State.FETCHING)) | ~Q(deletion_reason="")
+    due = BatchFetch.objects.select_for_update(skip_locked=True).filter(
         pending, is_deleted_there=False, send_after__lte=now
     )
     taken = list(due.order_by("send_after").values_list("pk", flat=True)[:1_000])
-    Intake.objects.filter(pk__in=taken).update(send_after=now + LEASE)
+    BatchFetch.objects.filter(pk__in=taken).update(send_after=now + LEASE)
     return taken
 
 
-def intake_drive(
-    *, intake: Intake, shuffler: PeerClient, now: datetime, clock: Callable[[], float] = time.monotonic
+def fetch_drive(
+    *, fetch: BatchFetch, shuffler: PeerClient, now: datetime, clock: Callable[[], float] = time.monotonic
 ) -> None:
     """Bring one batch as far as it goes. May run at any time, twice at once, or die anywhere.
 
@@ -86,41 +86,41 @@ def intake_drive(
         return clock() - began < REQUESTS_SECONDS
 
     try:
-        if intake.state == State.ASKING and not intake.farewell:
-            _ask(intake, shuffler, now)
-        if intake.state == State.FETCHING and not intake.farewell:
-            _fetch(intake, shuffler, has_time)
-        if intake.farewell and not intake.is_deleted_there and has_time():
-            _say_farewell(intake, shuffler)
+        if fetch.state == State.ASKING and not fetch.deletion_reason:
+            _ask(fetch, shuffler, now)
+        if fetch.state == State.FETCHING and not fetch.deletion_reason:
+            _fetch(fetch, shuffler, has_time)
+        if fetch.deletion_reason and not fetch.is_deleted_there and has_time():
+            _have_deleted(fetch, shuffler)
     except BatchWrongError as error:
-        _refuse(intake, f"the shuffler's batch is wrong: {error}", now)
+        _refuse(fetch, f"the shuffler's batch is wrong: {error}", now)
     except PeerRefusedError as error:
-        if intake.farewell:
+        if fetch.deletion_reason:
             # Whatever it objects to, it is asked again: its messages must go.
-            _failed(intake, str(error), now)
+            _failed(fetch, str(error), now)
         else:
-            _refuse(intake, f"the shuffler refuses: {error}", now)
+            _refuse(fetch, f"the shuffler refuses: {error}", now)
     except PeerUnavailableError as error:
-        _failed(intake, str(error), now)
+        _failed(fetch, str(error), now)
     else:
-        _succeeded(intake, now)
+        _succeeded(fetch, now)
 
 
 @transaction.atomic
-def intake_end(*, recipe: Recipe, reason: str, now: datetime) -> None:
+def fetch_end(*, recipe: Recipe, reason: str, now: datetime) -> None:
     """Take in nothing more, and have the shuffler delete what it has, with this reason if it has none yet."""
-    row = Intake.objects.select_for_update().filter(recipe=recipe).first()
+    row = BatchFetch.objects.select_for_update().filter(recipe=recipe).first()
     if row is None:
-        row = Intake(recipe=recipe)
+        row = BatchFetch(recipe=recipe)
     if row.state in {State.ASKING, State.FETCHING}:
         row.state, row.refusal = State.REFUSED, "the collection was ended"
-    if not row.farewell:
-        row.farewell, row.send_after = reason[:200], now
+    if not row.deletion_reason:
+        row.deletion_reason, row.send_after = reason[:200], now
     row.save()
 
 
-def _ask(intake: Intake, shuffler: PeerClient, now: datetime) -> None:
-    recipe = intake.recipe
+def _ask(fetch: BatchFetch, shuffler: PeerClient, now: datetime) -> None:
+    recipe = fetch.recipe
     # Read before the answer: what is not full now may be by the time the recipe is closed.
     closed = _takes_no_more(recipe, now)
     try:
@@ -129,23 +129,23 @@ def _ask(intake: Intake, shuffler: PeerClient, now: datetime) -> None:
         # Of a closed recipe that is the usual end, which the shuffler's own upkeep may reach before us.
         if not (closed and was_deleted_unfull(refusal)):
             raise
-        answer = NotFull(intake.received)
+        answer = NotFull(fetch.received)
     if isinstance(answer, NotFull):
         changes: dict[str, Any] = {"received": min(answer.received, recipe.cohort_size - 1)}
         if closed:
-            changes |= {"state": State.NOT_FULL, "farewell": "it closed before all users had come"}
+            changes |= {"state": State.NOT_FULL, "deletion_reason": "it closed before all users had come"}
     else:
         _check(recipe, answer)
         changes = {
             "state": State.FETCHING if answer.parts else State.FETCHED,
-            "farewell": "" if answer.parts else FETCHED_FAREWELL,
+            "deletion_reason": "" if answer.parts else FETCHED_REASON,
             "received": answer.users,
             "messages": answer.messages,
             "parts": answer.parts,
         }
     # Only from where we were: somebody may have ended it in the meantime.
-    Intake.objects.filter(pk=intake.pk, state=State.ASKING, farewell="").update(**changes)
-    intake.refresh_from_db()
+    BatchFetch.objects.filter(pk=fetch.pk, state=State.ASKING, deletion_reason="").update(**changes)
+    fetch.refresh_from_db()
 
 
 def _takes_no_more(recipe: Recipe, now: datetime) -> bool:
@@ -165,46 +165,49 @@ def _check(recipe: Recipe, batch: ShuffledBatch) -> None:
         raise BatchWrongError("its messages do not fit its number of parts")
 
 
-def _fetch(intake: Intake, shuffler: PeerClient, has_time: Callable[[], bool]) -> None:
-    recipe = intake.recipe
-    for number in range(intake.fetched, min(intake.fetched + PARTS_AT_ONCE, intake.parts)):
+def _fetch(fetch: BatchFetch, shuffler: PeerClient, has_time: Callable[[], bool]) -> None:
+    recipe = fetch.recipe
+    for number in range(fetch.fetched, min(fetch.fetched + PARTS_AT_ONCE, fetch.parts)):
         if not has_time():
             break
         payload = part_fetch(shuffler, identifier=str(recipe.identifier), number=number)
         part_check(recipe=recipe, payload=payload)
-        part_store(intake=intake, number=number, payload=payload)
-    intake.refresh_from_db()
+        part_store(fetch=fetch, number=number, payload=payload)
+    fetch.refresh_from_db()
 
 
-def _say_farewell(intake: Intake, shuffler: PeerClient) -> None:
-    batch_delete(shuffler, identifier=str(intake.recipe.identifier), reason=intake.farewell)
-    Intake.objects.filter(pk=intake.pk).update(is_deleted_there=True)
+def _have_deleted(fetch: BatchFetch, shuffler: PeerClient) -> None:
+    batch_delete(shuffler, identifier=str(fetch.recipe.identifier), reason=fetch.deletion_reason)
+    BatchFetch.objects.filter(pk=fetch.pk).update(is_deleted_there=True)
 
 
-def _refuse(intake: Intake, reason: str, now: datetime) -> None:
+def _refuse(fetch: BatchFetch, reason: str, now: datetime) -> None:
     """There will be no batch. What is stored of it goes with the release that says so."""
-    changed = Intake.objects.filter(pk=intake.pk, state__in=(State.ASKING, State.FETCHING)).update(
-        state=State.REFUSED, refusal=reason[:300], farewell="the analyzer cannot use it", send_after=now
+    changed = BatchFetch.objects.filter(pk=fetch.pk, state__in=(State.ASKING, State.FETCHING)).update(
+        state=State.REFUSED,
+        refusal=reason[:300],
+        deletion_reason="the analyzer cannot use it",
+        send_after=now,
     )
     if changed:
-        logger.warning("batch_refused", recipe=intake.recipe.identifier, reason=reason)
+        logger.warning("batch_refused", recipe=fetch.recipe.identifier, reason=reason)
 
 
-def _succeeded(intake: Intake, now: datetime) -> None:
-    often = intake.recipe.simulation or intake.state != State.ASKING
+def _succeeded(fetch: BatchFetch, now: datetime) -> None:
+    often = fetch.recipe.simulation or fetch.state != State.ASKING
     wait = timedelta(seconds=settings.ADVANCE_SECONDS) if often else POLL
-    Intake.objects.filter(pk=intake.pk).update(
+    BatchFetch.objects.filter(pk=fetch.pk).update(
         send_after=now + wait, attempts=0, failing_since=None, last_error=""
     )
 
 
-def _failed(intake: Intake, error: str, now: datetime) -> None:
+def _failed(fetch: BatchFetch, error: str, now: datetime) -> None:
     """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
-    wait = min(timedelta(seconds=2 ** min(intake.attempts, 10)), LONGEST_WAIT)
-    Intake.objects.filter(pk=intake.pk).update(
+    wait = min(timedelta(seconds=2 ** min(fetch.attempts, 10)), LONGEST_WAIT)
+    BatchFetch.objects.filter(pk=fetch.pk).update(
         attempts=F("attempts") + 1,
-        failing_since=intake.failing_since or now,
+        failing_since=fetch.failing_since or now,
         last_error=error[:300],
         send_after=now + wait,
     )
-    logger.warning("shuffler_request_failed", recipe=intake.recipe.identifier, error=error)
+    logger.warning("shuffler_request_failed", recipe=fetch.recipe.identifier, error=error)

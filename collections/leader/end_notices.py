@@ -5,21 +5,21 @@ from datetime import datetime
 from dap.models import Task
 from dap.operations import task_remains_delete
 from leader.exchange import exchange_failed
-from leader.models import Farewell
+from leader.models import EndNotice
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_end_at_helper
 from peers.partner import Partner
 
 
-def farewell_owe(*, task: Task, reason: str, now: datetime) -> None:
+def end_notice_owe(*, task: Task, reason: str, now: datetime) -> None:
     """Have the helper told why the task has ended; call it in the transaction that ends it. The first
     reason stays."""
-    Farewell.objects.get_or_create(task=task, defaults={"reason": reason[:300], "send_after": now})
+    EndNotice.objects.get_or_create(task=task, defaults={"reason": reason[:300], "send_after": now})
 
 
-def farewell_drive(*, task: Task, partner: Partner, now: datetime) -> None:
+def end_notice_drive(*, task: Task, partner: Partner, now: datetime) -> None:
     """Tell the helper. Does nothing where it knows. May run at any time, twice at once, or die anywhere."""
-    row = Farewell.objects.select_related("task").filter(task=task).first()
+    row = EndNotice.objects.select_related("task").filter(task=task).first()
     if row is None:
         return
     if row.task.state == Task.State.ENDED:
@@ -29,4 +29,4 @@ def farewell_drive(*, task: Task, partner: Partner, now: datetime) -> None:
     except (PeerUnavailableError, PeerRefusedError) as error:
         exchange_failed(row, error=str(error), now=now)
         return
-    Farewell.objects.filter(pk=row.pk).delete()
+    EndNotice.objects.filter(pk=row.pk).delete()
