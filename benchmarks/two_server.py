@@ -214,7 +214,6 @@ def main() -> int:
 
         from leader.plain_tasks import PlainTask, plain_task_create
         from panapp.services import running_services
-        from panprivacy.trust import Trust
 
         with running_services(workers=arguments.workers, helper=directory / "helper") as services:
             plain = PlainTask(
@@ -226,7 +225,7 @@ def main() -> int:
             )
             task = plain_task_create(
                 plain=plain,
-                partner=services.pairings[Trust.TWO_SERVER].partner(),
+                partner=services.pairings["helper"].partner(),
                 now=timezone.now(),
                 random_source=secrets.SystemRandom(),
             )

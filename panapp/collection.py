@@ -22,7 +22,7 @@ from releases.models import Release
 from releases.operations import truth_record
 from releases.selectors import interval_of
 from storage.signing_key import verification_key
-from trust_models import trust_model_of
+from trust_models import TRUST_MODELS, trust_model_of
 from trust_models.publishing import recipe_publish_file
 
 KNOWN_TO_THE_FLEET = ("duplicate_nonce", "report_replayed", "batch_full")
@@ -142,7 +142,11 @@ def collection_run(
         FleetError, and whatever interrupts: the recipe is closed, and its result withheld.
     """
     started = time.monotonic()
-    partners = {trust: pairing.partner() for trust, pairing in services.pairings.items()}
+    partners = {
+        trust: services.pairings[model.partner.name].partner()
+        for trust, model in TRUST_MODELS.items()
+        if model.partner is not None and model.partner.name in services.pairings
+    }
     recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partners=partners)
     devices = reporting_model(recipe.published)
     try:
@@ -197,7 +201,8 @@ def _run_devices(
 ) -> FleetResult:
     with HttpTransport(services.base_url) as transport:
         served = transport.recipe(str(recipe.identifier))
-    pairing = services.pairings.get(recipe.published.trust)
+    partner = trust_model_of(recipe).partner
+    pairing = None if partner is None else services.pairings.get(partner.name)
     return run_fleet(
         served=served,
         verification_key=verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw),

@@ -16,7 +16,6 @@ from django.conf import settings
 from panapp import environment
 from panapp.ports import HOST, held_lasting_port
 from panprivacy import base64_text
-from panprivacy.trust import Trust
 from peers.partner import Partner
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
@@ -35,9 +34,6 @@ class Pairing(ABC):
         port: where the partner listens.
         data: the partner's data directory.
     """
-
-    trust: ClassVar[Trust]
-    """The trust model whose recipes need this partner."""
 
     role: ClassVar[str]
     """The partner's PANAPP_ROLE, and the path of its resources."""
@@ -83,7 +79,6 @@ class Pairing(ABC):
 class HelperPairing(Pairing):
     """A leader, which is this installation, and a helper."""
 
-    trust = Trust.TWO_SERVER
     role = "helper"
     site_key_variable = "PANAPP_LEADER_KEY"
 
@@ -111,7 +106,6 @@ class HelperPairing(Pairing):
 class ShufflerPairing(Pairing):
     """An analyzer, which is this installation, and a shuffler."""
 
-    trust = Trust.SHUFFLER
     role = "shuffler"
     site_key_variable = "PANAPP_ANALYZER_KEY"
 

