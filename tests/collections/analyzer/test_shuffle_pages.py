@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from recipes.models import Recipe
 from tests.collections.analyzer.scene import ORIGIN, fill, settle, shuffle_recipe
+from tests.page_text import page_text
 from tests.scenes import analyst
 from trust_models.publishing import recipe_close
 
@@ -25,7 +26,7 @@ def finished(values: list[int], **changes: Any) -> Recipe:
 def page_of(client: Client, recipe: Recipe, name: str = "recipe") -> str:
     response = client.get(reverse(name, args=[recipe.identifier]))
     assert response.status_code == 200
-    return " ".join(response.content.decode().split())
+    return page_text(response)
 
 
 def test_open_recipe_says_who_learns_what_and_how_to_take_part_through_the_shuffler(client: Client) -> None:
@@ -69,7 +70,7 @@ def test_released_test_shows_its_verdicts_and_thresholds_everywhere(client: Clie
         assert said in page
     assert "95 % interval" not in page
     assert "Projection" not in page
-    assert "Verdict: " in client.get("/").content.decode()
+    assert "Verdict: " in page_text(client.get("/"))
     address = [recipe.identifier]
     document = json.loads(client.get(reverse("result-json", args=address)).getvalue())
     assert (document["details"], document["interval"]) == (details, None)

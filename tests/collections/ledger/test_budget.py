@@ -19,6 +19,7 @@ from panprivacy.errors import FieldError
 from recipes import operations
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe, recipe_members
+from tests.page_text import page_text
 from tests.scenes import finish, finished_recipe, open_recipe, open_stream, simulated_recipe
 from trust_models.publishing import recipe_publish, recipe_publish_file
 
@@ -369,7 +370,7 @@ def test_delta_above_what_no_budget_asks_for_is_not_refused() -> None:
 def test_condition_stands_on_its_line_of_the_book_and_in_the_files(client: Client) -> None:
     published_recipe()
     open_stream(statistic="pan_histogram", universe_size=20, table_size=None, delta=1e-7)
-    page = client.get(reverse("population", args=["everyone"])).content.decode()
+    page = page_text(client.get(reverse("population", args=["everyone"])))
     assert page.count("under the condition that everybody contributes one element") == 2
     book = client.get(reverse("population-book", args=["everyone", "json"])).json()
     assert [line["condition"] for line in book["spendings"]] == ["", "everybody contributes one element"]

@@ -13,6 +13,7 @@ from panprivacy.mechanisms import MECHANISMS
 from panprivacy.planning.plan import Depth, plan_of
 from planner import store
 from planner.tasks import compute_plan
+from tests.page_text import page_text
 from tests.scenes import analyst
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +30,7 @@ def page_of(client: Client, sent: list[Any] | None = None, **query: Any) -> str:
             question, slot = sent.pop()
             compute_plan(question.as_dict(), slot)
         response = client.get(reverse("plan"), query)
-    return html.unescape(response.content.decode())
+    return html.unescape(page_text(response))
 
 
 @pytest.mark.parametrize("statistic", sorted(MECHANISMS))
@@ -84,7 +85,7 @@ def test_page_says_what_would_meet_the_targets_where_the_unknown_cannot(
 def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client, sent: list[Any]) -> None:
     query = {"statistic": "count_nonzero", "aggregator_epsilon": ""}
     page_of(client, sent, **query)
-    page = client.get(reverse("plan"), query).content.decode()
+    page = page_text(client.get(reverse("plan"), query))
     figures = [json.loads(html.unescape(text)) for text in re.findall(r'data-plot="([^"]+)"', page)]
     assert len(figures) == 4
     assert page.count("<figcaption>") == page.count("The same as a table") == len(figures)
@@ -102,7 +103,7 @@ def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client
 
 def test_htmx_gets_the_figures_alone(client: Client, sent: list[Any]) -> None:
     response = client.get(reverse("plan"), {"statistic": "count_nonzero"}, headers=HTMX)
-    page = response.content.decode()
+    page = page_text(response)
     assert "<html" not in page
     assert "Expect" in page
 
@@ -110,7 +111,7 @@ def test_htmx_gets_the_figures_alone(client: Client, sent: list[Any]) -> None:
 def test_htmx_with_impossible_values_leaves_the_figures_and_names_the_field(client: Client) -> None:
     response = client.get(reverse("plan"), {"statistic": "count_nonzero", "epsilon": "-3"}, headers=HTMX)
     assert response["HX-Retarget"] == "#plan-problem"
-    page = response.content.decode()
+    page = page_text(response)
     assert "<strong>ε:</strong>" in page
     assert "Expect" not in page
 
@@ -151,8 +152,8 @@ def test_page_asks_for_the_rest_until_the_task_has_answered(client: Client, sent
     compute_plan(question.as_dict(), slot)
     answer = client.get(rest)
     assert answer["HX-Retarget"] == "#plan-figures"
-    assert "choose ε" in answer.content.decode()
-    assert "the rest follows" not in answer.content.decode()
+    assert "choose ε" in page_text(answer)
+    assert "the rest follows" not in page_text(answer)
 
 
 def rest_of(page: str) -> str:
@@ -171,7 +172,7 @@ def test_page_shows_the_first_part_of_the_tasks_answer_once_and_then_the_whole(
     store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
     first = client.get(rest)
     assert first["HX-Retarget"] == "#plan-figures"
-    page = first.content.decode()
+    page = page_text(first)
     assert "choose ε" in page
     assert "the rest follows" in page
     # From now on it asks for more than that, with everything that was typed in.
@@ -181,8 +182,8 @@ def test_page_shows_the_first_part_of_the_tasks_answer_once_and_then_the_whole(
     compute_plan(question.as_dict(), slot)
     whole = client.get(later)
     assert whole["HX-Retarget"] == "#plan-figures"
-    assert "the rest follows" not in whole.content.decode()
-    assert "/plan/rest/" not in whole.content.decode()
+    assert "the rest follows" not in page_text(whole)
+    assert "/plan/rest/" not in page_text(whole)
     assert sent == [(question, slot)]
 
 
@@ -208,7 +209,7 @@ def test_page_with_the_first_part_stops_asking_where_the_task_is_lost(
     store.slot_release(store.key_of(question), slot)
     response = client.get(later)
     assert response.status_code == 286
-    assert "no worker has answered" in response.content.decode()
+    assert "no worker has answered" in page_text(response)
     assert len(sent) == 1
 
 
@@ -244,7 +245,7 @@ def test_page_stops_asking_where_no_worker_answers(client: Client, sent: list[An
     caches["plans"].clear()  # as after a minute
     response = client.get(rest)
     assert response.status_code == 286
-    assert "no worker has answered" in response.content.decode()
+    assert "no worker has answered" in page_text(response)
     assert len(sent) == 1
 
 
@@ -255,4 +256,4 @@ def test_new_recipe_page_takes_over_numbers_that_can_be_and_names_those_that_can
     form = response.context["form"]
     assert (form["epsilon"].value(), form["k"].value(), form["cohort_size"].value()) == (0.5, 4, 1_000)
     assert form["question"].value() is None
-    assert "Not taken over, because it cannot be: Cohort size." in response.content.decode()
+    assert "Not taken over, because it cannot be: Cohort size." in page_text(response)

@@ -17,6 +17,7 @@ from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw
+from tests.page_text import page_text
 from tests.scenes import (
     account,
     analyst,
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.django_db
 def page_of(client: Client, recipe: Recipe, name: str = "recipe", *arguments: object) -> str:
     response = client.get(reverse(name, args=[recipe.identifier, *arguments]))
     assert response.status_code == 200
-    return " ".join(response.content.decode().split())
+    return page_text(response)
 
 
 def administrator(client: Client) -> Client:
@@ -62,7 +63,7 @@ def test_between_drawing_and_release_no_intrusion_can_be_announced(client: Clien
     asked = client.get(address, follow=True)
     tried = client.post(address, {"reason": "File 7"}, follow=True)
     for answer in (asked, tried):
-        assert "the recipe is closed" in answer.content.decode()
+        assert "the recipe is closed" in page_text(answer)
     assert not AnnouncedIntrusion.objects.exists()
 
 
@@ -119,7 +120,7 @@ def test_command_on_the_page_is_a_batch_that_the_address_takes(
     client: Client, changes: dict[str, object]
 ) -> None:
     recipe = open_stream(**changes)
-    page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
+    page = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
     command = html.unescape(page.split('id="join-code">')[1].split("</pre>")[0])
     body = command.split('-d "')[1].rsplit('"', 1)[0].replace('\\"', '"').replace("$BATCH", "0" * 32)
     address = reverse("api-items", args=[recipe.identifier])
@@ -160,7 +161,7 @@ def test_announced_look_is_on_record_and_shows_what_was_seen(client: Client) -> 
     assert response.redirect_chain == [(reverse("recipe-intrusion", args=[recipe.identifier, 1]), 302)]
     entry = Entry.objects.get(action="intrusion_announced")
     assert (entry.actor, entry.details["reason"]) == ("ada", "Court order 12/26")
-    page = " ".join(response.content.decode().split())
+    page = page_text(response)
     state = StreamState.from_bytes(bytes(SeenState.objects.get().state))
     ones = int(state.arrays["bits"].sum())
     assert f'<th scope="row">1</th><td>{ones:,}</td>' in page
@@ -194,7 +195,7 @@ def test_look_without_a_reason_that_can_be_shown_is_refused_and_changes_nothing(
         reverse("recipe-announce", args=[recipe.identifier]), {"reason": reason}
     )
     assert response.status_code == 422
-    assert 'id="id_reason_error"' in response.content.decode()
+    assert 'id="id_reason_error"' in page_text(response)
     assert not AnnouncedIntrusion.objects.exists()
 
 
@@ -202,10 +203,9 @@ def test_reason_of_a_look_is_shown_in_the_log(client: Client) -> None:
     announced(open_stream())
     client.force_login(auditor())
     entry = Entry.objects.get(action="intrusion_announced")
-    assert "File 7" in client.get(reverse("audit")).content.decode()
-    assert (
-        "<dt>Reason</dt><dd>File 7</dd>"
-        in client.get(reverse("audit-entry", args=[entry.index])).content.decode()
+    assert "File 7" in page_text(client.get(reverse("audit")))
+    assert "<dt>Reason</dt><dd>File 7</dd>" in page_text(
+        client.get(reverse("audit-entry", args=[entry.index]))
     )
 
 
@@ -213,8 +213,8 @@ def test_look_beyond_what_the_recipe_allows_is_refused(client: Client) -> None:
     recipe = announced(open_stream(), 2)
     address = reverse("recipe-announce", args=[recipe.identifier])
     administrator(client)
-    assert "the recipe allows no more" in client.get(address, follow=True).content.decode()
-    refused = client.post(address, {"reason": "File 8"}, follow=True).content.decode()
+    assert "the recipe allows no more" in page_text(client.get(address, follow=True))
+    refused = page_text(client.post(address, {"reason": "File 8"}, follow=True))
     assert "Nothing was read or changed" in refused
     assert AnnouncedIntrusion.objects.count() == 2
 
@@ -313,7 +313,7 @@ def test_released_stream_without_a_standard_error_shows_no_interval_but_its_boun
     assert "Standard error</th>" not in page
     assert "Within it" in page
     assert "error bound (at least 95 %)" in page
-    assert "(at least 95 %)" in client.get("/").content.decode()
+    assert "(at least 95 %)" in page_text(client.get("/"))
     document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
     assert document["standard_error"] is document["interval"] is None
     (row,) = csv.DictReader(
@@ -369,7 +369,7 @@ def test_closed_recipe_says_what_follows_of_its_kind(
 ) -> None:
     client.force_login(analyst())
     response = client.post(reverse("recipe-close", args=[scene().identifier]), follow=True)
-    assert said in response.content.decode()
+    assert said in page_text(response)
 
 
 # What differs by statistic
@@ -429,7 +429,7 @@ def test_page_of_a_curator_shows_the_digest_that_binds_it(client: Client) -> Non
 
 def test_statistics_go_by_their_titles(client: Client) -> None:
     recipe = open_stream(**PAN_HISTOGRAM)
-    overview = client.get(reverse("overview")).content.decode()
+    overview = page_text(client.get(reverse("overview")))
     for page in (page_of(client, recipe), overview):
         assert "Appearances of each item" in page
         assert "pan histogram" not in page
@@ -438,4 +438,4 @@ def test_statistics_go_by_their_titles(client: Client) -> None:
 def test_result_that_says_nothing_says_so_on_its_page_and_its_card(client: Client) -> None:
     recipe = closed_stream(open_stream([1, 2, 3], universe_size=40, table_size=40))
     assert "This result says nothing" in page_of(client, recipe)
-    assert "of all items: says nothing" in client.get(reverse("overview")).content.decode()
+    assert "of all items: says nothing" in page_text(client.get(reverse("overview")))
