@@ -17,6 +17,7 @@ from ledger.selectors import population_named, unreturned_events
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.recipe import require_population_name
+from panprivacy.shown import plain
 
 logger = structlog.get_logger(__name__)
 
@@ -44,7 +45,7 @@ class BudgetExceededError(FieldError):
             "population",
             f"the budget of {population.name} would be exceeded: this recipe takes it from "
             f"ε = {spent:.{digits}g} {needed}, and {left:.{digits}g} of {budget.epsilon:g} is left "
-            f"(δ = {budget.delta:g}; whoever reads only combined results, replacement)",
+            f"(δ = {plain(budget.delta)}; against readers of combined results only, under replacement)",
         )
         self.population = population
         self.spent = spent

@@ -12,6 +12,7 @@ from panprivacy.accounting.discrete_gaussian_sum import SMALLEST_EPSILON, Discre
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
 from panprivacy.errors import FieldError
 from panprivacy.parameters import description_of, kind_of
+from panprivacy.shown import plain
 
 
 class Wanted(Enum):
@@ -95,7 +96,7 @@ def calibrated(
         reachable = event_at(end).epsilon(delta)
         raise FieldError(
             solve_for,
-            f"must lie in {low:g} to {high:g}, where no value gives ε = {epsilon:g} at δ = {delta:g}: "
+            f"must lie in {low:g} to {high:g}, where no value gives ε = {epsilon:g} at δ = {plain(delta)}: "
             f"{solve_for} = {end:g} gives ε = {reachable:.6g}",
         )
     if fails is None:

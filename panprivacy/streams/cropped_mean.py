@@ -24,7 +24,7 @@ class CroppedMeanParameters(ListedParameters):
     """A table of bits and counters modulo t."""
 
     t: int = described(
-        label="t",
+        label="Cropped at (t)",
         help="Appearances of an item count up to t times. A larger t makes the result less precise.",
         minimum=1,
         maximum=1_000_000,

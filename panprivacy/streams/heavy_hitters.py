@@ -32,22 +32,22 @@ class HeavyHittersParameters(ListedParameters):
     """A threshold, and the tables that see past it."""
 
     epsilon: float = described(
-        label="ε",
-        help="Strength of protection of each table. The state costs ε for every one, the result ε once.",
+        label="Privacy loss of each table (ε)",
+        help="A smaller ε protects an item more. The state costs ε for every table, the result ε once.",
         minimum=1e-6,
         usual_minimum=0.01,
         maximum=0.5,
     )
     k: int = described(
-        label="k",
-        help="Appearances from which an item is a heavy hitter.",
+        label="Threshold (k)",
+        help="An item with at least k appearances is a heavy hitter.",
         minimum=1,
         maximum=1_000_000,
     )
     rho: float = described(
-        label="ρ",
+        label="Blur (ρ)",
         help="A number of appearances near k may count as if it were up to 1 + ρ times larger or smaller. A "
-        "smaller ρ takes more tables, and a larger universe.",
+        "smaller ρ takes more tables and a larger universe.",
         minimum=0.05,
         maximum=1,
         default=1.0,

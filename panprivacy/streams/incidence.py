@@ -40,7 +40,7 @@ class IncidenceParameters(ListedParameters):
     """One number of appearances, and the largest possible one."""
 
     t: int = described(
-        label="t",
+        label="Appearances (t)",
         help="The number of appearances asked about.",
         minimum=0,
         maximum=1_000_000,

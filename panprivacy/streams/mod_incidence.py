@@ -33,7 +33,7 @@ class ModIncidenceParameters(ListedParameters):
     """A table of counters modulo k."""
 
     k: int = described(
-        label="k",
+        label="Modulus (k)",
         help="Appearances of an item are counted modulo k. A larger k makes the result less precise.",
         minimum=2,
         maximum=200,

@@ -31,7 +31,7 @@ class PanHistogramParameters(ListedParameters):
     """A counter for every item of the universe, so that the table has the size of the universe."""
 
     epsilon: float = described(
-        **{**EPSILON, "help": "Strength of protection of one counter. Replacing an element moves two."}
+        **{**EPSILON, "help": "Privacy loss of one counter; replacing an element moves two."}
     )
     delta: float = described(
         **{**DELTA, "help": "Probability with which the protection of one counter may fail."}
@@ -51,8 +51,8 @@ class PanHistogramParameters(ListedParameters):
     )
     announced_intrusions: int = described(
         label="Announced intrusions",
-        help="How often the state may be read on purpose. Noise is added to every counter after each, which "
-        "costs precision: 0 is the most precise choice. What is promised is the same.",
+        help="How often the state may be read on purpose. 0 is the most precise choice: noise is added to "
+        "every counter after each. The guarantee stays the same.",
         minimum=0,
         maximum=20,
         default=1,

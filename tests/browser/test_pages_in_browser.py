@@ -117,8 +117,8 @@ def test_chart_is_drawn_in_the_colours_of_the_mode(visit: Visit) -> None:
         expect(page.locator(".chart .scatterlayer .points path").first).to_have_css("stroke", colour)
     legend = page.locator(".chart .legendtext").all_text_contents()
     assert [text.strip() for text in legend] == [
-        "95 % interval",
-        "66 % interval",
+        "95% interval",
+        "66% interval",
         "estimate",
         "truth (simulation only)",
     ]
@@ -138,7 +138,7 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     epsilon.fill("2")
     expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 83"))
     # What is promised follows by itself.
-    expect(page.locator("#preview")).to_contain_text("at most 88 % sure")
+    expect(page.locator("#preview")).to_contain_text("at most 88% sure")
     expect(page.locator("#preview")).to_contain_text("would take")
     epsilon.fill("0")
     expect(page.locator("#preview-problem")).to_contain_text("ε")

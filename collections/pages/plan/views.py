@@ -117,7 +117,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
         "unit": mechanism.unit,
         "reports": {**reports, "mean": round(reports["mean"])},
         "cohort_size": question.proposal.parameters.cohort_size,
-        "cohort_percent": _percent(reports["cohort_probability"]),
+        "cohort_reached": _reached(reports["cohort_probability"]),
         "bytes": expectation["bytes"],
         "guarantees": guarantee_texts(guarantees),
         "warning": protection_warning(question.proposal.mechanism().local_guarantees()),
@@ -166,12 +166,17 @@ def _query_for(request: HttpRequest, statistic: str) -> str:
     return query.urlencode()
 
 
-def _percent(probability: float) -> str:
+def _reached(probability: float) -> str:
+    """How likely the cohort size is reached, in a sentence."""
+    if probability == 1:
+        return "Reached if every participating device sends."
     if probability > 0.9995:
-        return "practically certain" if probability < 1 else "certain"
-    if probability < 0.0005:
-        return "practically impossible"
-    return f"{significant(100 * probability, 3)} %"
+        said = "Practically certain to be reached"
+    elif probability < 0.0005:
+        said = "Practically impossible to reach"
+    else:
+        said = f"Reached with a probability of {significant(100 * probability, 3)}%"
+    return f"{said}, if every participating device sends."
 
 
 def _presented(mechanism: type[Mechanism[Any]]) -> dict[str, str]:

@@ -22,8 +22,7 @@ from streams.selectors import intrusions_left, intrusions_of, state_layout
 from web.numbers import number, significant
 
 _ABOUT_ITEMS = {
-    "listed": "Put items of the list with which the recipe was published in place of these; others are "
-    "passed over.",
+    "listed": "Use items of the list with which the recipe was published; others are ignored.",
     "hashed": "An item is any text of up to 200 characters.",
 }
 
@@ -55,7 +54,7 @@ class LooksShown:
     """What holds after so many announced looks.
 
     Attributes:
-        absent, present: how likely a bit is 1, in percent, of an item that never came, and at most of one
+        absent, present: how likely a bit is 1, of an item that never came, and at most of one
             that did; empty where the state is not made of such bits.
         error_bound: to be expected of the result, in the unit of the statistic.
         says_nothing: whether it is half the range of answers or more.
@@ -110,7 +109,7 @@ def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
 
 
 def wonders(statistic: StreamStatistic[Any]) -> str:
-    """What somebody is kept from learning who looks at the state, by the relation of its guarantee."""
+    """What someone who looks at the state is kept from being sure of, by the relation of its guarantee."""
     return WONDERS[statistic.guarantee(0).relation]
 
 
@@ -126,7 +125,9 @@ def looks_shown(statistic: StreamStatistic[Any], made: int) -> tuple[LooksShown,
 
 def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool) -> LooksShown:
     probabilities = statistic.bit_probabilities(announced)
-    absent, present = ("", "") if probabilities is None else (significant(100 * p, 4) for p in probabilities)
+    absent, present = (
+        ("", "") if probabilities is None else (f"{significant(100 * p, 4)}%" for p in probabilities)
+    )
     bound = statistic.expected_error_bound(announced_intrusions=announced)
     guarantee = statistic.guarantee(announced)
     return LooksShown(

@@ -66,14 +66,14 @@ class TestPage:
         assert "Crash counter" in page
         assert publication.recipe.identifier[:20] in page
         assert "Two-server task registered" in page
-        assert "handed out" in page
+        assert "in use" in page
         assert "<script" not in page
 
     def test_page_says_who_it_is_for_and_what_in_the_words_of_the_product(self, settings: Any) -> None:
         settings.SMALLEST_COHORT = 3
         leader, plain = recipe_task(), plain_task()
         page = page_text(Client().get("/"))
-        assert "3 reports. It takes part in nothing that would release sums over fewer." in page
+        assert "3 reports. It refuses tasks that would release totals of fewer." in page
         assert f"Leader: <code>{leader.peer_url}</code>" in page
         assert base64_text.encode_url(bytes(plain.task_id)) in page
         assert "Prio3Count" in page

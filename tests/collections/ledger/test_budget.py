@@ -65,7 +65,7 @@ def test_refusal_says_what_is_left_and_what_would_fit_and_stores_nothing() -> No
     published_recipe(population="clinics", **COHORT)
     recipe = draft_recipe(population="clinics", **COHORT)
     entries = Entry.objects.count()
-    with pytest.raises(FieldError, match=r"is left \(δ = 1e-06.*would do") as refused:
+    with pytest.raises(FieldError, match=r"is left \(δ = 1e-6.*would do") as refused:
         recipe_publish(recipe=recipe, actor=None)
     recipe.refresh_from_db()
     assert recipe.status == Recipe.Status.DRAFT

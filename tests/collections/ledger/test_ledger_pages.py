@@ -74,7 +74,7 @@ def test_list_says_how_many_recipes_like_the_last_are_left(client: Client) -> No
 
 def test_population_page_without_a_recipe_says_so_and_draws_no_chart(client: Client) -> None:
     page = text(client, "/populations/everyone/")
-    assert "The first recipe that names this population begins its book." in page
+    assert "The first recipe that names this population begins its ledger." in page
     assert 'class="chart"' not in page
 
 
@@ -83,11 +83,11 @@ def test_population_page_names_relation_delta_rule_and_collusion(client: Client)
     recipe = published_recipe(population="clinics", **COHORT)
     page = text(client, "/populations/clinics/")
     for said in (
-        "at δ = 0.000001",
+        "at δ = 1e-6",
         "replacement of one device",
         "privacy loss distributions",
         "If half of every cohort colludes",
-        "not have been sampled counts for nothing",
+        "Sampling is ignored here",
         f"/recipes/{recipe.identifier}/",
     ):
         assert said in page
@@ -99,7 +99,7 @@ def test_population_page_draws_the_steps_that_its_table_says(client: Client) -> 
     finish(open_recipe([1], population="clinics", **COHORT))
     response = client.get("/populations/clinics/")
     steps, budget = response.context["figure"]["data"]
-    composed = [line.composed for line, _ in response.context["lines"]][::-1]
+    composed = [line.composed for line, *_ in response.context["lines"]][::-1]
     one, two, one_again = composed
     assert one == one_again < two
     assert steps["y"] == [*composed, one_again]
@@ -116,7 +116,7 @@ def test_curve_ends_where_spending_becomes_infinite_and_says_so(client: Client) 
     open_stream()
     response = client.get("/populations/everyone/")
     steps, leaps = response.context["figure"]["data"]
-    latest, infinite, first = (line.composed for line, _ in response.context["lines"])
+    latest, infinite, first = (line.composed for line, *_ in response.context["lines"])
     assert latest == infinite == math.inf
     assert steps["y"] == [first, first, None, None, None, None]
     assert steps["x"][1] == steps["x"][2] == leaps["x"][0] == leaps["x"][1]
@@ -134,7 +134,7 @@ def test_population_page_is_paged_and_every_line_stands_once(
     query = ""
     while True:
         response = client.get(f"/populations/everyone/{query}")
-        seen += [(line.recipe, line.composed) for line, _ in response.context["lines"]]
+        seen += [(line.recipe, line.composed) for line, *_ in response.context["lines"]]
         query = response.context["page"].older
         if not query:
             break
@@ -391,4 +391,4 @@ def test_api_answers_a_bad_cursor_with_a_problem_document(client: Client) -> Non
 
 def test_population_pages_say_that_a_budget_is_charged_with_looks_at_streams(client: Client) -> None:
     for address in ("/populations/", "/populations/everyone/"):
-        assert "at every announced look that its recipe allows and once by surprise" in text(client, address)
+        assert "at every announced look that its recipe allows and once in secret" in text(client, address)

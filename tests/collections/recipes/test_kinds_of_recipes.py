@@ -151,12 +151,12 @@ def test_allowed_look_is_said_to_be_paid_for_where_it_is(signed_in: Client) -> N
         )
         dearer = never.guarantee(0).epsilon != once.guarantee(1).epsilon
         page = html.unescape(page_text(signed_in.get(new_url(name))))
-        assert ("paid for in privacy, even if it is never made" in page) is dearer
+        assert ("costs privacy even if it is never made" in page) is dearer
 
 
 def test_effect_on_the_budget_includes_looks_where_items_come_to_a_curator(signed_in: Client) -> None:
     pages = {name: page_text(signed_in.get(new_url(name))) for name in ("density", "count_nonzero")}
-    looks = "what is kept here at every announced look that a recipe allows and once by surprise (aggregator)"
+    looks = "the state at every announced look that a recipe allows and once in secret (aggregator)"
     assert looks in pages["density"]
     assert "nothing else (aggregator)" not in pages["density"]
     assert "every combined result and nothing else (aggregator)" in pages["count_nonzero"]
@@ -165,7 +165,7 @@ def test_effect_on_the_budget_includes_looks_where_items_come_to_a_curator(signe
 def test_form_says_where_a_list_of_items_is_entered(signed_in: Client) -> None:
     for statistic in STREAM_STATISTICS:
         page = html.unescape(page_text(signed_in.get(new_url(statistic))))
-        assert "A list is entered on the page of the draft, when it is published" in page
+        assert "You enter the list when you publish the draft" in page
 
 
 def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> None:
@@ -199,7 +199,7 @@ def test_preview_of_a_stream_shows_what_every_announced_look_costs(signed_in: Cl
     assert page.count("says nothing") == 2
     assert "of the truth, as parts of all items (error bound)" in page
     alone = page_text(signed_in.post(url, stream_data(announced_intrusions=0)))
-    assert "No look may be announced" in alone
+    assert "No look can be announced" in alone
 
 
 def preview_text(client: Client, statistic: str, **changes: Any) -> str:
@@ -213,7 +213,7 @@ def test_preview_of_a_stream_flags_an_error_of_half_the_range_or_more(signed_in:
     flagged = preview_text(signed_in, "density", announced_intrusions=0, universe_size=200, table_size=200)
     assert 0.5 < float(re.findall(r"± ([0-9.]+)", flagged)[0]) < 1
     assert "The result would say nothing" in flagged
-    assert "to answer the middle would be as good. A larger ε helps" in flagged
+    assert "Guessing the middle would be as good. A larger ε helps" in flagged
     useful = preview_text(signed_in, "density", announced_intrusions=0, universe_size=900, table_size=900)
     assert 0.25 < float(re.findall(r"± ([0-9.]+)", useful)[0]) < 0.5
     assert "say nothing" not in useful
@@ -236,7 +236,7 @@ def test_preview_of_a_stream_names_what_its_error_includes(signed_in: Client) ->
     counters = preview_text(signed_in, "pan_histogram", delta=1e-7, universe_size=50, table_size=50)
     assert choice not in counters
     assert "random bits" not in counters
-    assert "the random numbers in what is kept and the noise of the result are included" in counters
+    assert "This includes the random numbers in what is kept and the noise of the result" in counters
 
 
 def test_preview_of_a_stream_says_what_its_expected_error_holds_for(signed_in: Client) -> None:
@@ -248,8 +248,8 @@ def test_preview_of_a_stream_says_what_its_expected_error_holds_for(signed_in: C
 def test_promise_of_a_stream_says_how_sure_somebody_gets_who_looks(signed_in: Client) -> None:
     url = f"{reverse('recipe-promise')}?statistic=density"
     page = page_text(signed_in.post(url, stream_data()))
-    assert "up to twice announced, after that once by surprise" in page
-    assert "at most 65 % sure" in page
+    assert "two announced copies, one secret copy and the result" in page
+    assert "at most 65% sure" in page
     assert "user level" in page
 
 
@@ -270,7 +270,7 @@ def test_effect_names_the_largest_delta_that_fits_instead_of_an_infinite_epsilon
     page = page_text(signed_in.post(url, data))
     assert "∞" not in page
     # 2δ, against the 10⁻⁶ at which spending is shown.
-    assert "2e-06 in total, is above the population's δ of 1e-06" in html.unescape(page)
+    assert "2e-6 in total, is above the population's δ of 1e-6" in html.unescape(page)
     fitting = float(re.findall(r"the largest that fits is δ = (\S+)\. ", page)[0])
     assert 4.9e-7 < fitting <= 5e-7
 
@@ -284,7 +284,7 @@ def test_stream_is_drafted_reviewed_and_published(signed_in: Client) -> None:
     assert "An empty table is drawn for it" in page
     recipe = Recipe.objects.get()
     published = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), follow=True)
-    assert "Published. Items are taken in from the opening time on." in page_text(published)
+    assert "Published. Items are accepted from the opening time on." in page_text(published)
     assert Stream.objects.filter(identifier=Recipe.objects.get().identifier).exists()
 
 

@@ -24,7 +24,7 @@ def form_data(**changes: Any) -> dict[str, Any]:
         "steps": "7",
         "step_seconds": "86400",
         "epsilon": "1",
-        "delta": "0.000001",
+        "delta": "1e-6",
         "population": "everyone",
         "population_size": "10000",
         "sampling_rate": "1",
@@ -79,7 +79,7 @@ def test_save_with_valid_values_makes_a_draft_and_shows_its_review(signed_in: Cl
     assert "population_size" not in recipe.draft
     page = page_text(response)
     assert "cannot be edited once it is published" in page
-    assert "at most 73 % sure" in page
+    assert "at most 73% sure" in page
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_save_with_an_impossible_value_names_its_field(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"epsilon": "0"}, "Must be from 0.000001 to 20."),
-        ({"epsilon": "21"}, "Must be from 0.000001 to 20."),
+        ({"epsilon": "0"}, "Must be from 1e-6 to 20."),
+        ({"epsilon": "21"}, "Must be from 1e-6 to 20."),
         ({"cohort_size": "1"}, "Must be from 2 to 1,000,000,000."),
         ({"population_size": "0"}, "Must be from 1 to 10,000,000,000."),
         (
@@ -195,7 +195,7 @@ def test_preview_of_an_invalid_form_leaves_the_figures_and_names_the_field(signe
     url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
     response = signed_in.post(url, form_data(epsilon="-3"))
     assert response["HX-Retarget"] == "#preview-problem"
-    assert "<strong>ε:</strong>" in page_text(response)
+    assert "<strong>Privacy loss (ε):</strong>" in page_text(response)
     assert "circle" not in page_text(response)
 
 
@@ -205,13 +205,13 @@ def test_preview_says_that_sampling_is_included_only_where_devices_are_sampled(
 ) -> None:
     url = f"{reverse('recipe-preview')}?statistic=count_nonzero"
     page = page_text(signed_in.post(url, form_data(sampling_rate=sampling_rate)))
-    assert ("sampling of devices is included" in page) is said
+    assert ("including the sampling of devices" in page) is said
 
 
 def test_preview_warns_where_nothing_would_be_released(signed_in: Client) -> None:
     page = page_text(signed_in.post(new_url(), form_data(action="preview", sampling_rate="0.05")))
     assert "Nothing would be released" in page
-    assert "about 5.0 in 100 take part" in page
+    assert "About 5.0% of devices take part" in page
 
 
 @pytest.mark.parametrize(("target", "missed"), [("0.01", True), ("20", False)])
@@ -220,12 +220,12 @@ def test_preview_and_review_say_whether_the_stated_target_is_met(
 ) -> None:
     data = form_data(aggregator_epsilon=target)
     page = page_text(signed_in.post(f"{reverse('recipe-promise')}?statistic=count_nonzero", data))
-    assert ("It could not be published" in page) is missed
+    assert ("It cannot be published" in page) is missed
     review = page_text(signed_in.post(new_url(), {**data, "action": "save"}, follow=True))
     assert ("a cohort size of" in review) is missed
     assert ("would do" in review) is missed
     # What is refused can be read in full, and not be published by mistake.
-    for text in ("Whoever sees only the combined result", "Cohort size", "Effect on the budget"):
+    for text in ("Someone who sees only the combined result", "Cohort size", "Effect on the budget"):
         assert text in review
     assert ("<button disabled>Publish" in review) is missed
 

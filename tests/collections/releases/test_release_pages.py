@@ -55,7 +55,7 @@ def test_overview_titles_each_recipe_by_its_question(client: Client) -> None:
     open_recipe(question="Open?")
     draft_recipe(question="Secret draft?")
     page = page_text(client.get("/"))
-    for text in ("Released?", "Withheld?", "Open?", "nothing was released", "devices"):
+    for text in ("Released?", "Withheld?", "Open?", "Nothing was released", "devices"):
         assert text in page
     assert "Secret draft?" not in page
 
@@ -129,9 +129,9 @@ def test_open_recipe_shows_everything_public_but_no_estimate(client: Client) -> 
         recipe.question,
         recipe.identifier,
         "About 30 of 400",
-        "88 % sure",
-        "Whoever sees only the combined result can shift the odds",
-        "if 50 % of the devices collude",
+        "88% sure",
+        "Someone who sees only the combined result gets from 50%",
+        "If 50% of the devices collude",
         "devices_sim join",
     ):
         assert text in page
@@ -169,8 +169,8 @@ def test_released_recipe_shows_headline_table_and_provenance(client: Client) -> 
     release = Release.objects.get()
     for text in (
         "± ",
-        "95 % interval",
-        "66 % interval",
+        "95% interval",
+        "66% interval",
         "Projection",
         release.software,
         "Download CSV",
@@ -237,8 +237,8 @@ def test_chart_tells_what_the_table_tells(changes: dict[str, Any]) -> None:
     scalar = recipe.published.mechanism.scalar
     value_axis, layout_axis = ("x", "xaxis") if scalar else ("y", "yaxis")
     assert [trace["name"] for trace in figure["data"]] == [
-        "95 % interval",
-        "66 % interval",
+        "95% interval",
+        "66% interval",
         "estimate",
         "truth (simulation only)",
     ]

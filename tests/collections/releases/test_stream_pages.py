@@ -72,7 +72,7 @@ def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(clien
     for said in (
         "A curator: this server sees every item",
         "Someone who copies the table without our noticing, and sees it again later",
-        "up to twice announced, after that once by surprise",
+        "two announced copies, one secret copy and the result",
         "What is kept of the items",
         "2,000",
         "<strong>2 are left</strong>",
@@ -85,12 +85,12 @@ def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(clien
     assert not re.search(r"\d", re.sub(r"<[^>]+>", "", progress)), "nobody counts what comes"
 
 
-def test_open_stream_shows_the_odds_of_a_bit_after_every_announced_look(client: Client) -> None:
+def test_open_stream_shows_the_probability_of_a_bit_after_every_announced_look(client: Client) -> None:
     page = page_of(client, announced(open_stream()))
     # D₀ = 1/2 and D₁ = 1/2 + ε/4; drawn anew: 1/2 + ε/8 and 1/2 + ε/8 + ε²/16 (PPS section 3).
     cells = re.sub(r' data-label="[^"]*"', "", page)
-    assert "<td>50.00 %</td><td>up to 62.50 %</td>" in cells
-    assert "<td>56.25 %</td><td>up to 57.81 %</td>" in cells
+    assert "<td>50.00%</td><td>up to 62.50%</td>" in cells
+    assert "<td>56.25%</td><td>up to 57.81%</td>" in cells
     assert '1 <span class="muted">(now)</span>' in page
     assert "1 is left" in page
 
@@ -244,7 +244,7 @@ def test_what_was_seen_is_for_administrators_and_others_learn_that_somebody_look
         client.force_login(reader)
         page = page_of(client, recipe)
         assert pages[0] not in page
-        assert "What was seen is shown to administrators only" in page
+        assert "Only administrators see what was seen" in page
         assert (told in page) is (reader.username != "passerby")
         assert [client.get(page).status_code for page in pages] == [403, 403]
     client.force_login(User.objects.get(username="ada"))
@@ -290,7 +290,7 @@ def test_released_stream_has_its_error_bound_beside_the_interval(client: Client)
     recipe = closed_stream(open_stream(range(700)))
     release = recipe.release
     page = page_of(client, recipe)
-    for said in ("Error bound (95 %)", "95 % interval", "as parts of all items", "(error bound)"):
+    for said in ("Error bound (95%)", "95% interval", "as parts of all items", "(error bound)"):
         assert said in page
     assert "from None" not in page
     (row,) = csv.DictReader(
@@ -309,11 +309,11 @@ def test_released_stream_without_a_standard_error_shows_no_interval_but_its_boun
     recipe = closed_stream(announced(open_stream(range(700), statistic="cropped_mean", t=4)))
     assert recipe.release.standard_errors == []
     page = page_of(client, recipe)
-    assert "95 % interval" not in page
+    assert "95% interval" not in page
     assert "Standard error</th>" not in page
     assert "Within it" in page
-    assert "error bound (at least 95 %)" in page
-    assert "(at least 95 %)" in page_text(client.get("/"))
+    assert "error bound (at least 95%)" in page
+    assert "(at least 95%)" in page_text(client.get("/"))
     document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
     assert document["standard_error"] is document["interval"] is None
     (row,) = csv.DictReader(
@@ -344,8 +344,8 @@ def test_simulated_stream_is_not_said_to_come_from_devices(client: Client) -> No
     recipe = recipe_publish_file(members=stream_members(), actor=None, simulation=True)
     recipe = closed_stream(recipe)
     page = page_of(client, recipe)
-    assert "what was collected comes from simulated sources" in page
-    assert "Whether what is collected comes from simulated sources." in page
+    assert "This is a simulation: simulated sources, known truth." in page
+    assert "Whether the sources are simulated." in page
     assert "device" not in page.split("<main")[1].split("</main>")[0]
 
 
@@ -360,8 +360,8 @@ def test_closing_a_stream_says_what_becomes_of_it(client: Client) -> None:
 @pytest.mark.parametrize(
     ("scene", "said"),
     [
-        (open_stream, "Closed. No further item is taken in; the result is computed from what is kept."),
-        (open_recipe, "Closed. The result follows once every report is summed up."),
+        (open_stream, "Closed. No further item is accepted; the result is computed from the state."),
+        (open_recipe, "Closed. The result follows once every report is added up."),
     ],
 )
 def test_closed_recipe_says_what_follows_of_its_kind(
@@ -378,21 +378,21 @@ def test_closed_recipe_says_what_follows_of_its_kind(
 def test_look_at_single_elements_is_about_one_entry_and_keeps_its_allowance(client: Client) -> None:
     recipe = open_stream(**PAN_HISTOGRAM)
     # 2ε = 1 and 2δ, for each of two counters (RSP Theorem 5.2).
-    certain = "at most 73 % sure, apart from an allowance of one in 5.0 million (δ)"
+    certain = "at most 73% sure, apart from a failure probability (δ) of 2e-7"
     page = page_of(client, recipe)
-    assert "Whether one entry of the stream was one item or another, they can be" in page
+    assert "How sure they get that one entry of the stream was one item rather than another" in page
     assert f">{certain}</td>" in page
     asked = page_of(administrator(client), recipe, "recipe-announce")
-    assert "Whether one entry of the stream was one item or another, whoever sees" in asked
+    assert "after this look, that one entry of the stream was one item rather than another." in asked
     assert certain in asked
-    assert "Whether an item came" not in page + asked
+    assert "an item appeared" not in page + asked
 
 
 def test_expected_error_says_what_it_holds_for(client: Client) -> None:
     recipe = open_stream(items="hashed")
     administrator(client)
     for name in ("recipe", "recipe-announce"):
-        assert "(95 %, if at most half of all items come)" in page_of(client, recipe, name)
+        assert "(95%, if at most half of all items come)" in page_of(client, recipe, name)
 
 
 def test_look_at_a_result_that_says_nothing_anyway_is_not_said_to_spoil_it(client: Client) -> None:
@@ -407,7 +407,7 @@ def test_fixed_point_counters_are_shown_in_appearances(client: Client) -> None:
     recipe = announced(open_stream(**changes))
     page = page_of(administrator(client), recipe, "recipe-intrusion", 1)
     assert "places, in appearances" in page
-    assert "1,073,741,824 of which are one appearance" in page
+    assert "1,073,741,824 are one appearance" in page
     shown = {
         array.name: array
         for array in client.get(reverse("recipe-intrusion", args=[recipe.identifier, 1])).context["arrays"]
@@ -423,7 +423,7 @@ def test_page_of_a_curator_shows_the_digest_that_binds_it(client: Client) -> Non
     page = page_of(client, recipe)
     digest = recipe.published.document["curator"]["sample_digest"]
     assert f'<code class="hash">{digest}</code>' in page
-    assert "the curator is bound to it" in page
+    assert "The curator cannot change it" in page
     assert "Digest of the sample" not in page_of(client, open_recipe())
 
 

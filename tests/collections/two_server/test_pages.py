@@ -89,7 +89,7 @@ def test_form_without_a_helper_shows_two_servers_disabled_and_why(signed_in: Cli
 def test_form_of_a_mean_shows_two_servers_disabled_and_why(signed_in: Client) -> None:
     page = page_text(signed_in.get(new_url("mean")))
     assert "disabled" in page.split("Two servers</label>")[0].rpartition("<input")[2]
-    assert "could not check one of this statistic" in page
+    assert "cannot check those of this statistic" in page
 
 
 def test_form_without_a_choice_is_of_one_server(signed_in: Client) -> None:
@@ -209,7 +209,7 @@ def test_helper_that_does_not_answer_tells_nobody_whether_a_report_opened(
 def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_only(client: Client) -> None:
     recipe = finish(recipe_with_reports(good=6, bad=2))
     page = page_of(client, recipe)
-    assert page.count('<td data-label="Reports in its sum">6</td>') == 2
+    assert page.count('<td data-label="Reports it counted">6</td>') == 2
     assert "vdaf verify error" not in page
     client.force_login(auditor())
     page = page_of(client, recipe)
@@ -219,16 +219,16 @@ def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_
 def test_released_recipe_says_when_the_servers_counts_differ(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "do not agree" not in page_of(client, finish(recipe_with_reports(good=6)))
+    assert "The servers disagree" not in page_of(client, finish(recipe_with_reports(good=6)))
     monkeypatch.setattr("helper.views.report_count", lambda task: 7)
     recipe = finish(recipe_with_reports(good=6))
     for user in (None, auditor()):
         if user is not None:
             client.force_login(user)
         page = page_of(client, recipe)
-        assert 'data-label="Reports in its sum">6</td>' in page
-        assert 'data-label="Reports in its sum">7</td>' in page
-        assert "do not agree on how many reports" in page
+        assert 'data-label="Reports it counted">6</td>' in page
+        assert 'data-label="Reports it counted">7</td>' in page
+        assert "The servers disagree on how many reports" in page
 
 
 def test_released_recipe_says_where_the_helper_did_not_tell_its_count(client: Client) -> None:
@@ -242,7 +242,7 @@ def test_withheld_recipe_of_two_servers_says_when_each_deletes_its_keys(client: 
     page = page_of(client, finish(recipe_with_reports(good=2)))
     assert "Closed below 5 valid reports." in page
     assert "A new recipe with a smaller cohort size or a longer window can ask again." in page
-    assert "the helper deletes its own when it is told" in page
+    assert "The helper deletes its own when it is told" in page
     assert "not published below the cohort size" in page
 
 
