@@ -129,8 +129,8 @@ def budget_require_room(*, population: Population, event: PrivacyEvent) -> None:
         logger.exception("stored_event_unreadable", population=population.name, reason=str(error))
         raise FieldError(
             "population",
-            f"the budget of {population.name} cannot be held: its book has an event that another version "
-            "wrote and this one cannot read, so what is spent is unknown",
+            f"the budget of {population.name} cannot be checked: its ledger has an event that another "
+            "version of this software wrote, so what is spent is unknown",
         ) from error
     if composed > budget.epsilon:
         raise BudgetExceededError(population, budget, composed_epsilon(events, budget.delta), composed)

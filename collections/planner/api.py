@@ -58,10 +58,10 @@ class QuestionSerializer(serializers.Serializer[dict[str, Any]]):
 class EpsilonsSerializer(serializers.Serializer[dict[str, float]]):
     local = serializers.FloatField(allow_null=True, help_text="Against readers of one report.")
     aggregator = serializers.FloatField(
-        allow_null=True, help_text="Against readers of the sum of a cohort, proved."
+        allow_null=True, help_text="Against readers of a cohort's result, proved."
     )
     sampled = serializers.FloatField(
-        allow_null=True, help_text="Against readers of the sum who do not know who took part."
+        allow_null=True, help_text="Against readers of the result who do not know who took part."
     )
 
 

@@ -13,7 +13,7 @@ _ITEMS: dict[str, Any] = {
     "type": "array",
     "maxItems": BATCH_ITEMS,
     "description": "In their order; one that appeared twice stands there twice. There may be none: "
-    "whoever sends by the clock does not tell whether something happened.",
+    "sending by the clock hides whether something happened.",
     "items": {"type": "string", "minLength": 1, "maxLength": ITEM_LENGTH},
 }
 _NONCE_HELP = "drawn once for the batch, and kept when it is sent again."
@@ -107,7 +107,7 @@ def _operation() -> dict[str, Any]:
             "413": problem_response("The body is larger than 4 MiB."),
             "415": problem_response("The body is neither JSON nor MessagePack."),
             "422": problem_response(
-                "The batch or an item of it cannot be one; nothing was counted.",
+                "The batch or one of its items is not valid; nothing was counted.",
                 "ItemProblem",
                 not_counted.document(),
             ),

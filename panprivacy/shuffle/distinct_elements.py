@@ -92,8 +92,8 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     statistic = "distinct_elements"
     title = "Number of different values"
     description = (
-        "Estimates how many of k possible values at least one user has. The error grows with the square root "
-        "of k, and not with the number of users."
+        "Estimates how many of k possible values at least one user has. The error grows with the square "
+        "root of k, not with the number of users."
     )
     unit = "different values"
     parameters_class = DistinctElementsParameters

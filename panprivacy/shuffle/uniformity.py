@@ -112,8 +112,8 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     statistic = "uniformity"
     title = "Whether all values are equally frequent"
     description = (
-        "Tests whether the users' values are spread evenly over k possible values, or differ from that by a "
-        "distance of more than α."
+        "Tests whether the users' values are spread evenly over k possible values, or differ from that by "
+        "a distance of more than α."
     )
     unit = "units of the test statistic"
     gives_verdict = True

@@ -93,14 +93,14 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
     statistic = "heavy_hitters"
     title = "Items that appear at least k times"
     description = (
-        "Estimates which fraction of all items appeared at least k times, where a number of appearances "
-        "near k may count as one above or below it. Needs a large universe."
+        "Estimates which fraction of all possible items appeared at least k times. A number of "
+        "appearances near k may count as above or below it. Needs a large universe."
     )
     unit = "of all items"
     state_description = (
-        "For each of several thresholds a counter and a random bit of every item that has a place. A counter "
-        "starts at a random number and turns over at its threshold: where it stands says nothing. Whenever "
-        "it turns over, the bit is tossed again, with a slightly biased coin."
+        "A counter and a random bit for every item that has a place, for each of several thresholds. A "
+        "counter starts at a random number and turns over at its threshold, so its value reveals nothing. "
+        "Whenever it turns over, the bit is tossed again with a slightly biased coin."
     )
     parameters_class = HeavyHittersParameters
     fixed_point: ClassVar[Mapping[str, int]] = {"multiplicities": UNIT, "counters": UNIT}

@@ -91,15 +91,15 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
     statistic = "pan_histogram"
     title = "Appearances of each item"
     description = (
-        "Estimates how often each item of a small universe appeared. Protects single elements of the stream, "
-        "so it is for streams to which everybody contributes one."
+        "Estimates how often each item of a small universe appeared. It protects single elements of the "
+        "stream: use it where everybody contributes one."
     )
     unit = "elements"
     scalar = False
     per_item = True
     state_description = (
-        "A counter for each item, which starts at a random number: that hides each single element. As much "
-        "is added once more before the result."
+        "A counter for each item. It starts at a random number, which hides each single element. As much "
+        "is added again before the result."
     )
     parameters_class = PanHistogramParameters
     budget_condition = "everybody contributes one element"

@@ -27,15 +27,19 @@ _STATES = {
 }
 
 
-def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any], delta: float) -> str:
-    """The expected error and what a reader of the result can learn at the recipe's δ, in one sentence."""
-    error = f"Expect {margin_text(mechanism, plan['expectation'])}"
+def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any]) -> str:
+    """The expected error, in one sentence."""
+    return f"Expect {margin_text(mechanism, plan['expectation'])}."
+
+
+def learned(plan: Mapping[str, Any], delta: float) -> str:
+    """What a reader of the result can learn at the recipe's δ, in one sentence."""
     epsilon = plan["epsilons"]["aggregator"]
     if epsilon is None:
-        return f"{error}. What someone can learn who sees only the combined result is not computed yet."
+        return "What someone can learn who sees only the combined result is not computed yet."
     return (
-        f"{error}. Someone who sees only the combined result gets {gain(epsilon)} of a guess about one "
-        f"device (privacy loss ε = {epsilon_text(epsilon)}, {terms(delta)})."
+        f"Someone who sees only the combined result gets {gain(epsilon)} of a guess about one device "
+        f"(privacy loss ε = {epsilon_text(epsilon)}, {terms(delta)})."
     )
 
 

@@ -11,7 +11,7 @@ from django.views import View
 
 from pages.plan.charts import charts_of
 from pages.plan.forms import PlanForm, plan_form_class
-from pages.plan.sentences import headline, margin_text, rest_sentence, solution_sentence
+from pages.plan.sentences import headline, learned, margin_text, rest_sentence, solution_sentence
 from pages.words.sentences import (
     guarantee_from_mapping,
     guarantee_texts,
@@ -111,7 +111,8 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
     reports = expectation["reports"]
     rest = _given(form) | ({BEGUN: 1} if answer.begun else {})
     return {
-        "headline": headline(mechanism, plan, question.proposal.parameters.delta),
+        "headline": headline(mechanism, plan),
+        "learned": learned(plan, question.proposal.parameters.delta),
         "margin": margin_text(mechanism, expectation),
         "standard_error": significant(expectation["standard_error"]),
         "unit": mechanism.unit,

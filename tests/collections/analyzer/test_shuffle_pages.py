@@ -40,7 +40,7 @@ def test_open_recipe_says_who_learns_what_and_how_to_take_part_through_the_shuff
         recipe.published.document["shuffler"]["verification_key"],
         f'href="{ORIGIN}/"',
         "<code>shuffler_signature</code>",
-        "it can read no message",
+        "it cannot read messages",
         "How devices encrypt their messages to this server.",
     ):
         assert said in page

@@ -349,7 +349,7 @@ def test_more_like_the_last_is_the_largest_number_that_fits() -> None:
 def test_delta_above_the_budgets_is_refused_at_the_delta_and_what_fits_is_accepted() -> None:
     budgeted(5.0)
     changes = {"statistic": "pan_histogram", "universe_size": 20, "table_size": None, "population": "clinics"}
-    with pytest.raises(FieldError, match=r"2e-06 in total.*the largest that fits is δ = ") as refused:
+    with pytest.raises(FieldError, match=r"2e-6 in total.*the largest that fits is δ = ") as refused:
         open_stream(**changes, delta=1e-6)
     assert refused.value.field == "delta"
     assert not Spending.objects.exists()

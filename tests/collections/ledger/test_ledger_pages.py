@@ -233,7 +233,7 @@ def test_publishing_under_a_budget_of_which_the_spending_is_unknown_is_refused_a
     assert "Nothing can be published:" in text(client, reverse("recipe-draft", args=[recipe.pk]))
     response = client.post(reverse("recipe-publish", args=[recipe.pk]))
     assert response.status_code == 422
-    assert "the budget of clinics cannot be held" in page_text(response)
+    assert "the budget of clinics cannot be checked" in page_text(response)
     assert Recipe.objects.filter(status="published").count() == 0
 
 

@@ -222,7 +222,7 @@ def test_every_sentence_with_an_aggregator_epsilon_names_delta_and_relation_once
 ) -> None:
     terms = "δ = 1e-6, under replacement"
     page = page_of(client, sent, margin="2", aggregator_epsilon="1", delta="0.000001")
-    (large,) = re.findall(r'<p class="figure-large"[^>]*>(.*?)</p>', page)
+    (large,) = re.findall(r'<p class="figure-large">.*?</p><p>(.*?)</p>', page)
     assert re.search(rf"\(privacy loss ε = [0-9.]+, {terms}\)\.$", large)
     assert f"For ± 2 points at a privacy loss of the result of ε = 1 ({terms}), choose a " in page
     # Bits that are hardly scrambled, and a small cohort that nobody may change.
