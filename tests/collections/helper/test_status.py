@@ -43,7 +43,7 @@ def count(task: Task, *, reports: int = COUNTED, **rejected: int) -> None:
 
 def shown() -> tuple[str, str]:
     """Page and JSON, as everybody gets them."""
-    return page_text(Client().get("/")), page_text(Client().get("/status.json"))
+    return page_text(Client().get("/")), Client().get("/status.json").content.decode()
 
 
 def end(task: Task) -> None:
