@@ -41,7 +41,7 @@ class LookMade:
     """One announced look.
 
     Attributes:
-        entry: of the log, which tells who looked and why; None for whoever may not read it.
+        entry: of the log, which tells who looked and why; None for those who may not read it.
     """
 
     number: int
@@ -59,7 +59,7 @@ class LooksShown:
         error_bound: to be expected of the result, in the unit of the statistic.
         says_nothing: whether it is half the range of answers or more.
         note: what the bound holds for, as a clause; empty where it holds as it is.
-        certainty: how sure somebody can become who sees all these, one more by surprise, and the result.
+        certainty: how sure someone gets with all these, one secret copy more, and the result.
         current: whether so many have been announced.
     """
 
@@ -97,7 +97,7 @@ def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
 
 
 def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
-    """The announced looks at a recipe's state, with as much about each as whoever asks may know."""
+    """The announced looks at a recipe's state, with as much about each as the reader may know."""
     entries: dict[int, Entry] = {}
     if may_read_log(request.user):
         found = Entry.objects.filter(subject=identifier, action=INTRUSION_ANNOUNCED.name)

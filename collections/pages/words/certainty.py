@@ -1,4 +1,4 @@
-"""What ε and δ mean for somebody who guesses."""
+"""What ε and δ mean for someone who guesses."""
 
 import math
 
