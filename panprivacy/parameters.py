@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from panprivacy.errors import FieldError
+from panprivacy.shown import plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class Description:
 
 
 def _plain(bound: float) -> str:
-    return f"{bound:,.0f}" if bound == int(bound) else f"{bound:g}"
+    return f"{bound:,.0f}" if bound == int(bound) else plain(bound)
 
 
 def as_typed(value: object) -> str:
@@ -89,26 +90,26 @@ def described(**members: Any) -> Any:
     return dataclasses.field(default=default, metadata={"description": Description(**members)})
 
 
-K: Mapping[str, Any] = {"label": "k", "minimum": 1, "maximum": 1_000}
+K: Mapping[str, Any] = {"label": "Number of possible values (k)", "minimum": 1, "maximum": 1_000}
 """Label and bounds of the largest count told apart; each statistic says what becomes of larger ones."""
 
 
 EPSILON: Mapping[str, Any] = {
-    "label": "ε",
-    "help": "Strength of protection: a smaller ε protects a device more, and makes the result less precise.",
+    "label": "Privacy loss (ε)",
+    "help": "A smaller ε protects a device more and makes the result less precise.",
     "minimum": 1e-6,  # below it, estimates leave what floating point can tell apart
     "usual_minimum": 0.01,
     "maximum": 20,
 }
 DELTA: Mapping[str, Any] = {
-    "label": "δ",
+    "label": "Failure probability (δ)",
     "help": "Probability with which a guarantee may fail.",
     "minimum": 1e-30,
     "maximum": 0.1,
 }
 COHORT_SIZE: Mapping[str, Any] = {
     "label": "Cohort size",
-    "help": "Number of accepted reports below which nothing is released.",
+    "help": "With fewer accepted reports, nothing is released.",
     "minimum": 2,
     "maximum": 1_000_000_000,
 }
@@ -187,7 +188,7 @@ class Parameters(PublicParameters):
 
     steps: int = described(
         label="Steps",
-        help="Number of time steps T a device takes before it reports.",
+        help="Number of time steps a device takes before it reports.",
         minimum=1,
         maximum=100_000,
     )
@@ -196,16 +197,16 @@ class Parameters(PublicParameters):
     cohort_size: int = described(**COHORT_SIZE)
     sampling_rate: float = described(
         label="Sampling rate",
-        help="Probability q with which a device takes part.",
+        help="Probability with which a device takes part.",
         minimum=1e-6,  # as for ε: 1/q² must stay a number
         usual_minimum=0.001,
         maximum=1,
         default=1.0,
     )
     aggregator_epsilon: float | None = described(
-        label="Aggregator target ε",
-        help="Upper limit for the ε of the published result. Recipes above it cannot be published. Proved, "
-        "under replacement, at δ and the cohort size; empty for no limit.",
+        label="Limit for the result's privacy loss (ε)",
+        help="Upper limit for the ε of the published result. Recipes above it cannot be published. Leave "
+        "empty for no limit. The ε is the proved one, under replacement, at δ and the cohort size.",
         minimum=1e-6,
         usual_minimum=0.01,
         maximum=20,

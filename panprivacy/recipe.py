@@ -50,7 +50,7 @@ NAME_LENGTH = 120
 QUESTION_LENGTH = 500
 
 STEP_SECONDS = Description(
-    label="Seconds per step", help="Length of one time step in seconds.", minimum=1, maximum=31 * 86_400
+    label="Seconds per step", help="Length of one time step.", minimum=1, maximum=31 * 86_400
 )
 
 DRAFT_FIELDS = (

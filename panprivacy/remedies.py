@@ -8,6 +8,7 @@ from typing import Any
 
 from panprivacy.errors import FieldError
 from panprivacy.parameters import description_of
+from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
 
 PRECISION = 1.005
@@ -42,14 +43,14 @@ def remedy_clause(statistic: Statistic[Any], enough: Callable[[Statistic[Any]], 
     found = []
     epsilon = nearest_value(statistic, "epsilon", enough, larger=False)
     if epsilon is not None:
-        found.append(f"ε = {epsilon:g}")
+        found.append(f"ε = {plain(epsilon)}")
     cohort_size = nearest_value(statistic, "cohort_size", enough, larger=True)
     if cohort_size is not None:
         found.append(f"a cohort size of {cohort_size:,}")
     if not found:
         delta = nearest_value(statistic, "delta", enough, larger=False)
         if delta is not None:
-            found.append(f"δ = {delta:g}")
+            found.append(f"δ = {plain(delta)}")
     return f"{' or '.join(found)} would do" if found else NOTHING_WOULD_DO
 
 

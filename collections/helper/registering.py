@@ -255,4 +255,4 @@ def _refused(detail: str) -> Problem:
 
 
 def _conflict(detail: str) -> Problem:
-    return Problem("conflict", "Something else is there already", 409, detail)
+    return Problem("conflict", "Another one exists already", 409, detail)

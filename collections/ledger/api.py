@@ -26,7 +26,7 @@ UNKNOWN = (
 class PopulationSerializer(serializers.Serializer[dict[str, Any]]):
     name = serializers.CharField()
     description = serializers.CharField()
-    model = serializers.CharField(help_text="Always aggregator: whoever reads only combined results.")
+    model = serializers.CharField(help_text="Always aggregator: someone who reads only combined results.")
     relation = serializers.CharField(help_text="Always replace: one device's whole history for another.")
     delta = serializers.FloatField(help_text="δ of every ε here: the budget's, or 1e-6 without a budget.")
     budget = serializers.FloatField(allow_null=True, help_text="ε; null where there is no budget.")

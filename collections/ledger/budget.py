@@ -14,11 +14,11 @@ def _bounded_like(name: str, label: str, text: str) -> Description:
 
 EPSILON = _bounded_like(
     "epsilon",
-    "ε of the budget",
-    "What whoever reads every result may learn about one device, all recipes together.",
+    "Privacy loss (ε)",
+    "Upper limit for what someone who reads every result may learn about one device, all recipes together.",
 )
 DELTA = _bounded_like(
-    "delta", "δ of the budget", "Probability with which that may fail, all recipes together."
+    "delta", "Failure probability (δ)", "Probability with which that may fail, all recipes together."
 )
 
 

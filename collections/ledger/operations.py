@@ -17,6 +17,7 @@ from ledger.selectors import population_named, unreturned_events
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.recipe import require_population_name
+from panprivacy.shown import plain
 
 logger = structlog.get_logger(__name__)
 
@@ -44,7 +45,7 @@ class BudgetExceededError(FieldError):
             "population",
             f"the budget of {population.name} would be exceeded: this recipe takes it from "
             f"ε = {spent:.{digits}g} {needed}, and {left:.{digits}g} of {budget.epsilon:g} is left "
-            f"(δ = {budget.delta:g}; whoever reads only combined results, replacement)",
+            f"(δ = {plain(budget.delta)}; against readers of combined results only, under replacement)",
         )
         self.population = population
         self.spent = spent
@@ -128,8 +129,8 @@ def budget_require_room(*, population: Population, event: PrivacyEvent) -> None:
         logger.exception("stored_event_unreadable", population=population.name, reason=str(error))
         raise FieldError(
             "population",
-            f"the budget of {population.name} cannot be held: its book has an event that another version "
-            "wrote and this one cannot read, so what is spent is unknown",
+            f"the budget of {population.name} cannot be checked: its ledger has an event that another "
+            "version of this software wrote, so what is spent is unknown",
         ) from error
     if composed > budget.epsilon:
         raise BudgetExceededError(population, budget, composed_epsilon(events, budget.delta), composed)

@@ -11,6 +11,7 @@ from ledger.budget import Budget
 from ledger.composed import Allowance, Event, all_readable
 from ledger.models import Population, Spending
 from panprivacy.errors import FieldError
+from panprivacy.shown import plain
 from storage.columns import stored_json
 
 DELTA = 1e-6
@@ -271,4 +272,4 @@ def _line(standing: Standing, row: Spending, events: Sequence[Event]) -> Line:
 
 
 def _in_words(budget: Budget | None) -> str:
-    return "no budget" if budget is None else f"ε = {budget.epsilon:g}, δ = {budget.delta:g}"
+    return "no budget" if budget is None else f"ε = {budget.epsilon:g}, δ = {plain(budget.delta)}"

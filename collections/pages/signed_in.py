@@ -1,4 +1,4 @@
-"""Keep what somebody saw who was signed in out of caches."""
+"""Keep out of caches what signed-in users see."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from django.utils.cache import add_never_cache_headers
 
 
 class SignedInPagesMiddleware:
-    """`Cache-Control: no-store, private` for what is answered to somebody who is signed in.
+    """`Cache-Control: no-store, private` for what is answered to signed-in users.
 
     Such pages and files hold names, reasons and counts that others may not see, and the browser may be
     shared. What does not look at who asks (the API, static files) keeps the caching that it has.

@@ -34,7 +34,7 @@ EXAMPLE = {
 class TargetsSerializer(serializers.Serializer[dict[str, float]]):
     margin = serializers.FloatField(
         required=False,
-        help_text="95 % margin: percentage points of the population where devices are counted, else units.",
+        help_text="95% margin: percentage points of the population where devices are counted, else units.",
     )
     aggregator_epsilon = serializers.FloatField(
         required=False, help_text="Largest ε of the proved aggregator guarantee under replacement."
@@ -59,17 +59,17 @@ class QuestionSerializer(serializers.Serializer[dict[str, Any]]):
 class EpsilonsSerializer(serializers.Serializer[dict[str, float]]):
     local = serializers.FloatField(allow_null=True, help_text="Against readers of one report.")
     aggregator = serializers.FloatField(
-        allow_null=True, help_text="Against readers of the sum of a cohort, proved."
+        allow_null=True, help_text="Against readers of a cohort's result, proved."
     )
     sampled = serializers.FloatField(
-        allow_null=True, help_text="Against readers of the sum who do not know who took part."
+        allow_null=True, help_text="Against readers of the result who do not know who took part."
     )
 
 
 class ReportsSerializer(serializers.Serializer[dict[str, float]]):
     mean = serializers.FloatField()
-    low = serializers.IntegerField(help_text="At most 2.5 % of repeats have fewer.")
-    high = serializers.IntegerField(help_text="At most 2.5 % of repeats have more.")
+    low = serializers.IntegerField(help_text="At most 2.5% of repeats have fewer.")
+    high = serializers.IntegerField(help_text="At most 2.5% of repeats have more.")
     cohort_probability = serializers.FloatField(help_text="That the cohort size is reached.")
 
 
@@ -82,7 +82,7 @@ class ExpectationSerializer(serializers.Serializer[dict[str, Any]]):
     standard_error = serializers.FloatField(
         help_text="The largest to expect, in the statistic's unit, sampling included."
     )
-    margin = serializers.FloatField(help_text="Half the width of the 95 % interval, in the unit.")
+    margin = serializers.FloatField(help_text="Half the width of the 95% interval, in the unit.")
     margin_points = serializers.FloatField(
         allow_null=True, help_text="The same in percentage points of the population; null for a mean."
     )
@@ -108,7 +108,7 @@ class SolutionSerializer(serializers.Serializer[dict[str, Any]]):
     )
     unmet = serializers.ListField(
         child=serializers.ChoiceField(choices=sorted(kind.name for kind in Requirement.__subclasses__())),
-        help_text="What `closest` does not meet; `cohort`: that the cohort size is reached at 95 %.",
+        help_text="What `closest` does not meet; `cohort`: that the cohort size is reached at 95%.",
     )
     alternatives = AlternativeSerializer(
         many=True, help_text="Changes that would meet every target, where none is found."

@@ -13,6 +13,7 @@ from panprivacy.errors import FieldError
 from panprivacy.recipe import Recipe as PublishedRecipe
 from panprivacy.recipe import RecipeDraft
 from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
+from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
 
 HALF = 0.5
@@ -68,15 +69,12 @@ def delta_reason(mechanism: Statistic[Any], standing: Standing) -> str:
         return composed is not None and composed < math.inf
 
     largest = nearest_value(mechanism, "delta", promised, larger=False)
-    fitting = "no smaller one fits" if largest is None else f"the largest that fits is δ = {largest:g}"
+    fitting = "no smaller one fits" if largest is None else f"the largest that fits is δ = {plain(largest)}"
     if total > standing.delta:
-        why = f"the δ of this recipe, {total:g} in total, is above the population's δ of {standing.delta:g}"
+        why = f"the δ of this recipe, {plain(total)} in total, is"
     else:
-        why = (
-            f"the δ of this recipe, {total:g} in total, and that of what is spent are together above the "
-            f"population's δ of {standing.delta:g}"
-        )
-    return f"{why}; {fitting}"
+        why = f"the δ of this recipe, {plain(total)} in total, and the δ already spent are together"
+    return f"{why} above the population's δ of {plain(standing.delta)}; {fitting}"
 
 
 def affordable(draft: RecipeDraft, *, simulation: bool) -> Statistic[Any]:

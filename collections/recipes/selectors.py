@@ -1,5 +1,6 @@
 """Reading recipes."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -42,6 +43,12 @@ def shuffler_signature_of(recipe: Recipe) -> bytes | None:
     """The shuffler's signature of a recipe; None where none takes part."""
     row = ShufflerSignature.objects.filter(recipe=recipe).first()
     return None if row is None else bytes(row.signature)
+
+
+def names_of(identifiers: Iterable[str]) -> dict[str, str]:
+    """Identifier → name of those recipes among them that are here."""
+    found = Recipe.objects.filter(identifier__in=set(identifiers)).values_list("identifier", "name")
+    return {str(identifier): name for identifier, name in found}
 
 
 def drafts_list() -> QuerySet[Recipe]:

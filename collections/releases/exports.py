@@ -77,7 +77,7 @@ def release_json(document: Mapping[str, Any]) -> Iterator[str]:
 def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> Iterator[str]:
     """One line per estimate of a released result, empty where something is not known; in pieces.
 
-    `low_95` and `high_95` bound its own 95 % interval; at `confidence` all estimates lie within their
+    `low_95` and `high_95` bound its own 95% interval; at `confidence` all estimates lie within their
     `error_bound` of the truth. Details have columns of their own, the same on every line.
     """
     published, interval = recipe.published, interval_of(release)

@@ -40,7 +40,7 @@ def invalid_item(index: int, detail: str) -> Problem:
     """An item of the batch that cannot be one."""
     return Problem(
         "invalid-item",
-        "An item cannot be one",
+        "An item is not valid",
         422,
         f"Item at index {index} (the {ordinal(index + 1)}) of the batch {detail}; nothing of the batch was "
         "counted.",
@@ -100,7 +100,7 @@ def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     names = [name for name, _ in pairs]
     for field in ("batch", "items"):
         if names.count(field) > 1:
-            raise _invalid(field, "stands more than once.")
+            raise _invalid(field, "appears more than once.")
     return dict(pairs)
 
 
@@ -120,7 +120,7 @@ def _read_messagepack(body: bytes) -> object:
 
 
 def _invalid(field: str, detail: str) -> Problem:
-    return Problem("invalid-batch", "The batch is not one", 422, f"{field} {detail}", field=field)
+    return Problem("invalid-batch", "The batch is not valid", 422, f"{field} {detail}", field=field)
 
 
 _READERS = {JSON_TYPE: _read_json, MESSAGEPACK_TYPE: _read_messagepack}

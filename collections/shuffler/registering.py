@@ -76,7 +76,7 @@ def _store(recipe: Recipe, now: datetime) -> None:
     )
     if batch.state == Batch.State.ENDED:
         detail = f"The batch has ended: {batch.outcome}"
-        raise Problem("conflict", "Something else is there already", 409, detail)
+        raise Problem("conflict", "Another one exists already", 409, detail)
     if is_new:
         entry_append(
             action=BATCH_REGISTERED,

@@ -148,7 +148,7 @@ def _announce(
     statistic = stream_statistic(stream.published)
     allowed = statistic.parameters.announced_intrusions
     if state.announced_intrusions >= allowed:
-        raise IntrusionRefusedError(f"the recipe allows {allowed:,}, and they have been made")
+        raise IntrusionRefusedError(f"the recipe allows {allowed:,}, and all were made")
     seen = state.to_bytes()
     intrusion = AnnouncedIntrusion.objects.create(
         identifier=identifier, number=state.announced_intrusions + 1, at=now

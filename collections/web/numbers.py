@@ -3,6 +3,8 @@
 import math
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from panprivacy.shown import plain
+
 MINUS = "−"
 
 
@@ -32,16 +34,31 @@ def significant(value: float, digits: int = 2) -> str:
 
 
 def number(value: object) -> str:
-    """A number in full, thousands separated: 10000 → 10,000, 0.25 → 0.25, 1e-06 → 0.000001."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """A number in full: 10000 → 10,000, 0.25 → 0.25; 1e-06 → 1e-6, as everything below 1e-4; yes or no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
         return str(value)
-    if isinstance(value, float) and (not math.isfinite(value) or abs(value) >= 1e15 or 0 < abs(value) < 1e-6):
-        return f"{value:g}".replace("-", MINUS)
+    if isinstance(value, float) and (not math.isfinite(value) or abs(value) >= 1e15 or 0 < abs(value) < 1e-4):
+        return f"{MINUS if value < 0 else ''}{plain(abs(value), '' if abs(value) < 1 else 'g')}"
     exact = Decimal(repr(value)).normalize()
     exponent = exact.as_tuple().exponent
     decimals = max(0, -exponent) if isinstance(exponent, int) else 0
     shown = f"{abs(exact):,.{decimals}f}"
     return f"{MINUS}{shown}" if exact < 0 else shown
+
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def duration(seconds: int) -> str:
+    """86400 → "1 day", 5400 → "1 hour 30 minutes"."""
+    parts = []
+    for size, name in _UNITS:
+        times, seconds = divmod(seconds, size)
+        if times:
+            parts.append(f"{number(times)} {name}{'' if times == 1 else 's'}")
+    return " ".join(parts)
 
 
 def in_unit(unit: str) -> str:

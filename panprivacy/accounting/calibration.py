@@ -12,6 +12,7 @@ from panprivacy.accounting.discrete_gaussian_sum import SMALLEST_EPSILON, Discre
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
 from panprivacy.errors import FieldError
 from panprivacy.parameters import description_of, kind_of
+from panprivacy.shown import plain
 
 
 class Wanted(Enum):
@@ -95,8 +96,8 @@ def calibrated(
         reachable = event_at(end).epsilon(delta)
         raise FieldError(
             solve_for,
-            f"must lie in {low:g} to {high:g}, where no value gives ε = {epsilon:g} at δ = {delta:g}: "
-            f"{solve_for} = {end:g} gives ε = {reachable:.6g}",
+            f"must lie in {plain(low)} to {plain(high)}, where no value gives ε = {plain(epsilon)} at "
+            f"δ = {plain(delta)}: {solve_for} = {plain(end)} gives ε = {reachable:.6g}",
         )
     if fails is None:
         return event_at(meets)
@@ -105,11 +106,12 @@ def calibrated(
 
 def _scale(members: Mapping[str, object], low: float, high: float, epsilon: float, delta: float) -> float:
     if epsilon < SMALLEST_EPSILON:
-        raise FieldError("epsilon", f"must be at least {SMALLEST_EPSILON:g} for a scale, not {epsilon!r}")
+        refused = f"must be at least {plain(SMALLEST_EPSILON)} for a scale, not {plain(epsilon)}"
+        raise FieldError("epsilon", refused)
     event = DiscreteGaussianSum.from_members({**members, "scale": high})
     if event.delta(epsilon) > delta:
         reachable = event.epsilon(delta)
-        raise FieldError("scale", f"must be at most {high:g}, which gives ε = {reachable:.6g} at this δ")
+        raise FieldError("scale", f"must be at most {plain(high)}, which gives ε = {reachable:.6g} at this δ")
     return max(low, smallest_scale(event.n, event.value_range, epsilon, delta))
 
 

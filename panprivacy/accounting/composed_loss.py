@@ -20,6 +20,7 @@ import scipy
 
 from panprivacy.accounting.privacy_loss import Array, Directions, PrivacyLoss
 from panprivacy.errors import FieldError
+from panprivacy.shown import plain
 
 _UNIT = 2.0**-53
 _OUTSIDE = 1e-16  # probability on either side of the lattice
@@ -287,6 +288,6 @@ def require_reachable(epsilon: float, delta: float) -> float:
     """ε, or FieldError where it is infinite."""
     if epsilon == math.inf:
         raise FieldError(
-            "delta", f"must be larger: no ε is promised at {delta:g}, as some loss may be unbounded"
+            "delta", f"must be larger: no ε is promised at {plain(delta)}, as some loss may be unbounded"
         )
     return epsilon

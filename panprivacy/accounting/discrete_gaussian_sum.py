@@ -64,8 +64,8 @@ class DiscreteGaussianSum(PrivacyEvent):
 
     n: int = described(**DEVICES)
     scale: float = described(
-        label="Scale",
-        help="s of the discrete Gaussian N_Z(0, s²) that each device adds, in units of the value.",
+        label="Noise scale (s)",
+        help="Of the discrete Gaussian N_Z(0, s²) that each device adds, in units of the value.",
         minimum=0.05,
         maximum=1e9,
     )

@@ -44,7 +44,7 @@ class Gaussian(Decomposable):
     kind: ClassVar[str] = "gaussian"
 
     sigma: float = described(
-        label="σ",
+        label="Noise multiplier (σ)",
         help="Standard deviation of the noise, as a multiple of the sensitivity.",
         minimum=0.1,
         usual_minimum=0.5,
@@ -52,7 +52,7 @@ class Gaussian(Decomposable):
     )
     sampling_rate: float = described(
         label="Sampling rate",
-        help="Probability q with which a device takes part in a round.",
+        help="Probability with which a device takes part in a round.",
         minimum=1e-6,
         usual_minimum=0.001,
         maximum=1,

@@ -21,9 +21,15 @@ class GivenGuarantee(PrivacyEvent):
 
     kind: ClassVar[str] = "given"
 
-    epsilon_given: float = described(label="ε", help="ε of the guarantee, in nats.", minimum=0, maximum=100)
+    epsilon_given: float = described(
+        label="Privacy loss (ε)", help="ε of the guarantee, in nats.", minimum=0, maximum=100
+    )
     delta_given: float = described(
-        label="δ", help="δ of the guarantee; 0 for pure privacy.", minimum=0, maximum=1, default=0.0
+        label="Failure probability (δ)",
+        help="δ of the guarantee; 0 for pure privacy.",
+        minimum=0,
+        maximum=1,
+        default=0.0,
     )
     relation: str = described(
         label="Neighbouring relation",

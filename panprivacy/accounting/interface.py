@@ -18,12 +18,13 @@ import scipy
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.errors import FieldError
 from panprivacy.parameters import description_of, kind_of, require_members
+from panprivacy.shown import plain
 
 LARGEST_N = 10**12
 """Number of devices up to which floating point tells one device from none."""
 
 DEVICES: Mapping[str, Any] = {
-    "label": "n",
+    "label": "Devices (n)",
     "help": "Number of devices, the protected one included.",
     "minimum": 1,
     "maximum": LARGEST_N,
@@ -156,7 +157,7 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
 def require_delta(delta: float) -> None:
     """FieldError unless δ is a number from `SMALLEST_DELTA` on, below 1."""
     if isinstance(delta, bool) or not isinstance(delta, int | float) or not SMALLEST_DELTA <= delta < 1:
-        allowed = f"a number of at least {SMALLEST_DELTA:g} and below 1"
+        allowed = f"a number of at least {plain(SMALLEST_DELTA)} and below 1"
         raise FieldError("delta", f"must be {allowed}, not {delta!r}")
 
 

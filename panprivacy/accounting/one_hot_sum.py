@@ -28,13 +28,13 @@ class OneHotSum(PrivacyEvent):
 
     n: int = described(**DEVICES)
     k: int = described(
-        label="k",
+        label="Length (k)",
         help="Length of the one-hot vector.",
         minimum=1,
         maximum=1_000_000,
     )
     epsilon0: float = described(
-        label="ε₀",
+        label="Local privacy loss (ε₀)",
         help="ε of the randomized response on each bit.",
         minimum=1e-6,
         maximum=50,

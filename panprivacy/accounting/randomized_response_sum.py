@@ -38,14 +38,14 @@ class RandomizedResponseSum(PrivacyEvent):
 
     n: int = described(**DEVICES)
     epsilon0: float = described(
-        label="ε₀",
+        label="Local privacy loss (ε₀)",
         help="ε of one device's randomized response.",
         minimum=1e-6,
         maximum=50,
     )
     sampling_rate: float = described(
         label="Sampling rate",
-        help="Probability q with which a device takes part; the sum and the number of reports are released.",
+        help="Probability with which a device takes part; the sum and the number of reports are released.",
         minimum=1e-6,
         maximum=1,
         default=1.0,

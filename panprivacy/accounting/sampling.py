@@ -62,9 +62,11 @@ class Sampled(NestedEvent):
 
     kind: ClassVar[str] = "sampled"
 
-    n: int = described(label="n", help="Number of devices that may take part.", minimum=1, maximum=LARGEST_N)
+    n: int = described(
+        label="Devices (n)", help="Number of devices that may take part.", minimum=1, maximum=LARGEST_N
+    )
     sampling_rate: float = described(
-        label="Sampling rate", help="Probability q with which each takes part.", minimum=1e-6, maximum=1
+        label="Sampling rate", help="Probability with which each takes part.", minimum=1e-6, maximum=1
     )
 
     def __post_init__(self) -> None:

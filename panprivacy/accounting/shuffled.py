@@ -40,7 +40,7 @@ _BLOCKS = 4096
 class _ShuffledReports(PrivacyEvent):
     n: int = described(**DEVICES)
     epsilon0: float = described(
-        label="ε₀",
+        label="Local privacy loss (ε₀)",
         help="ε of one device's report, when one input is replaced by another.",
         minimum=1e-6,
         maximum=50,

@@ -60,7 +60,8 @@ _TEXT = r'"[ !#-\[\]-~]*"'
 _COMPONENT = re.compile(rf'"(?P<name>@?[a-z0-9-]+)"(?P<request>;req)?(?:;key="(?P<key>{_LABEL})")?')
 _PARAMETER = re.compile(rf"(?P<name>[a-z]+)=(?P<value>-?[0-9]{{1,15}}|{_TEXT})")
 _INPUT = re.compile(
-    rf"(?P<label>{_LABEL})=(?P<parameters>\((?P<components>[^()]*)\)(?P<rest>(?:;[a-z]+=(?:-?[0-9]{{1,15}}|{_TEXT}))*))"
+    rf"(?P<label>{_LABEL})=(?P<parameters>\((?P<components>[^()]*)\)"
+    rf"(?P<rest>(?:;[a-z]+=(?:-?[0-9]{{1,15}}|{_TEXT}))*))"
 )
 _SIGNATURE = re.compile(rf"(?P<label>{_LABEL})=:(?P<value>[A-Za-z0-9+/]+={{0,2}}):")
 

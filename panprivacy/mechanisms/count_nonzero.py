@@ -30,7 +30,7 @@ class CountNonzero(Mechanism[Parameters]):
 
     statistic = "count_nonzero"
     title = "Devices with at least one event"
-    description = "Estimates on how many devices the event happened at least once."
+    description = "Estimates how many devices had the event at least once."
     unit = "devices"
     counts_devices = True
     values_are_bits = True

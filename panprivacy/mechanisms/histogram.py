@@ -31,7 +31,7 @@ class HistogramParameters(Parameters):
     """Those of every statistic, and the last bucket's start k."""
 
     k: int = described(
-        help="Start of the last bucket, in events: devices with k or more events share it.", **K
+        **{**K, "label": "Last bucket (k)", "help": "Devices with k or more events share the last bucket."}
     )
 
 

@@ -16,6 +16,7 @@ from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
 from panprivacy.parameters import Parameters
+from panprivacy.shown import plain
 from panprivacy.statistic import ReportStatistic
 
 P = TypeVar("P", bound=Parameters)
@@ -109,7 +110,7 @@ class Mechanism(ReportStatistic[P]):
             raise FieldError(
                 "aggregator_epsilon",
                 f"{target:g} is not met: with these parameters the published result has "
-                f"{reached:.4g} (proved, under replacement, δ = {self.parameters.delta:g}, "
+                f"{reached:.4g} (proved, under replacement, δ = {plain(self.parameters.delta)}, "
                 f"cohort size {self.parameters.cohort_size:,})",
             )
 

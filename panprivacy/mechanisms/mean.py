@@ -30,6 +30,7 @@ from panprivacy.mechanisms.combined_result import (
 )
 from panprivacy.mechanisms.interface import Mechanism, Report, State
 from panprivacy.parameters import K, Parameters, described
+from panprivacy.shown import plain
 
 LARGEST_RANGE = 2**20
 """Number of values up to which a decryption can search."""
@@ -47,15 +48,17 @@ _REFUSED_SHARE = Fraction(1, 2**20)
 class MeanParameters(Parameters):
     """Those of every statistic, the largest count, the promised guarantee, and the noise derived from it."""
 
-    k: int = described(help="Largest count, in events per device: higher counts are taken as k.", **K)
+    k: int = described(
+        **{**K, "label": "Largest count (k)", "help": "In events per device; higher counts are taken as k."}
+    )
     guarantee: str = described(
         label="Guarantee",
-        help="Against whom ε and δ are promised: readers of a report (local) or of the sum (aggregator).",
+        help="Against whom ε and δ hold: readers of one report (local) or of the result (aggregator).",
         choices=(Model.LOCAL.value, Model.AGGREGATOR.value),
     )
     noise_scale: float | None = described(
-        label="Noise scale",
-        help="Scale s of the discrete Gaussian that each device adds, in events.",
+        label="Noise scale (s)",
+        help="Of the discrete Gaussian noise that each device adds, in events.",
         minimum=SMALLEST_SCALE,
         maximum=LARGEST_RANGE,
         derived=True,
@@ -292,7 +295,7 @@ class Mean(Mechanism[MeanParameters]):
             raise FieldError(
                 "noise_scale",
                 f"{scale:g} is too small for the {parameters.guarantee} guarantee that the recipe promises, "
-                f"with ε = {parameters.epsilon:g} and δ = {parameters.delta:g}",
+                f"with ε = {parameters.epsilon:g} and δ = {plain(parameters.delta)}",
             )
 
     def _release(self, n: int) -> PrivacyEvent:

@@ -29,7 +29,7 @@ EPSILON_FACTORS = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True)
 class ErrorCurve:
-    """The 95 % margin along one axis; None where no mechanism exists.
+    """The 95% margin along one axis; None where no mechanism exists.
 
     In percentage points where the statistic counts devices, else in its unit. Along the cohort size it is
     that of the least precise result that would be released: exactly a cohort reports.

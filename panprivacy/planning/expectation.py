@@ -12,7 +12,7 @@ from panprivacy.parameters import Parameters
 from panprivacy.planning.proposal import Proposal
 
 Z_95 = 1.959963984540054
-"""Half the width of a 95 % interval in standard errors: Φ⁻¹(0.975)."""
+"""Half the width of a 95% interval in standard errors: Φ⁻¹(0.975)."""
 
 NONCE_BYTES = 16
 """Length of a report's nonce on the wire (docs/protocol.md)."""
@@ -24,7 +24,7 @@ class ExpectedReports:
 
     Attributes:
         mean: N·q.
-        low, high: at most 2.5 % of repeats have fewer reports than `low`, at most 2.5 % more than `high`.
+        low, high: at most 2.5% of repeats have fewer reports than `low`, at most 2.5% more than `high`.
         cohort_probability: that at least a cohort reports, so that something is released.
     """
 
@@ -53,7 +53,7 @@ class Expectation:
 
     Attributes:
         standard_error: the largest to expect, in the statistic's unit, sampling included.
-        margin: half the width of its 95 % interval.
+        margin: half the width of its 95% interval.
         margin_points: `margin` in percentage points of the population; None where the statistic does not
             count devices.
         reports, bytes: see there.
@@ -90,7 +90,7 @@ def margin_points(mechanism: Mechanism[Parameters], error: float, population_siz
 
 
 def shown_margin(mechanism: Mechanism[Parameters], error: float, population_size: float) -> float:
-    """The 95 % margin in percentage points where devices are counted, else in the statistic's unit."""
+    """The 95% margin in percentage points where devices are counted, else in the statistic's unit."""
     points = margin_points(mechanism, error, population_size)
     return margin(error) if points is None else points
 

@@ -14,8 +14,8 @@ from panprivacy.planning.proposal import Proposal
 
 MARGIN = Description(
     label="Wanted margin",
-    help="Half the width of the 95 % interval: percentage points of the population where devices are "
-    "counted, else the statistic's unit.",
+    help="Half the width of the 95% interval: in percentage points of the population where devices are "
+    "counted, else in the statistic's unit.",
     minimum=1e-6,
     usual_minimum=0.01,
     maximum=1_000,
@@ -25,12 +25,12 @@ MARGIN = Description(
 )
 AGGREGATOR_EPSILON = replace(
     _RECIPES_TARGET,
-    label="Wanted aggregator ε",
-    help="Upper limit for the ε of the published result. Proved, under replacement, at δ and the cohort "
-    "size.",
+    label="Wanted privacy loss of the result (ε)",
+    help="Upper limit for the ε of the published result. The ε is the proved one, under replacement, at δ "
+    "and the cohort size.",
 )
 AGGREGATOR_DELTA = Description(
-    label="δ of the wanted aggregator ε",
+    label="Failure probability of the wanted ε (δ)",
     help="Probability with which that may fail.",
     minimum=SMALLEST_DELTA,
     maximum=0.1,
@@ -73,7 +73,7 @@ class MechanismRequirement(Requirement):
 
 @dataclass(frozen=True)
 class PrecisionRequirement(Requirement):
-    """The 95 % margin is at most `margin` (percentage points where devices are counted, else units)."""
+    """The 95% margin is at most `margin` (percentage points where devices are counted, else units)."""
 
     name: ClassVar[str] = "margin"
     slowness: ClassVar[int] = 1
@@ -119,7 +119,7 @@ class Targets:
     """What is wanted; None is not asked for.
 
     Attributes:
-        margin: 95 % margin, in percentage points of the population or in the statistic's unit.
+        margin: 95% margin, in percentage points of the population or in the statistic's unit.
         aggregator_epsilon, aggregator_delta: of the proved aggregator guarantee under replacement;
             both or neither.
     """

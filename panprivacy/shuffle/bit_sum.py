@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial_noise import binomial_epsilon, least_noise
 from panprivacy.errors import FieldError
+from panprivacy.shown import plain
 from panprivacy.shuffle.coins import coin
 
 
@@ -28,7 +29,7 @@ class ShuffledBitSum:
         if self.users < least:
             raise FieldError(
                 "cohort_size",
-                f"must be at least {least:,} for ε = {self.epsilon:g} and δ = {self.delta:g}, "
+                f"must be at least {least:,} for ε = {self.epsilon:g} and δ = {plain(self.delta)}, "
                 f"not {self.users:,}",
             )
 

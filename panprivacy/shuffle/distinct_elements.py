@@ -33,9 +33,9 @@ class DistinctElementsParameters(ShuffleParameters):
 
     hashed: str = described(
         label="Hashed",
-        help="Whether a value is any text, which a public hash maps to one of k places, or a whole number "
-        "below k. The result is corrected for values that share a place, as far as enough places stay empty: "
-        "k should be no less than the number of users.",
+        help="No: a value is a whole number below k. Yes: it is any text, which a public hash maps to one "
+        "of k places. The result is corrected for values that share a place, as far as enough places stay "
+        "empty: k should be no less than the number of users.",
         choices=(NO, YES),
         default=NO,
     )
@@ -92,8 +92,8 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     statistic = "distinct_elements"
     title = "Number of different values"
     description = (
-        "Estimates how many of k possible values at least one user has. The error grows with the square root "
-        "of k, and not with the number of users."
+        "Estimates how many of k possible values at least one user has. The error grows with the square "
+        "root of k, not with the number of users."
     )
     unit = "different values"
     parameters_class = DistinctElementsParameters

@@ -31,8 +31,8 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     statistic = "shuffle_histogram"
     title = "Histogram of the users' values"
     description = (
-        "Estimates how many users have each of k values. The error of a count grows neither with k nor with "
-        "the number of users, of whom there must be enough for ε and δ."
+        "Estimates how many users have each of k values. The error of a count does not grow with k or "
+        "with the number of users. There must be enough users for ε and δ."
     )
     unit = "users"
     counts_devices = True

@@ -6,7 +6,7 @@ from typing import Any
 
 from panprivacy.parameters import COHORT_SIZE, DELTA, EPSILON, PublicParameters, described
 
-N: Mapping[str, Any] = {**COHORT_SIZE, "help": "Number n of users whose messages are mixed: exactly so many."}
+N: Mapping[str, Any] = {**COHORT_SIZE, "help": "Exactly so many users take part; their messages are mixed."}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,9 +16,9 @@ class ShuffleParameters(PublicParameters):
     epsilon: float = described(
         **{
             **EPSILON,
-            "help": "Strength of protection of one place, which says whether a user has one value or not: a "
-            "smaller ε protects a user more, and makes the result less precise. Replacing a value by another "
-            "changes two places, so that the guarantee has 2ε.",
+            "help": "A smaller ε protects a user more and makes the result less precise. It is stated for "
+            "one place, which says whether a user has one value. Replacing a value by another changes two "
+            "places, so the guarantee has 2ε.",
         }
     )
     delta: float = described(
@@ -29,8 +29,8 @@ class ShuffleParameters(PublicParameters):
     )
     cohort_size: int = described(**N)
     k: int = described(
-        label="k",
-        help="Number of possible values: a value is a whole number from 0 to k − 1.",
+        label="Number of possible values (k)",
+        help="A value is a whole number from 0 to k − 1.",
         minimum=2,
         maximum=100_000,
     )

@@ -37,15 +37,15 @@ class UniformityParameters(ShuffleParameters):
     """Those of every shuffle statistic, the distance to be noticed, and the test."""
 
     alpha: float = described(
-        label="α",
-        help="Total variation distance from uniform beyond which values are to be called not uniform.",
+        label="Distance from uniform (α)",
+        help="Total variation distance that is to be noticed.",
         minimum=0.001,
         maximum=1,
     )
     test: str = described(
         label="Test",
-        help="Whether counts are compared value by value (preliminary), or over random groups of values "
-        "(final), which needs fewer users where k is very large.",
+        help="Preliminary compares counts value by value. Final compares them over random groups of values, "
+        "and needs fewer users where k is very large.",
         choices=(PRELIMINARY, FINAL),
         default=PRELIMINARY,
     )
@@ -112,8 +112,8 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     statistic = "uniformity"
     title = "Whether all values are equally frequent"
     description = (
-        "Tests whether the users' values are spread evenly over k possible values, or differ from that by a "
-        "distance of more than α."
+        "Tests whether the users' values are spread evenly over k possible values, or differ from that by "
+        "a distance of more than α."
     )
     unit = "units of the test statistic"
     gives_verdict = True

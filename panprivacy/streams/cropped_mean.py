@@ -24,7 +24,7 @@ class CroppedMeanParameters(ListedParameters):
     """A table of bits and counters modulo t."""
 
     t: int = described(
-        label="t",
+        label="Cropped at (t)",
         help="Appearances of an item count up to t times. A larger t makes the result less precise.",
         minimum=1,
         maximum=1_000_000,
@@ -49,14 +49,14 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
     statistic = "cropped_mean"
     title = "Appearances per item, up to t"
     description = (
-        "Estimates how often items appear on average, over all items that could, where no item counts "
-        "more than t times."
+        "Estimates how often items appear on average, over all possible items. No item counts more than t "
+        "times."
     )
     unit = "appearances per item"
     state_description = (
         "A counter and a random bit for each item that has a place. The counter starts at a random number "
-        "and turns over at t: where it stands says nothing. Whenever it turns over, the bit is tossed "
-        "again, with a slightly biased coin."
+        "and turns over at t, so its value reveals nothing. Whenever it turns over, the bit is tossed "
+        "again with a slightly biased coin."
     )
     parameters_class = CroppedMeanParameters
 

@@ -36,8 +36,8 @@ class DensityParameters(StreamParameters):
 
     accuracy: str = described(
         label="Accuracy",
-        help="Additive: an error of one size, whatever the result. Multiplicative: a smaller error where few "
-        "items appear, and a larger one where many do, as ε is divided over several tables.",
+        help="Additive: the same error, whatever the result. Multiplicative: a smaller error where few "
+        "items appear and a larger one where many do, because ε is divided over several tables.",
         choices=(ADDITIVE, MULTIPLICATIVE),
         default=ADDITIVE,
     )
@@ -66,12 +66,12 @@ class Density(BitTable[DensityParameters]):
 
     statistic = "density"
     title = "Items that appear"
-    description = "Estimates which fraction of all items that could appear does so at least once."
+    description = "Estimates which fraction of all possible items appears at least once."
     unit = "of all items"
     state_description = (
-        "One random bit for each item that has a place. It starts as the toss of a fair coin; whenever its "
-        "item comes, it is tossed again, with a slightly biased coin. One bit says hardly anything of its "
-        "item; many together say how many items came."
+        "One random bit for each item that has a place, at first the toss of a fair coin. Whenever the "
+        "item comes, the bit is tossed again with a slightly biased coin. One bit reveals hardly anything "
+        "about its item; many together show how many items came."
     )
     parameters_class = DensityParameters
 

@@ -32,22 +32,22 @@ class HeavyHittersParameters(ListedParameters):
     """A threshold, and the tables that see past it."""
 
     epsilon: float = described(
-        label="ε",
-        help="Strength of protection of each table. The state costs ε for every one, the result ε once.",
+        label="Privacy loss of each table (ε)",
+        help="A smaller ε protects an item more. The state costs ε for every table, the result ε once.",
         minimum=1e-6,
         usual_minimum=0.01,
         maximum=0.5,
     )
     k: int = described(
-        label="k",
-        help="Appearances from which an item is a heavy hitter.",
+        label="Threshold (k)",
+        help="An item with at least k appearances is a heavy hitter.",
         minimum=1,
         maximum=1_000_000,
     )
     rho: float = described(
-        label="ρ",
+        label="Blur (ρ)",
         help="A number of appearances near k may count as if it were up to 1 + ρ times larger or smaller. A "
-        "smaller ρ takes more tables, and a larger universe.",
+        "smaller ρ takes more tables and a larger universe.",
         minimum=0.05,
         maximum=1,
         default=1.0,
@@ -93,14 +93,14 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
     statistic = "heavy_hitters"
     title = "Items that appear at least k times"
     description = (
-        "Estimates which fraction of all items appeared at least k times, where a number of appearances "
-        "near k may count as one above or below it. Needs a large universe."
+        "Estimates which fraction of all possible items appeared at least k times. A number of "
+        "appearances near k may count as above or below it. Needs a large universe."
     )
     unit = "of all items"
     state_description = (
-        "For each of several thresholds a counter and a random bit of every item that has a place. A counter "
-        "starts at a random number and turns over at its threshold: where it stands says nothing. Whenever "
-        "it turns over, the bit is tossed again, with a slightly biased coin."
+        "A counter and a random bit for every item that has a place, for each of several thresholds. A "
+        "counter starts at a random number and turns over at its threshold, so its value reveals nothing. "
+        "Whenever it turns over, the bit is tossed again with a slightly biased coin."
     )
     parameters_class = HeavyHittersParameters
     fixed_point: ClassVar[Mapping[str, int]] = {"multiplicities": UNIT, "counters": UNIT}

@@ -40,7 +40,7 @@ class IncidenceParameters(ListedParameters):
     """One number of appearances, and the largest possible one."""
 
     t: int = described(
-        label="t",
+        label="Appearances (t)",
         help="The number of appearances asked about.",
         minimum=0,
         maximum=1_000_000,
@@ -79,13 +79,11 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
 
     statistic = "incidence"
     title = "Items that appear exactly t times"
-    description = (
-        "Estimates which fraction of all items appeared exactly t times, neither more nor less often."
-    )
+    description = "Estimates which fraction of all possible items appeared exactly t times."
     unit = "of all items"
     state_description = (
-        "For each of a few random primes a counter of every item that has a place. It counts modulo the "
-        "prime and starts at a random number, 0 a little more often than others: where it stands says "
+        "A counter for every item that has a place, for each of a few random primes. It counts modulo the "
+        "prime and starts at a random number, 0 a little more often than others, so its value reveals "
         "hardly anything."
     )
     parameters_class = IncidenceParameters

@@ -28,7 +28,7 @@ class InnerProductParameters(PublicParameters):
 
     epsilon: float = described(**EPSILON)
     length: int = described(
-        label="Length m",
+        label="Length (m)",
         help="Number of entries of the vector that is voted on.",
         minimum=1,
         maximum=1_000_000,

@@ -22,8 +22,8 @@ class ListedParameters(StreamParameters):
 
     items: str = described(
         label="Items",
-        help="What the universe consists of: a list that is known when the recipe is published, or the whole "
-        "numbers from 0 below its size.",
+        help="Listed: a list that is known when the recipe is published. Numbered: the whole numbers from 0 "
+        "to the universe size − 1.",
         choices=(LISTED, NUMBERED),
         default=LISTED,
     )

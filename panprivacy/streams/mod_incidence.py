@@ -33,7 +33,7 @@ class ModIncidenceParameters(ListedParameters):
     """A table of counters modulo k."""
 
     k: int = described(
-        label="k",
+        label="Modulus (k)",
         help="Appearances of an item are counted modulo k. A larger k makes the result less precise.",
         minimum=2,
         maximum=200,
@@ -66,12 +66,14 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
 
     statistic = "mod_incidence"
     title = "Appearances modulo k"
-    description = "Estimates which fraction of all items appeared 0, 1, …, k − 1 times, counted modulo k."
+    description = (
+        "Estimates which fraction of all possible items appeared 0, 1, …, k − 1 times, counted modulo k."
+    )
     unit = "of all items"
     scalar = False
     state_description = (
         "A counter for each item that has a place. It counts modulo k and starts at a random number, 0 a "
-        "little more often than others: where it stands says hardly anything of its item."
+        "little more often than others, so its value reveals hardly anything about its item."
     )
     parameters_class = ModIncidenceParameters
 

@@ -31,7 +31,7 @@ class PanHistogramParameters(ListedParameters):
     """A counter for every item of the universe, so that the table has the size of the universe."""
 
     epsilon: float = described(
-        **{**EPSILON, "help": "Strength of protection of one counter. Replacing an element moves two."}
+        **{**EPSILON, "help": "Privacy loss of one counter; replacing an element moves two."}
     )
     delta: float = described(
         **{**DELTA, "help": "Probability with which the protection of one counter may fail."}
@@ -51,8 +51,8 @@ class PanHistogramParameters(ListedParameters):
     )
     announced_intrusions: int = described(
         label="Announced intrusions",
-        help="How often the state may be read on purpose. Noise is added to every counter after each, which "
-        "costs precision: 0 is the most precise choice. What is promised is the same.",
+        help="How often the state may be read on purpose. 0 is the most precise choice: noise is added to "
+        "every counter after each. The guarantee stays the same.",
         minimum=0,
         maximum=20,
         default=1,
@@ -91,15 +91,15 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
     statistic = "pan_histogram"
     title = "Appearances of each item"
     description = (
-        "Estimates how often each item of a small universe appeared. Protects single elements of the stream, "
-        "so it is for streams to which everybody contributes one."
+        "Estimates how often each item of a small universe appeared. It protects single elements of the "
+        "stream: use it where everybody contributes one."
     )
     unit = "elements"
     scalar = False
     per_item = True
     state_description = (
-        "A counter for each item, which starts at a random number: that hides each single element. As much "
-        "is added once more before the result."
+        "A counter for each item. It starts at a random number, which hides each single element. As much "
+        "is added again before the result."
     )
     parameters_class = PanHistogramParameters
     budget_condition = "everybody contributes one element"

@@ -13,8 +13,8 @@ class StreamParameters(PublicParameters):
     """A universe, the table over a sample of it, and the intrusions to survive."""
 
     epsilon: float = described(
-        label="ε",
-        help="Strength of protection of each look: the state alone gives ε, and so does the result.",
+        label="Privacy loss of each look (ε)",
+        help="A smaller ε protects an item more. The state alone costs ε, and so does the result.",
         minimum=1e-6,
         usual_minimum=0.01,
         maximum=0.5,  # beyond, the two distributions of a bit differ by more than e^ε (PPS Claim 3.1)
@@ -27,24 +27,24 @@ class StreamParameters(PublicParameters):
     )
     items: str = described(
         label="Items",
-        help="What the universe consists of: a list that is known when the recipe is published; the whole "
-        "numbers from 0 below its size; or anything, hashed to as many places as its size says.",
+        help="Listed: a list that is known when the recipe is published. Numbered: the whole numbers from 0 "
+        "to the universe size − 1. Hashed: anything, hashed to as many places as the universe size says.",
         choices=(LISTED, NUMBERED, HASHED),
         default=HASHED,
     )
     table_size: int = described(
         label="Table size",
-        help="Number of items of the universe, drawn at random, that the state has a place for. More places "
-        "make the result more precise and protect nobody less.",
+        help="Number of randomly drawn items that have a place in the state. More places make the result "
+        "more precise and protect nobody less.",
         minimum=1,
         usual_minimum=100,
         maximum=1_000_000,
     )
     announced_intrusions: int = described(
         label="Announced intrusions",
-        help="How often the state may be read on purpose. Everything is randomized again after each, which "
-        "costs much precision. An allowed look is part of the promise, and paid for in privacy, even if it "
-        "is never made: 0 is the most precise and the most private choice.",
+        help="How often the state may be read on purpose. 0 is the most precise and the most private choice. "
+        "After each, everything is randomized again, which costs much precision. An allowed look costs "
+        "privacy even if it is never made.",
         minimum=0,
         maximum=20,
         default=1,

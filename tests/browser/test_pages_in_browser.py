@@ -115,8 +115,8 @@ def test_chart_is_drawn_in_the_colours_of_the_mode(visit: Visit) -> None:
         expect(page.locator(".chart .scatterlayer .points path").first).to_have_css("stroke", colour)
     legend = page.locator(".chart .legendtext").all_text_contents()
     assert [text.strip() for text in legend] == [
-        "95 % interval",
-        "66 % interval",
+        "95% interval",
+        "66% interval",
         "estimate",
         "truth (simulation only)",
     ]
@@ -132,11 +132,11 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     page.get_by_label("Name").fill("Crashes")
     page.get_by_label("Question").fill("On how many devices did it crash?")
     expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 190"))
-    epsilon = page.get_by_label("ε", exact=True)
+    epsilon = page.get_by_label("Privacy loss (ε)", exact=True)
     epsilon.fill("2")
     expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 83"))
     # What is promised follows by itself.
-    expect(page.locator("#preview")).to_contain_text("at most 88 % sure")
+    expect(page.locator("#preview")).to_contain_text("at most 88% sure")
     expect(page.locator("#preview")).to_contain_text("would take")
     epsilon.fill("0")
     expect(page.locator("#preview-problem")).to_contain_text("ε")
@@ -156,7 +156,10 @@ def test_slider_and_number_box_follow_each_other(visit: Visit) -> None:
     visitor = visit()
     visitor.sign_in("ana", PASSWORD)
     page = visitor.open(f"{reverse('recipe-new')}?statistic=count_nonzero")
-    slider, box = page.get_by_label("ε, slider", exact=True), page.get_by_label("ε", exact=True)
+    slider, box = (
+        page.get_by_label("Privacy loss (ε), slider", exact=True),
+        page.get_by_label("Privacy loss (ε)", exact=True),
+    )
     at_one = float(slider.input_value())
     box.fill("10")
     assert float(slider.input_value()) > at_one
@@ -206,11 +209,11 @@ def test_everything_works_without_scripts(visit: Visit) -> None:
     page = visitor.open("/?q=nowhere")
     assert page.get_by_text("No recipe matches.").is_visible()
     page = visitor.open(f"{reverse('recipe-new')}?statistic=histogram")
-    page.get_by_label("ε", exact=True).fill("3")
+    page.get_by_label("Privacy loss (ε)", exact=True).fill("3")
     before = page.locator("#preview .figure-large").inner_text()
     page.get_by_role("button", name="Preview").click()
     assert page.locator("#preview .figure-large").inner_text() != before
-    assert page.get_by_label("ε", exact=True).input_value() == "3"
+    assert page.get_by_label("Privacy loss (ε)", exact=True).input_value() == "3"
     page.get_by_label("Name").fill("Crashes")
     page.get_by_label("Question").fill("How often?")
     page.get_by_role("button", name="Save as draft").click()
@@ -220,7 +223,7 @@ def test_everything_works_without_scripts(visit: Visit) -> None:
     assert Recipe.objects.get(question="How often?").status == "closed"
     page = visitor.open("/audit/")
     page.get_by_role("link", name="Check the chain").click()
-    assert page.get_by_text("Every entry fits").is_visible()
+    assert page.get_by_text("Every entry matches").is_visible()
 
 
 def test_identifier_is_copied(visit: Visit, live_server: Any) -> None:

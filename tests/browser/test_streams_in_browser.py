@@ -64,7 +64,7 @@ def test_analyst_publishes_a_stream_and_an_administrator_looks_at_it(visit: Visi
     expect(page.get_by_role("heading", level=1)).to_have_text("The state as an intruder sees it")
     expect(page.locator("svg.bits")).to_be_visible()
     page.get_by_role("link", name="Visitors").click()
-    expect(page.get_by_text("No further look can be announced")).to_be_visible()
+    expect(page.get_by_text("No more looks can be announced")).to_be_visible()
 
 
 def test_tables_on_a_narrow_screen_stack_or_show_that_there_is_more(visit: Visit) -> None:

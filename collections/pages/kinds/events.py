@@ -7,8 +7,8 @@ from panprivacy.device_input import DeviceInput
 DEVICES = Kind(
     key="devices",
     title="Ask devices over a time",
-    summary="Each device follows for some days whether something happens. What it keeps is encrypted, so "
-    "that even somebody who opens it cannot read it; in the end it sends one scrambled answer.",
+    summary="Each device notes for some days whether something happens, and then sends one scrambled answer. "
+    "Its notes are encrypted: even someone who opens the device cannot read them.",
     device_input=DeviceInput.EVENTS,
     groups=(
         ("The question", ("name", "question")),
@@ -30,6 +30,6 @@ DEVICES = Kind(
     public="What devices will be told",
     about_population="Which devices are asked.",
     published="Devices can take part from the opening time on.",
-    closed="The result follows once every report is summed up.",
+    closed="The result follows once every report is added up.",
     preview=preview_of_devices,
 )

@@ -82,13 +82,13 @@ class Kind:
         )
 
 
-PART_OF_DELTA = "0.0000001"
-"""A δ with which several recipes fit the usual budget's δ of 10⁻⁶: what is proved of these statistics may
+PART_OF_DELTA = "1e-7"
+"""A δ with which several recipes fit the usual budget's δ of 1e-6: what is proved of these statistics may
 fail altogether, with probabilities that add up."""
 
 DEVICES_ASKED = (
-    "Which devices are asked. Recipes that ask the same ones share a privacy budget: its ε and δ hold "
-    "against whoever reads every combined result, under replacement."
+    "Which devices are asked. Recipes that ask the same devices share a privacy budget. Its ε and δ hold "
+    "against someone who reads every combined result, under replacement."
 )
 RESULTS_ONLY = "every combined result and nothing else"
 

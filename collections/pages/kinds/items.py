@@ -9,8 +9,8 @@ from panprivacy.streams.parameters import NUMBERED
 STREAMS = Kind(
     key="streams",
     title="Count items as they come",
-    summary="Items come to this server as they arise: visits, sales, lines of a log. Each is folded into a "
-    "noisy table at once and forgotten. Somebody who copies the table learns little about any one item.",
+    summary="Items come to this server as they arise: visits, sales, lines of a log. Each changes a noisy "
+    "table at once and is forgotten. Someone who copies the table learns little about any one item.",
     device_input=DeviceInput.ITEMS,
     groups=(
         ("The question", ("name", "question")),
@@ -20,9 +20,9 @@ STREAMS = Kind(
         ("Whose items, and when", ("population", "opens_at", "closes_at")),
     ),
     help={
-        "population": "Whose items are counted. Recipes about the same ones share a privacy budget: its ε "
-        "and δ hold against whoever reads every result and what is kept at every look, one item's history "
-        "against any other.",
+        "population": "Whose items are counted. Recipes about the same items share a privacy budget. Its ε "
+        "and δ hold against someone who reads every result and the state at every look, under replacement of "
+        "one item's history.",
         "closes_at": "Leave empty for one day after it opens.",
     },
     suggested={
@@ -32,14 +32,14 @@ STREAMS = Kind(
         "universe_size": 100_000,
         "table_size": 100_000,
     },
-    reader="every combined result, and what is kept here at every announced look that a recipe allows and "
-    "once by surprise",
+    reader="every combined result, and the state at every announced look that a recipe allows and once in "
+    "secret",
     replacement="one item's whole history by any other",
     senders="sources",
     public="What will be public",
     about_population="Whose items are counted.",
-    published="Items are taken in from the opening time on.",
-    closed="No further item is taken in; the result is computed from what is kept.",
+    published="Items are accepted from the opening time on.",
+    closed="No further item is accepted; the result is computed from the state.",
     preview=preview_of_stream,
     section=stream_section,
 )

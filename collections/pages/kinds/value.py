@@ -7,9 +7,9 @@ from panprivacy.device_input import DeviceInput
 SHUFFLED = Kind(
     key="shuffled",
     title="Ask devices for one value, through a shuffler",
-    summary="Each device sends its value at once, in messages that a shuffler mixes with those of all others "
-    "before this server reads them. Far more precise than scrambled answers, as long as the shuffler and "
-    "this server do not work together.",
+    summary="Each device sends its value at once. A shuffler mixes the messages of all devices before this "
+    "server reads them. This is far more precise than scrambled answers, as long as the shuffler and this "
+    "server do not work together.",
     device_input=DeviceInput.VALUE,
     groups=(
         ("The question", ("name", "question")),

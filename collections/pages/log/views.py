@@ -14,6 +14,7 @@ from audit.access import LogReadersOnly
 from audit.models import Entry
 from audit.registry import action_choices
 from audit.selectors import BrokenChainError, entries_search, log_verify
+from recipes.selectors import names_of
 from web.htmx import htmx_of
 from web.paging import page_of, text_of
 
@@ -32,7 +33,14 @@ class LogView(LogReadersOnly):
         filters = {name: text_of(request.GET, name) for name in ("q", "action", "actor")}
         query = request.GET.copy()
         query.pop("before", None)
-        context = {"page": page, "filters": filters, "actions": action_choices(), "query": query.urlencode()}
+        names = names_of(entry.subject for entry in page.rows)
+        context = {
+            "page": page,
+            "entries": [(entry, names.get(entry.subject, "")) for entry in page.rows],
+            "filters": filters,
+            "actions": action_choices(),
+            "query": query.urlencode(),
+        }
         return render(request, "log/log.html", context)
 
 
@@ -44,6 +52,7 @@ class EntryView(LogReadersOnly):
         around = Entry.objects.filter(index__in=(index - 1, index + 1)).in_bulk()
         context = {
             "entry": entry,
+            "name": names_of([entry.subject]).get(entry.subject, ""),
             "details": [(name, _in_words(value)) for name, value in entry.details.items()],
             "raw": json.dumps(as_dict(entry), indent=2, ensure_ascii=False),
             "before": around.get(index - 1),

@@ -78,9 +78,10 @@ def _error_by_cohort(
     return Chart(
         key="error-by-cohort",
         title="Error against cohort size",
-        caption=f"95 % margin in {unit} if just so many devices report, for several ε. The diamond is "
-        f"a result from just the cohort size of {number(own)}, the least precise that would be released; the "
-        f"circle one from the {number(round(reports))} reports to expect, ± {significant(expected)}.",
+        caption=f"95% margin in {unit} by the number of devices that report, for several values of the "
+        f"privacy loss (ε). Circle: the {number(round(reports))} reports to expect, "
+        f"± {significant(expected)}. Diamond: just the cohort size of {number(own)}, the least precise "
+        "result that would be released.",
         figure=_figure(traces, _log("Reports in the result (cohort size)"), _log(f"± {unit}")),
         columns=("Cohort size", *(f"± {unit}, ε = {number(curve['epsilon'])}" for curve in curves)),
         rows=_rows(curves[0]["values"], *(curve["margins"] for curve in curves)),
@@ -98,19 +99,26 @@ def _epsilon_against_error(
         _line("reader of the result", 2, values, of_result, axis="y2"),
     ]
     traces = [
-        _line("95 % margin", 0, values, errors["margins"]),
+        _line("95% margin", 0, values, errors["margins"]),
         *(line for line in lower if any(y is not None for y in line["y"])),
         _mark("this plan", values, errors["margins"], own),
     ]
-    layout = _stacked(_log("ε of the recipe"), _log(f"± {unit}"), _linear("% sure", (48.0, 101.0)))
+    layout = _stacked(
+        _log("Privacy loss (ε) of the recipe"), _log(f"± {unit}"), _linear("% sure", (48.0, 101.0))
+    )
     return Chart(
         key="epsilon-against-error",
-        title="What ε buys, and what it gives away",
-        caption=f"Above: the 95 % margin in {unit} against ε. Below: how sure an observer can become, in "
-        "percent, who thought two answers of one device equally likely (50 is a guess); a reader of the "
-        "result apart from the recipe's δ, under replacement.",
+        title="Precision and privacy by privacy loss (ε)",
+        caption=f"Above: the 95% margin in {unit}. Below: how sure an observer can become which of two "
+        "equally likely answers one device gave, in percent (50 is a guess); a reader of the result apart "
+        "from the recipe's δ, under replacement.",
         figure=_dump(traces, layout),
-        columns=("ε", f"± {unit}", "Reader of one report: % sure", "Reader of the result: % sure"),
+        columns=(
+            "Privacy loss (ε)",
+            f"± {unit}",
+            "Reader of one report: % sure",
+            "Reader of the result: % sure",
+        ),
         rows=_rows(values, errors["margins"], of_report, of_result),
     )
 
@@ -121,10 +129,11 @@ def _epsilon_by_cohort(proposal: Proposal, curve: dict[str, Any]) -> Chart:
     return Chart(
         key="epsilon-by-cohort",
         title="Privacy of the result against cohort size",
-        caption="ε against whoever sees only the combined result, under replacement, at the recipe's δ, with "
-        "nobody colluding." + (" Sampled holds where nobody knows who took part." if sampled else ""),
-        figure=_figure(_privacy_lines(curve, own), _log("Cohort size"), _log("ε")),
-        columns=("Cohort size", "ε", "ε sampled")[: 3 if sampled else 2],
+        caption="Privacy loss (ε) to someone who sees only the combined result: under replacement, at the "
+        "recipe's δ, with nobody colluding."
+        + (" Sampled holds where nobody knows who took part." if sampled else ""),
+        figure=_figure(_privacy_lines(curve, own), _log("Cohort size"), _log("Privacy loss (ε)")),
+        columns=("Cohort size", "Privacy loss (ε)", "Privacy loss (ε), sampled")[: 3 if sampled else 2],
         rows=_rows(curve["values"], *_privacy_columns(curve)[: 2 if sampled else 1], epsilons=True),
     )
 
@@ -135,20 +144,20 @@ def _by_sampling_rate(
     own = proposal.parameters.sampling_rate
     values = errors["values"]
     margins = [
-        _line("95 % margin", 0, values, errors["margins"]),
+        _line("95% margin", 0, values, errors["margins"]),
         _mark("this plan", values, errors["margins"], own),
     ]
     lines = _privacy_lines(epsilons, own, first=1)
     x, y = _log("Sampling rate"), _log(f"± {unit}")
-    caption = f"95 % margin in {unit} against the share of devices that take part."
+    caption = f"95% margin in {unit} by the share of devices that take part."
     if lines:
         caption = (
-            f"Above: {caption} Below: ε against whoever sees only the combined result, under replacement, at "
-            "the recipe's δ; sampled holds where nobody knows who took part."
+            f"Above: {caption} Below: privacy loss (ε) to someone who sees only the combined result, under "
+            "replacement, at the recipe's δ. Sampled holds where nobody knows who took part."
         )
         # The mark is in the legend once.
         below = [{**line, "yaxis": "y2", "showlegend": line["meta"] != "current"} for line in lines]
-        figure = _dump([*margins, *below], _stacked(x, y, _log("ε")))
+        figure = _dump([*margins, *below], _stacked(x, y, _log("Privacy loss (ε)")))
     else:
         figure = _figure(margins, x, y)
     of_error = _rows(values, errors["margins"])
@@ -158,7 +167,7 @@ def _by_sampling_rate(
         title="Sampling rate",
         caption=caption,
         figure=figure,
-        columns=("Sampling rate", f"± {unit}", "ε", "ε sampled"),
+        columns=("Sampling rate", f"± {unit}", "Privacy loss (ε)", "Privacy loss (ε), sampled"),
         rows=tuple((*first, *second[1:]) for first, second in zip(of_error, of_privacy, strict=True)),
     )
 

@@ -21,7 +21,7 @@ START = {"population_size": 10_000, "margin": 2, "aggregator_epsilon": 1, "unkno
 """Where a plan starts; parameters start as those of a new recipe."""
 
 UNKNOWN_LABELS = {
-    "epsilon": "ε",
+    "epsilon": "privacy loss (ε)",
     "population_size": "population size",
     "sampling_rate": "sampling rate",
     "cohort_size": "cohort size",
@@ -80,7 +80,7 @@ class PlanForm(forms.Form):
         if error.field in self.fields:
             self.add_error(error.field, message)
         elif error.field == "targets":
-            self.add_error("unknown", "Name a margin or an aggregator ε to solve for, or both.")
+            self.add_error("unknown", "Enter a wanted margin, a wanted privacy loss of the result, or both.")
         else:
             self.add_error(None, f"{error}.")
 
@@ -118,12 +118,12 @@ def plan_form_class(mechanism: type[Mechanism[Any]]) -> type[PlanForm]:
     fields["margin"] = number_field(MARGIN, float, required=False)
     unit = "percentage points" if mechanism.counts_devices else mechanism.unit
     fields["margin"].label = f"Wanted margin (± {unit})"
-    fields["margin"].help_text = "Half the width of the 95 % interval. Empty: whatever it is."
+    fields["margin"].help_text = "Half the width of the 95% interval. Leave empty for any."
     fields["aggregator_epsilon"] = number_field(AGGREGATOR_EPSILON, float, required=False)
-    fields["aggregator_epsilon"].help_text = f"{AGGREGATOR_EPSILON.help} Empty: whatever it is."
+    fields["aggregator_epsilon"].help_text = f"{AGGREGATOR_EPSILON.help} Leave empty for any."
     fields["unknown"] = forms.ChoiceField(
         label="Find",
-        help_text="Everything else stays as it is below.",
+        help_text="All other values stay as entered below.",
         choices=[*((name, UNKNOWN_LABELS[name]) for name in UNKNOWNS), (NOTHING, "nothing")],
     )
     fields["encryption"] = forms.ChoiceField(

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pages.words.certainty import epsilon_text, odds_factor
+from pages.words.certainty import epsilon_text, gain
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import Proposal
 from web.numbers import number, significant
 
 NAMED = {
-    "epsilon": "ε = {}",
+    "epsilon": "a privacy loss of ε = {}",
     "population_size": "a population of {}",
     "sampling_rate": "a sampling rate of {}",
     "cohort_size": "a cohort size of {}",
@@ -20,27 +20,31 @@ AT_MOST_SHOWN = 3
 """Alternatives named in one sentence."""
 
 _STATES = {
-    "computing": "Computing … the rest follows.",
-    "busy": "Many plans are being computed just now. Ask again in a minute for the rest.",
-    "no_worker": "The rest takes longer, and no worker has answered. What stands here is complete in itself.",
-    "too_long": "The rest took too long to be computed.",
+    "computing": "Computing … The rest follows.",
+    "busy": "Many plans are being computed. Ask again in a minute for the rest.",
+    "no_worker": "No worker has answered, so the slower figures are missing. Those shown here are complete.",
+    "too_long": "The rest took too long to compute.",
 }
 
 
-def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any], delta: float) -> str:
-    """The expected error and what a reader of the result can learn at the recipe's δ, in one sentence."""
-    error = f"Expect {margin_text(mechanism, plan['expectation'])}"
+def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any]) -> str:
+    """The expected error, in one sentence."""
+    return f"Expect {margin_text(mechanism, plan['expectation'])}."
+
+
+def learned(plan: Mapping[str, Any], delta: float) -> str:
+    """What a reader of the result can learn at the recipe's δ, in one sentence."""
     epsilon = plan["epsilons"]["aggregator"]
     if epsilon is None:
-        return f"{error}; what whoever sees only the combined result can learn is not computed yet."
+        return "What someone can learn who sees only the combined result is not computed yet."
     return (
-        f"{error}; whoever sees only the combined result can shift the odds about one device "
-        f"by {odds_factor(epsilon)} (ε = {epsilon_text(epsilon)}, {terms(delta)})."
+        f"Someone who sees only the combined result gets {gain(epsilon)} of a guess about one device "
+        f"(privacy loss ε = {epsilon_text(epsilon)}, {terms(delta)})."
     )
 
 
 def terms(delta: float) -> str:
-    """What every ε against readers of the combined result is for: "δ = 0.000001, under replacement"."""
+    """What every ε against readers of the combined result is for: "δ = 1e-6, under replacement"."""
     return f"δ = {number(delta)}, under replacement"
 
 
@@ -52,7 +56,7 @@ def margin_text(mechanism: type[Mechanism[Any]], expectation: Mapping[str, Any])
 
 
 def wanted_text(mechanism: type[Mechanism[Any]], question: Question) -> str:
-    """± 2 points at aggregator ε = 1 (δ = 0.000001, under replacement)."""
+    """± 2 points at a privacy loss of the result of ε = 1 (δ = 1e-6, under replacement)."""
     targets = question.targets
     if targets is None:
         return ""
@@ -62,7 +66,7 @@ def wanted_text(mechanism: type[Mechanism[Any]], question: Question) -> str:
         parts.append(f"± {number(targets.margin)} {unit}")
     if targets.aggregator_epsilon is not None and targets.aggregator_delta is not None:
         of_result = number(targets.aggregator_epsilon)
-        parts.append(f"aggregator ε = {of_result} ({terms(targets.aggregator_delta)})")
+        parts.append(f"a privacy loss of the result of ε = {of_result} ({terms(targets.aggregator_delta)})")
     return " at ".join(parts)
 
 
@@ -75,7 +79,7 @@ def solution_sentence(
     if solution["found"]:
         answer = f"For {wanted}, choose {_named(unknown, solution['value'])}."
         low, high = solution["lowest"], solution["highest"]
-        return answer if low == high else f"{answer} From {number(low)} to {number(high)} all would do."
+        return answer if low == high else f"{answer} Any value from {number(low)} to {number(high)} would do."
     closest = question.proposal.from_mapping(solution["closest"])
     nearest = f"With {_named(unknown, closest.value(unknown))}, {_shortfall(mechanism, closest, solution)}"
     changes = [_changes(alternative["changes"]) for alternative in solution["alternatives"]]
@@ -91,7 +95,7 @@ def rest_sentence(state: str) -> str:
 
 
 def _bare(name: str) -> str:
-    return {"epsilon": "ε"}.get(name, name.replace("_", " "))
+    return {"epsilon": "privacy loss (ε)"}.get(name, name.replace("_", " "))
 
 
 def _named(name: str, value: float) -> str:
@@ -115,14 +119,14 @@ def _shortfall(mechanism: type[Mechanism[Any]], closest: Proposal, solution: Map
 
 def _aggregator(epsilon: float | None, delta: float) -> str:
     if epsilon is None:
-        return "no aggregator ε is known"
-    return f"the aggregator ε is {epsilon_text(epsilon)} ({terms(delta)})"
+        return "no privacy loss of the result is known"
+    return f"the privacy loss of the result is ε = {epsilon_text(epsilon)} ({terms(delta)})"
 
 
 def _reached(probability: float) -> str:
     if probability < 0.0005:
         return "not reached"
-    return f"reached with a probability of {significant(100 * probability)} % only"
+    return f"reached with a probability of only {significant(100 * probability)}%"
 
 
 def _joined(parts: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from django.views import View
 
 from pages.plan.charts import charts_of
 from pages.plan.forms import PlanForm, plan_form_class
-from pages.plan.sentences import headline, margin_text, rest_sentence, solution_sentence
+from pages.plan.sentences import headline, learned, margin_text, rest_sentence, solution_sentence
 from pages.words.sentences import (
     guarantee_from_mapping,
     guarantee_texts,
@@ -111,13 +111,14 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
     reports = expectation["reports"]
     rest = _given(form) | ({BEGUN: 1} if answer.begun else {})
     return {
-        "headline": headline(mechanism, plan, question.proposal.parameters.delta),
+        "headline": headline(mechanism, plan),
+        "learned": learned(plan, question.proposal.parameters.delta),
         "margin": margin_text(mechanism, expectation),
         "standard_error": significant(expectation["standard_error"]),
         "unit": mechanism.unit,
         "reports": {**reports, "mean": round(reports["mean"])},
         "cohort_size": question.proposal.parameters.cohort_size,
-        "cohort_percent": _percent(reports["cohort_probability"]),
+        "cohort_reached": _reached(reports["cohort_probability"]),
         "bytes": expectation["bytes"],
         "guarantees": guarantee_texts(guarantees),
         "warning": protection_warning(question.proposal.mechanism().local_guarantees()),
@@ -166,12 +167,17 @@ def _query_for(request: HttpRequest, statistic: str) -> str:
     return query.urlencode()
 
 
-def _percent(probability: float) -> str:
+def _reached(probability: float) -> str:
+    """How likely the cohort size is reached, in a sentence."""
+    if probability == 1:
+        return "Reached if every participating device sends."
     if probability > 0.9995:
-        return "practically certain" if probability < 1 else "certain"
-    if probability < 0.0005:
-        return "practically impossible"
-    return f"{significant(100 * probability, 3)} %"
+        said = "Practically certain to be reached"
+    elif probability < 0.0005:
+        said = "Practically impossible to reach"
+    else:
+        said = f"Reached with a probability of {significant(100 * probability, 3)}%"
+    return f"{said}, if every participating device sends."
 
 
 def _presented(mechanism: type[Mechanism[Any]]) -> dict[str, str]:

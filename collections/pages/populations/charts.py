@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ledger.selectors import Line, Standing
+from web.numbers import number
 
 ROOM = 1.08
 """The axis goes so far beyond the highest line."""
@@ -32,7 +33,7 @@ def spending_figure(standing: Standing, lines: Sequence[Line], until: datetime) 
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "name": "ε of all recipes together",
+            "name": "privacy loss (ε) of all recipes together",
             "meta": "spent",
             # Spending jumps when a recipe is published, and stays.
             "line": {"shape": "hv", "width": 3},
@@ -66,7 +67,7 @@ def spending_figure(standing: Standing, lines: Sequence[Line], until: datetime) 
         "hovermode": "closest",
         "xaxis": {"type": "date", "automargin": True},
         "yaxis": {
-            "title": {"text": f"ε at δ = {standing.delta:g}", "standoff": 12},
+            "title": {"text": f"Privacy loss (ε) at δ = {number(standing.delta)}", "standoff": 12},
             "automargin": True,
             "range": [0.0, top],
             "zeroline": True,

@@ -6,17 +6,19 @@ from django import forms
 
 from ledger.budget import DELTA, EPSILON, Budget
 from ledger.models import DESCRIPTION_LENGTH, NAME_LENGTH, Population
+from pages.publish.forms import NumberField
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import require_population_name
+from web.numbers import number
 
 
 def _bounds(description: Description) -> str:
-    return f"From {description.minimum:g}, up to {description.maximum:g}."
+    return f"From {number(description.minimum)}, up to {number(description.maximum)}."
 
 
-def _number(description: Description) -> forms.FloatField:
-    return forms.FloatField(
+def _number(description: Description) -> NumberField:
+    return NumberField(
         label=description.label,
         required=False,
         help_text=f"{description.help} {_bounds(description)} Leave ε and δ empty for no budget.",
@@ -29,7 +31,7 @@ class PopulationForm(forms.Form):
 
     name = forms.CharField(
         max_length=NAME_LENGTH,
-        help_text="1 to 60 of the characters a-z, 0-9 and -. Recipes carry it, so it can never be changed.",
+        help_text="1 to 60 of the characters a-z, 0-9 and -. It cannot be changed later: recipes carry it.",
     )
     description = forms.CharField(
         max_length=DESCRIPTION_LENGTH, required=False, help_text="Which devices these are, in one line."

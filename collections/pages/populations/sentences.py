@@ -8,10 +8,11 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.errors import FieldError
 from panprivacy.parameters import description_of
+from web.numbers import number
 
 
 def event_in_words(event: Event) -> str:
-    """The event's kind and every field of it: "randomized response: n = 10,000, ε₀ = 1"."""
+    """The event's kind and every field: "randomized response: devices (n) = 10,000, …"."""
     try:
         return _in_words(event_from_mapping(event))
     except FieldError:
@@ -20,7 +21,7 @@ def event_in_words(event: Event) -> str:
 
 def _in_words(event: PrivacyEvent) -> str:
     members = ", ".join(
-        f"{description_of(field).label} = {_plain(getattr(event, field.name))}"
+        f"{_uncapitalized(description_of(field).label)} = {_plain(getattr(event, field.name))}"
         for field in dataclasses.fields(event)
     )
     return f"{event.kind.replace('_', ' ')}: {members}"
@@ -29,6 +30,8 @@ def _in_words(event: PrivacyEvent) -> str:
 def _plain(value: object) -> str:
     if isinstance(value, PrivacyEvent):
         return f"({_in_words(value)})"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return number(float(f"{value:.6g}") if isinstance(value, float) else value)
+
+
+def _uncapitalized(label: str) -> str:
+    return label[:1].lower() + label[1:]

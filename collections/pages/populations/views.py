@@ -25,6 +25,7 @@ from pages.populations.charts import spending_figure
 from pages.populations.forms import PopulationForm
 from pages.populations.sentences import event_in_words
 from panprivacy.errors import FieldError
+from recipes.selectors import names_of
 from web.paging import page_of
 
 POPULATIONS = 20
@@ -53,18 +54,19 @@ class PopulationView(View):
         standing = standing_of(population)
         page = page_of(spendings_list(population), request, LINES)
         recent = list(spendings_list(population)[:CHART_LINES])
+        shown = lines_of(standing, page.rows)
+        names = names_of(line.recipe for line in shown)
         context: dict[str, Any] = {
             "population": population,
             "standing": standing,
             "page": page,
-            "lines": [(line, event_in_words(line.event)) for line in lines_of(standing, page.rows)],
+            "lines": [(line, names.get(line.recipe, ""), event_in_words(line.event)) for line in shown],
             "conditions": conditions_of(population),
             "may_change": may_change_populations(request.user),
             "may_read_log": may_read_log(request.user),
         }
         if recent:
-            shown = lines_of(standing, recent)
-            context["figure"] = spending_figure(standing, shown, timezone.now())
+            context["figure"] = spending_figure(standing, lines_of(standing, recent), timezone.now())
             context["figure_is_cut"] = len(recent) == CHART_LINES
         return render(request, "populations/population.html", context)
 

@@ -18,7 +18,7 @@ class DevicePreview:
 
     Attributes:
         standard_error, margin, noise: in `unit`; `noise` is the change between two such
-            releases below which it looks like noise (95 %).
+            releases below which it looks like noise (95%).
         points: the standard error in percentage points of the population, for statistics
             that count devices; else empty.
         reporting: number of devices expected to report.

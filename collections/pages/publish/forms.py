@@ -27,6 +27,7 @@ from panprivacy.recipe import (
     format_time,
     parse_time,
 )
+from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models import trust_named, trusts_of
@@ -38,15 +39,15 @@ SUGGESTED: dict[str, Any] = {
     "steps": 7,
     "step_seconds": 86_400,
     "epsilon": 1,
-    "delta": "0.000001",
+    "delta": "1e-6",
     "population_size": 10_000,
     "encryption": DEFAULT_SCHEME,
 }
 """Where a new recipe of any kind starts; a statistic's own parameters start at their default."""
 
-STEP_LENGTHS = "An hour is 3,600, a day 86,400, a week 604,800."
+STEP_LENGTHS = "1 hour is 3,600, 1 day is 86,400, 1 week is 604,800."
 
-ABOUT_LISTS = "A list is entered on the page of the draft, when it is published; the list is not kept."
+ABOUT_LISTS = "You enter the list when you publish the draft; it is not kept."
 
 LOGARITHMIC_SPAN = 100
 """A range that spans more than this factor gets a logarithmic slider."""
@@ -72,8 +73,15 @@ class TrustOption:
 def trust_unavailable(trust: Trust, mechanism: type[Statistic[Any]]) -> str:
     """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
     if trust not in trusts_of(mechanism):
-        return "servers that cannot read a report could not check one of this statistic"
+        return "servers that cannot read reports cannot check those of this statistic"
     return TRUST_MODELS[trust].unavailable(configured_partners())
+
+
+class NumberField(forms.FloatField):
+    """A number as people write it: 1, not 1.0, and 1e-6."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return plain(value, "").removesuffix(".0") if isinstance(value, float) else value
 
 
 def range_errors(description: Description) -> dict[str, str]:
@@ -94,7 +102,7 @@ class RecipeForm(forms.Form):
     name = forms.CharField(max_length=NAME_LENGTH, help_text="A short name for lists.")
     question = forms.CharField(
         max_length=QUESTION_LENGTH,
-        help_text="What you want to know, as one question; it is the title of the public page.",
+        help_text="What you want to know, as one question: the title of the public page.",
     )
     population = forms.ChoiceField(
         choices=population_choices,
@@ -103,7 +111,7 @@ class RecipeForm(forms.Form):
         label="Devices that will hear of it",
         min_value=1,
         max_value=cast("int", POPULATION_SIZE.maximum),
-        help_text="Used for the preview only; it is not part of the recipe.",
+        help_text="For the preview only; not part of the recipe.",
         error_messages=range_errors(POPULATION_SIZE),
     )
     opens_at = forms.DateTimeField(
@@ -298,9 +306,7 @@ def _field_of(field: dataclasses.Field[Any]) -> forms.Field:
     box = number_field(description, kind, required=required)
     default: Any = field.default
     if has_default:
-        if default is not None:
-            # 1.0 is shown as 1.
-            box.initial = int(default) if default == int(default) else default
+        box.initial = default
     elif kind is int:
         box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
     return box
@@ -326,7 +332,7 @@ def number_field(description: Description, kind: type, *, required: bool) -> for
     ends: list[Any] = [low, high]
     if kind is int:
         ends = [None if end is None else int(end) for end in ends]
-    field_class = forms.IntegerField if kind is int else forms.FloatField
+    field_class = forms.IntegerField if kind is int else NumberField
     return field_class(
         label=description.label,
         help_text=f"{description.help} {_range_text(description)}".strip(),

@@ -16,7 +16,7 @@ class ShufflePreview:
 
     Attributes:
         standard_error, margin, noise: in `unit`; `noise` is the change between two such releases below
-            which it looks like noise (95 %).
+            which it looks like noise (95%).
         margin_points: the margin in percentage points of the devices, for statistics that count them; else
             empty.
         says_nothing: whether the margin is half the range of answers or more.

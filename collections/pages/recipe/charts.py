@@ -29,7 +29,7 @@ MARGIN = 0.06
 
 
 def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
-    """A dot for each estimate, with a thick 66 % and a thin 95 % interval, or with its error bound where no
+    """A dot for each estimate, with a thick 66% and a thin 95% interval, or with its error bound where no
     standard error is known or the bound is of several estimates at once; the result of a test beside its
     thresholds.
 
@@ -92,7 +92,7 @@ def _intervals_of(excerpt: Excerpt) -> list[tuple[str, str, int, Interval]]:
         bounds_of(excerpt),
     )
     if wide is not None and narrow is not None:
-        return [("95 % interval", "interval-95", 2, wide), ("66 % interval", "interval-66", 7, narrow)]
+        return [("95% interval", "interval-95", 2, wide), ("66% interval", "interval-66", 7, narrow)]
     if bounds is not None:
         together = " for all together" if joint_bounds_of(excerpt) else ""
         name = f"error bound{together} (at least {percent(bounds.level)})"

@@ -11,51 +11,56 @@ from web.numbers import number
 _TOLD: Mapping[str, tuple[str, str]] = {
     "verdict": (
         "Verdict",
-        "By the threshold that the paper proves. That no difference was found does not mean that there is "
-        "none.",
+        "By the threshold that the paper proves. No difference found does not mean that there is none.",
     ),
     "threshold": (
         "Threshold of the paper (τ)",
-        "Z′ above it is called not uniform. It is careful: small differences do not reach it.",
+        "A test statistic (Z′) above it is called not uniform. Small differences do not reach it.",
     ),
     "calibrated_verdict": (
         "Calibrated verdict",
-        "By a threshold that was computed for values that are equally frequent.",
+        "By a threshold computed for values that are equally frequent.",
     ),
-    "calibrated_threshold": ("Calibrated threshold", "Z′ above it is called not uniform, too."),
+    "calibrated_threshold": (
+        "Calibrated threshold",
+        "A test statistic (Z′) above it is called not uniform, too.",
+    ),
     "calibrated_level": (
         "Level of the calibrated threshold",
         "How often Z′ exceeds it by chance, if the values are equally frequent.",
     ),
     "expected_if_uniform": (
-        "Z′ if uniform",
-        "Where Z′ lies on average if the values are equally frequent: measure from there, not from 0.",
+        "Test statistic if uniform (Z′)",
+        "Its mean if the values are equally frequent: measure from there, not from 0.",
     ),
     "expected_shift_at_alpha": (
-        "Rise of Z′ at α",
-        "Values at a distance of α raise Z′ by so much on average, or more. From about three standard errors "
-        "of Z′ on they are mostly noticed by the calibrated threshold; that of the paper takes more.",
+        "Rise of the test statistic (Z′) at distance (α)",
+        "Values at a distance of α raise Z′ by at least this much on average. From about three standard "
+        "errors of Z′ on, the calibrated threshold mostly notices them; that of the paper takes more.",
     ),
     "touched_places": (
         "Touched places",
-        "How many places values were hashed to, estimated. The result follows from it, as some share one.",
+        "Estimated number of places that values were hashed to. The result follows from it: some share one.",
     ),
     "saturated": (
         "Saturated",
-        "Whether the table may be as good as full: then the result could be far too low.",
+        "Yes if the table may be nearly full: then the result could be far too low.",
     ),
     "stray_messages": (
         "Stray messages",
-        "Those by which places have more than the protocol's two per user. Above 0, somebody did not follow "
-        "it, and none of the errors that are stated here holds.",
+        "Messages by which places exceed the protocol's two per user. Above 0, someone did not follow the "
+        "protocol, and none of the errors stated here holds.",
     ),
-    "amplification": ("Amplification", "How much undoing the counters' noise enlarges all other errors."),
-    "counted_from": ("Counted from", "So many appearances and more count in full."),
+    "amplification": (
+        "Amplification",
+        "The factor by which undoing the counters' noise enlarges all other errors.",
+    ),
+    "counted_from": ("Counted from", "This many appearances and more count in full."),
     "not_counted_up_to": (
         "Not counted up to",
-        "So many appearances and fewer do not count; in between, in part.",
+        "This many appearances and fewer do not count; in between, they count in part.",
     ),
-    "tables": ("Tables", "How many thresholds the result was put together from."),
+    "tables": ("Tables", "The result was put together from this many thresholds."),
     "primes": ("Primes", "Appearances were counted modulo each of them."),
     "estimates": (
         "Estimate by each prime",
@@ -63,7 +68,7 @@ _TOLD: Mapping[str, tuple[str, str]] = {
     ),
     "at_least": ("At least", "The lower end of what the error bound allows."),
     "at_most": ("At most", "The upper end of what the error bound allows."),
-    "set_size": ("Size of the set that was read", "In places; it is chosen by the result."),
+    "set_size": ("Size of the set that was read", "In places; the result decides which set is read."),
     "set_density": ("Share of it that was touched", "Estimated, without correction for collisions."),
 }
 
@@ -93,6 +98,4 @@ def _detail(name: str, value: Any) -> Detail:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_shown(one) for one in value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     return number(float(f"{value:.4g}")) if isinstance(value, float) else number(value)

@@ -25,7 +25,7 @@ class ReasonForm(forms.Form):
 
     reason = forms.CharField(
         max_length=REASON_LENGTH,
-        help_text="For the audit log, together with your name: a file number, a court order. Not public.",
+        help_text="For the audit log, with your name, e.g. a file number or court order. Not public.",
     )
 
 
@@ -53,7 +53,7 @@ class AnnounceView(AnnouncersOnly):
         except (IntrusionRefusedError, StreamLostError) as error:
             messages.info(request, f"Nothing was read or changed: {error}.")
             return redirect("recipe", identifier=identifier)
-        messages.success(request, "Announced. Below is what was seen; everything has been randomized again.")
+        messages.success(request, "Announced. Below is what was seen. Everything has been randomized again.")
         return redirect("recipe-intrusion", identifier=identifier, number=intrusion.number)
 
     def _page(
@@ -91,7 +91,7 @@ class SeenView(AnnouncersOnly):
             "intrusion": intrusion,
             "arrays": arrays_seen(StreamState.from_bytes(seen), statistic.fixed_point),
             # Announced so often before this one.
-            "odds": looks_shown(statistic, number - 1)[number - 1],
+            "bits": looks_shown(statistic, number - 1)[number - 1],
             "bytes": len(seen),
         }
         return render(request, "recipe/seen.html", context)
@@ -117,7 +117,7 @@ def _stream_recipe(identifier: str) -> Recipe:
 def _seen(intrusion: AnnouncedIntrusion) -> bytes:
     seen = seen_bytes(intrusion)
     if seen is None:
-        raise Http404("What was seen is lost: the server stopped before it was stored.")
+        raise Http404("What was seen is lost: the server stopped before storing it.")
     return seen
 
 

@@ -44,7 +44,7 @@ def status_of(recipe: Recipe, release: Release | None, now: datetime) -> Status:
     if release is not None:
         return Status(release.outcome, release.get_outcome_display())
     if recipe.status == Recipe.Status.CLOSED:
-        return Status("summing", "Closed, being summed up")
+        return Status("summing", "Closed, being added up")
     if not recipe.simulation and recipe.opens_at is not None and now < recipe.opens_at:
         return Status("scheduled", "Not open yet")
     return Status("open", "Open")
@@ -63,7 +63,7 @@ def release_of(recipe: Recipe) -> Release | None:
 SAYS_NOTHING = "says nothing"
 
 LARGEST_OF_MANY = (
-    "The largest of many estimates are large by chance as well; the margin for all together allows for that."
+    "The largest of many estimates are partly large by chance; the margin for all together allows for that."
 )
 
 
@@ -85,7 +85,7 @@ class EstimateRow:
 
 @dataclass(frozen=True)
 class Headline:
-    """The release in one sentence, and the level of its margin: "95 %", or empty where it has none."""
+    """The release in one sentence, and the level of its margin: "95%", or empty where it has none."""
 
     text: str
     level: str
@@ -176,8 +176,8 @@ def says_nothing(recipe: Recipe, release: Release) -> bool:
 
 
 def percent(level: float) -> str:
-    """0.95 → "95 %"."""
-    return f"{number(round(100 * level, 6))} %"
+    """0.95 → "95%"."""
+    return f"{number(round(100 * level, 6))}%"
 
 
 def _level_text(excerpt: Excerpt) -> str:
@@ -191,7 +191,7 @@ def _level_text(excerpt: Excerpt) -> str:
 
 
 def _margins(excerpt: Excerpt) -> Sequence[float | None]:
-    """Half the width of the interval around each estimate shown: 95 %, or of its error bound; always of the
+    """Half the width of the interval around each estimate shown: 95%, or of its error bound; always of the
     error bound where that is of several at once."""
     if shown_interval_of(excerpt) is not None:
         return [margin(error) for error in excerpt.standard_errors]

@@ -95,7 +95,7 @@ def _range(start: int, end: int, scale: int) -> str:
 
 def _counted(labels: Sequence[str], counts: Sequence[int], total: int) -> list[ValueRow]:
     return [
-        ValueRow(label, number(count), significant(100 * count / total, 3))
+        ValueRow(label, number(count), f"{significant(100 * count / total, 3)}%")
         for label, count in zip(labels, counts, strict=True)
     ]
 

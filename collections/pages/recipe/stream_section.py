@@ -23,8 +23,7 @@ from streams.selectors import intrusions_left, intrusions_of, state_layout
 from web.numbers import number, significant
 
 _ABOUT_ITEMS = {
-    "listed": "Put items of the list with which the recipe was published in place of these; others are "
-    "passed over.",
+    "listed": "Use items of the list with which the recipe was published; others are ignored.",
     "hashed": "An item is any text of up to 200 characters.",
 }
 
@@ -43,7 +42,7 @@ class LookMade:
     """One announced look.
 
     Attributes:
-        entry: of the log, which tells who looked and why; None for whoever may not read it.
+        entry: of the log, which tells who looked and why; None for those who may not read it.
     """
 
     number: int
@@ -56,12 +55,12 @@ class LooksShown:
     """What holds after so many announced looks.
 
     Attributes:
-        absent, present: how likely a bit is 1, in percent, of an item that never came, and at most of one
+        absent, present: how likely a bit is 1, of an item that never came, and at most of one
             that did; empty where the state is not made of such bits.
         error_bound: to be expected of the result, in the unit of the statistic.
         says_nothing: whether it is half the range of answers or more.
         note: what the bound holds for, as a clause; empty where it holds as it is.
-        certainty: how sure somebody can become who sees all these, one more by surprise, and the result.
+        certainty: how sure someone gets with all these, one secret copy more, and the result.
         current: whether so many have been announced.
     """
 
@@ -99,7 +98,7 @@ def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
 
 
 def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
-    """The announced looks at a recipe's state, with as much about each as whoever asks may know."""
+    """The announced looks at a recipe's state, with as much about each as the reader may know."""
     entries: dict[int, Entry] = {}
     if may_read_log(request.user):
         found = Entry.objects.filter(subject=identifier, action=INTRUSION_ANNOUNCED.name)
@@ -111,7 +110,7 @@ def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
 
 
 def wonders(statistic: StreamStatistic[Any]) -> str:
-    """What somebody is kept from learning who looks at the state, by the relation of its guarantee."""
+    """What someone who looks at the state is kept from being sure of, by the relation of its guarantee."""
     return WONDERS[statistic.guarantee(0).relation]
 
 
@@ -127,7 +126,9 @@ def looks_shown(statistic: StreamStatistic[Any], made: int) -> tuple[LooksShown,
 
 def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool) -> LooksShown:
     probabilities = statistic.bit_probabilities(announced)
-    absent, present = ("", "") if probabilities is None else (significant(100 * p, 4) for p in probabilities)
+    absent, present = (
+        ("", "") if probabilities is None else (f"{significant(100 * p, 4)}%" for p in probabilities)
+    )
     bound = statistic.expected_error_bound(announced_intrusions=announced)
     guarantee = statistic.guarantee(announced)
     return LooksShown(

@@ -17,7 +17,7 @@ urlpatterns = [
     path("recipes/<identifier:identifier>/progress/", ProgressView.as_view(), name="recipe-progress"),
     path("recipes/<identifier:identifier>/close/", CloseView.as_view(), name="recipe-close"),
     path("recipes/<identifier:identifier>/intrusions/", AnnounceView.as_view(), name="recipe-announce"),
-    # What was seen of a state is for whoever may see it: no browser or proxy is to keep a copy.
+    # What was seen of a state is for those who may see it: no browser or proxy is to keep a copy.
     path(
         "recipes/<identifier:identifier>/intrusions/<int:number>/",
         never_cache(SeenView.as_view()),

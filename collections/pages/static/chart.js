@@ -9,9 +9,13 @@ const CONFIG = {
   modeBarButtonsToRemove: ["sendDataToCloud", "lasso2d", "select2d", "autoScale2d"],
 };
 const ROLES = {
-  "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate", "truth": "--chart-truth",
-  "baseline": "--chart-fourth", "baseline-targeted": "--chart-third", "aggregated": "--chart-truth", "sampled": "--chart-estimate",
-  "line-1": "--chart-estimate", "line-2": "--chart-truth", "line-3": "--chart-third", "line-4": "--chart-fourth", "line-5": "--muted", "current": "--text", "spent": "--chart-estimate", "budget": "--chart-truth",
+  "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate",
+  "truth": "--chart-truth",
+  "baseline": "--chart-fourth", "baseline-targeted": "--chart-third",
+  "aggregated": "--chart-truth", "sampled": "--chart-estimate",
+  "line-1": "--chart-estimate", "line-2": "--chart-truth", "line-3": "--chart-third",
+  "line-4": "--chart-fourth", "line-5": "--muted", "current": "--text",
+  "spent": "--chart-estimate", "budget": "--chart-truth",
 };
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 

@@ -22,7 +22,9 @@ function rounded(value, whole) {
   const digits = Math.max(0, 1 - Math.floor(Math.log10(Math.abs(value) || 1)));
   const scale = 10 ** (2 - Math.ceil(Math.log10(Math.abs(value) || 1)));
   const kept = Math.round(value * scale) / scale;
-  return whole ? String(Math.round(kept)) : String(Number(kept.toFixed(Math.min(40, digits))));
+  if (whole) return String(Math.round(kept));
+  const short = Number(kept.toFixed(Math.min(40, digits)));
+  return short && Math.abs(short) < 1e-4 ? short.toExponential() : String(short);
 }
 
 for (const box of document.querySelectorAll("input[data-slider]")) {
@@ -47,7 +49,8 @@ for (const box of document.querySelectorAll("input[data-slider]")) {
   };
   slider.addEventListener("input", () => {
     const value = rounded(toValue(Number(slider.value)), box.getAttribute("inputmode") === "numeric");
-    box.value = String(Math.min(high, Math.max(low, Number(value))));
+    const allowed = Math.min(high, Math.max(low, Number(value)));
+    box.value = allowed === Number(value) ? value : String(allowed);
     slider.setAttribute("aria-valuetext", box.value);
   });
   box.addEventListener("input", follow);

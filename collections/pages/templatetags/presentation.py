@@ -14,6 +14,7 @@ register = template.Library()
 
 register.filter("number", numbers.number)
 register.filter("significant", numbers.significant)
+register.filter("duration", numbers.duration)
 register.filter("in_unit", numbers.in_unit)
 register.filter("explanation", explanation)
 
@@ -45,3 +46,16 @@ def statistic_title(name: str) -> str:
 def words(name: str) -> str:
     """A registered name in words: count_nonzero → count nonzero."""
     return str(name).replace("_", " ")
+
+
+_LOGGED = {
+    "min_batch_size": "cohort size",
+    "report_count": "reports in the total",
+    "collected": "share released",
+}
+
+
+@register.filter
+def logged(name: str) -> str:
+    """The name of a detail of a log entry in words."""
+    return _LOGGED.get(name) or words(name)

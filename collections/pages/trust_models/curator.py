@@ -22,43 +22,42 @@ def _digests(servers: Curator) -> tuple[ParameterRow, ...]:
 CURATOR = ShownTrustModel(
     trust=Trust.CURATOR,
     title="A curator: this server sees every item",
-    summary="Items come to this server as they are. Each is folded into a table of random bits or counters "
-    "at once, and never written down. The table is noisy while it is being filled, not only when it "
-    "is published: who copies it, or seizes it, learns little about any one item.",
+    summary="This server sees every item, and keeps only a noisy table. Each item changes random bits or "
+    "counters in it at once, and is never written down. The table is noisy while it is being filled, not "
+    "only when the result is published: someone who copies or seizes it learns little about any one item.",
     publishing="An empty table is drawn for it, at random",
-    meaning="This server sees every item as it comes, and keeps a noisy table only.",
+    meaning="This server sees every item as it comes, and keeps only a noisy table.",
     summing="The result is being computed from the table.",
-    waiting="How many items have come is not kept, and nothing is estimated before it is closed: every "
-    "estimate would be one more look at the table.",
+    waiting="Nothing is estimated before it is closed: every estimate would be one more look at the table. "
+    "The number of items is not kept.",
     deleted="The table and its keys are deleted: nobody can look any more.",
     adversaries=(
         Adversary(
             "Someone who copies or seizes what is kept here, once, without our noticing",
-            "reads a noisy table, and perhaps the result later: how little both tell about one item, "
-            "the guarantees say",
+            "reads a noisy table, and perhaps the result later; the guarantees state how little both tell "
+            "about one item",
             True,
         ),
         Adversary(
             "Someone to whom we show it, as announced",
-            "reads the table too; after each such look everything is randomized again, which costs "
-            "precision, and a recipe allows only so many",
+            "reads the table too. A recipe allows only so many such looks; after each, everything is "
+            "randomized again, which costs precision",
             True,
         ),
         Adversary("Someone who sees only the result", "reads a number with noise of its own", True),
         Adversary(
             "Someone who copies the table without our noticing, and sees it again later",
-            "compares the two: where they differ, items have come in between. This holds for a "
-            "second copy as for a later announced look, and no such table can prevent it",
+            "compares the two: where they differ, items came in between. The second time may also be an "
+            "announced look. No such table can prevent this",
             False,
         ),
         Adversary(
-            "This server while it takes items in, and whoever controls it then",
-            "sees every item, and who sent it. That it forgets them at once is what its software "
-            "does, not what noise can enforce",
+            "This server while it receives items, and anyone who controls it then",
+            "sees every item and its sender. Its software forgets them at once; noise cannot enforce that",
             False,
         ),
         Adversary(
-            "Whoever sends items here, or listens where they are not encrypted on the way",
+            "Someone who sends items here, or listens where they are not encrypted on the way",
             "knows them anyway: keep logs of senders and proxies as short as the items are sensitive",
             False,
         ),
@@ -66,10 +65,10 @@ CURATOR = ShownTrustModel(
     observers=Observers(
         headings={Model.AGGREGATOR: "Someone who sees only the result"},
         subject="one item",
-        aggregator="Whoever sees only the result",
+        aggregator="Someone who sees only the result",
         mixed="",
     ),
-    verifying="whoever sends items can check it beforehand.",
+    verifying="senders of items can check it beforehand.",
     joining="Send items",
     simulated="A simulation brings its own items.",
     counted="",

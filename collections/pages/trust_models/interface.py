@@ -135,11 +135,11 @@ class ShownTrustModel:
 
 
 UNTIL_COHORT = (
-    "Shown in coarse steps: an exact live count would show every reader that one more device has joined. "
-    "Who sends reports as well can count the others. Nothing is released before the cohort is full, and no "
-    "partial estimates exist."
+    "Nothing is released before the cohort is full; there are no partial estimates. The count is shown in "
+    "coarse steps: an exact one would reveal when one more device joins. Someone who also sends reports can "
+    "count the others."
 )
 
 INTRUDER = Adversary(
-    "Someone who opens the device, again and again", "cannot read from it whether it happened", True
+    "Someone who opens the device, again and again", "cannot read there whether the event happened", True
 )

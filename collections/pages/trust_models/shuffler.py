@@ -11,7 +11,7 @@ def _shuffler(servers: ShufflerAndAnalyzer) -> PartnerShown:
     return PartnerShown(
         name="shuffler",
         url=servers.shuffler_url,
-        role="Takes messages in that it cannot read, and mixes them; signed this recipe too.",
+        role="Receives messages that it cannot read, and mixes them; signed this recipe too.",
         verification_key=base64_text.encode(servers.shuffler_verification_key),
     )
 
@@ -19,21 +19,21 @@ def _shuffler(servers: ShufflerAndAnalyzer) -> PartnerShown:
 SHUFFLER = ShownTrustModel(
     trust=Trust.SHUFFLER,
     title="A shuffler and this server",
-    summary="Every device sends some messages, encrypted so that only this server can read them, to a "
-    "shuffler. The shuffler cannot read them: it makes each look new, mixes those of all devices, "
-    "and passes them on once exactly as many devices have sent as the recipe asks for. This server "
-    "decrypts and counts them, and cannot tell whose they are.",
+    summary="The shuffler mixes messages that it cannot read; this server reads them and cannot tell whose "
+    "they are. Every device encrypts its messages for this server and sends them to the shuffler. It makes "
+    "each look new, mixes those of all devices, and passes them on once exactly as many devices have sent "
+    "as the recipe asks for. This server decrypts and counts them.",
     publishing="A key pair is made for it, the shuffler checks and signs it too",
     meaning="A shuffler mixes all messages before this server reads them.",
     summing="The shuffler mixes the full batch; then its messages are decrypted and counted.",
-    waiting="Shown in coarse steps, as the shuffler tells it. It passes nothing on before exactly as many "
-    "devices have sent as the recipe asks for.",
-    deleted="What came here and the private key are deleted; the shuffler deletes its messages when it is "
+    waiting="The shuffler passes nothing on before exactly as many devices have sent as the recipe asks "
+    "for. The count is shown in coarse steps, as the shuffler states it.",
+    deleted="All messages here and the private key are deleted. The shuffler deletes its messages when it is "
     "told, and is told until it answers.",
     adversaries=(
         Adversary(
             "This server alone",
-            "reads all messages in random order: how little that tells about one device, the guarantees say",
+            "reads all messages in random order; the guarantees state how little that tells about one device",
             True,
         ),
         Adversary(
@@ -49,8 +49,8 @@ SHUFFLER = ShownTrustModel(
         ),
         Adversary(
             "The shuffler and this server together, or this server where it reads what devices send there",
-            "read each device's messages, and so its value, often without any doubt: a value is "
-            "hidden among those of others, not scrambled",
+            "read each device's messages, and so its value, often with certainty: a value is hidden among "
+            "those of others, not scrambled",
             False,
         ),
         Adversary(
@@ -61,14 +61,14 @@ SHUFFLER = ShownTrustModel(
         ),
         Adversary(
             "This server with devices of its own in the batch",
-            "learns the more about the others, the more of the batch are its own; the numbers with "
-            "colluders say how much",
+            "learns more about the others, the more of the batch is its own; the numbers with colluders "
+            "state how much",
             False,
         ),
         Adversary(
             "Someone who opens the device",
-            "finds there what the device itself knows: unlike with reports that are kept encrypted, "
-            "nothing hides a value before it is sent",
+            "finds what the device itself knows: nothing hides a value before it is sent, unlike reports "
+            "that are kept encrypted",
             False,
         ),
     ),
@@ -78,8 +78,8 @@ SHUFFLER = ShownTrustModel(
             Model.SHUFFLE: "This server, which reads all messages in random order",
         },
         subject="one device",
-        aggregator="Whoever sees only the result",
-        mixed="Whoever reads all messages of a full batch, in random order and without senders, as this "
+        aggregator="Someone who sees only the result",
+        mixed="Someone who reads all messages of a full batch, in random order and without senders, as this "
         "server does,",
     ),
     counted="devices",

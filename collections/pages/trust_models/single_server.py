@@ -14,12 +14,12 @@ from panprivacy.trust import Trust
 SINGLE_SERVER = ShownTrustModel(
     trust=Trust.SINGLE_SERVER,
     title="One server",
-    summary="This server takes every report in and decrypts it.",
+    summary="This server receives and decrypts every report.",
     publishing="A key pair is made for it",
     meaning="One server decrypts the reports.",
     summing="The reports are being decrypted and added up.",
     waiting=UNTIL_COHORT,
-    deleted="The reports, their sums and the private key are deleted: nobody can look any more.",
+    deleted="The reports, their totals and the private key are deleted: nobody can look any more.",
     adversaries=(
         Adversary(
             "This server alone",
@@ -38,12 +38,12 @@ SINGLE_SERVER = ShownTrustModel(
             Model.PAN: "Someone who opens the device",
         },
         subject="one device",
-        aggregator="Whoever sees only the combined result",
-        mixed="Whoever sees every report of a cohort, in random order and without senders,",
+        aggregator="Someone who sees only the combined result",
+        mixed="Someone who sees every report of a cohort, in random order and without senders,",
         local="Devices scramble answers before sending. Someone who reads one device's decrypted report",
         helped="unless they hold the server's key",
-        betrayal="whoever decrypts one device's report learns its answer nearly exactly. The server could do "
-        "so while the collection runs; that it does not is a promise.",
+        betrayal="anyone who decrypts one device's report learns its answer nearly exactly. The server could "
+        "do so while the collection runs; that it does not is a promise.",
     ),
     counted="reports",
     hides_failed_checks=True,

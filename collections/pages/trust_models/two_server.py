@@ -19,26 +19,27 @@ def _helper(servers: TwoServers) -> PartnerShown:
     return PartnerShown(
         name="helper",
         url=servers.helper_url,
-        role="Holds the other half; signed this recipe too.",
+        role="Receives the other share of every report; signed this recipe too.",
         verification_key=base64_text.encode(servers.helper_verification_key),
         own_name="leader",
         own_url=servers.leader_url,
-        own_role="Takes reports in, holds the one half of each, and releases the result.",
+        own_role="Receives reports, keeps one share of each, and releases the result.",
     )
 
 
 TWO_SERVER = ShownTrustModel(
     trust=Trust.TWO_SERVER,
     title="Two servers",
-    summary="Devices split every answer into two random shares. This server, the leader, adds up the "
-    "ones and the helper the others; both check each report without reading it; only the sums meet.",
+    summary="Each server receives one share, which alone reveals nothing. Devices split every answer into "
+    "these two random shares: one for this server, the leader, and one for the helper. Both check each "
+    "report without reading it, and only the totals of their shares are put together.",
     publishing="Leader and helper make a key pair each, the helper checks and signs it too",
     meaning="Every report is split between two servers, and neither can read it alone.",
-    summing="Both servers verify the reports without reading them, each adds up its shares, and then the two "
-    "sums are put together.",
+    summing="Both servers verify the reports without reading them. Then each adds up its shares, and the two "
+    "totals are put together.",
     waiting=UNTIL_COHORT,
-    deleted="The reports, their sums and the private keys are deleted here; the helper deletes its own when "
-    "it is told, and is told until it answers.",
+    deleted="The reports, their totals and the private keys are deleted here. The helper deletes its own "
+    "when it is told, and is told until it answers.",
     adversaries=(
         Adversary(
             "One server alone that follows the protocol",
@@ -54,7 +55,7 @@ TWO_SERVER = ShownTrustModel(
         INTRUDER,
         Adversary(
             "Someone who opens the device, with one server",
-            "learns whether it happened between two looks, or between a look and the report; "
+            "learns whether the event happened between two looks, or between a look and the report; "
             "with a server that cheats, reads the true answer",
             False,
         ),
@@ -72,9 +73,9 @@ TWO_SERVER = ShownTrustModel(
             Model.AGGREGATOR: "Someone who sees only the combined result, or either server alone",
         },
         subject="one device",
-        aggregator="Whoever sees only the combined result, and either server by itself,",
+        aggregator="Someone who sees only the combined result, or either server by itself,",
         mixed=SINGLE_SERVER.observers.mixed,
-        local="Devices scramble answers before they split them into two shares. Whoever has both servers' "
+        local="Devices scramble answers before they split them into two shares. Someone with both servers' "
         "shares of one report",
         helped="unless one of the two servers helps them",
         betrayal="both servers together learn a device's answer nearly exactly. They could do so while the "

@@ -1,50 +1,40 @@
-"""What a guarantee of a curator's state means: for whoever reads it so often, and the result."""
+"""What a guarantee of a curator's state means: for someone who reads it so often, and the result."""
 
 from collections.abc import Mapping
 
-from pages.words.certainty import allowance, certainty
+from pages.words.certainty import allowance, gain
 from panprivacy.accounting.guarantees import Guarantee, Relation
 
-_GUESSES: Mapping[Relation, str] = {
-    Relation.USER: "thought it as likely that an item came, however often, as that it never came",
-    Relation.RECORD: "thought it as likely that one entry of the stream was one item as that it was another",
-    Relation.REPLACE: "thought two histories of an item equally likely",
-}
-"""What somebody wonders about who is kept from learning, by relation."""
-
-
 WONDERS: Mapping[Relation, str] = {
-    Relation.USER: "Whether an item came",
-    Relation.RECORD: "Whether one entry of the stream was one item or another",
-    Relation.REPLACE: "Which of two histories an item has",
+    Relation.USER: "that an item appeared, however often",
+    Relation.RECORD: "that one entry of the stream was one item rather than another",
+    Relation.REPLACE: "which of two histories an item has",
 }
-"""The same as a question."""
+"""What someone is kept from being sure of, by relation."""
+
+_COUNTED = {1: "one", 2: "two", 3: "three"}
 
 
-def times(number: int) -> str:
-    """1 → "once", 3 → "3 times"."""
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
-
-
-def looks(guarantee: Guarantee) -> str:
-    """How often the state is read, in this order: "up to twice announced, after that once by surprise"."""
-    unannounced = f"{times(guarantee.intrusions or 0)} by surprise"
-    if not guarantee.announced_intrusions:
-        return unannounced
-    return f"up to {times(guarantee.announced_intrusions)} announced, after that {unannounced}"
+def copies(guarantee: Guarantee) -> str:
+    """What the observer has, as it was read: "one announced copy, one secret copy and the result"."""
+    read = ((guarantee.announced_intrusions or 0, "announced"), (guarantee.intrusions or 0, "secret"))
+    counted = [
+        f"{_COUNTED.get(times, times)} {kind} {'copy' if times == 1 else 'copies'}"
+        for times, kind in read
+        if times
+    ]
+    return f"{', '.join(counted)} and the result" if counted else "the result"
 
 
 def state_heading(guarantee: Guarantee) -> str:
     """Who is kept from learning, as a heading."""
-    return f"Someone who reads what is kept here ({looks(guarantee)}), and the result"
+    return f"Someone with {copies(guarantee)}"
 
 
 def state_sentence(guarantee: Guarantee) -> str:
     """What they can and cannot do."""
-    observer = f"Whoever reads what is kept here {looks(guarantee)}, and the result"
+    observer = state_heading(guarantee)
     if guarantee.epsilon is None:
-        return f"{observer}, learns something about one item; how much is not computed."
-    return (
-        f"{observer}, and {_GUESSES[guarantee.relation]}, can become {certainty(guarantee.epsilon)}"
-        f"{allowance(guarantee.delta)}."
-    )
+        return f"{observer} learns something about one item; how much is not computed."
+    of_what = f"{WONDERS[guarantee.relation]}{allowance(guarantee.delta)}"
+    return f"{observer} gets {gain(guarantee.epsilon)} {of_what}."

@@ -9,22 +9,22 @@ EXPLANATIONS: Mapping[str, str] = {
     "wrong_ciphertext_count": "It has more or fewer ciphertexts than the statistic sends.",
     "invalid_ciphertext": "A ciphertext that cannot be one under the recipe's key.",
     "duplicate_nonce": "It was accepted before; sending again is harmless.",
-    "value_out_of_range": "Decrypted, it says what no honest device says.",
+    "value_out_of_range": "Decrypted, it holds a value that no honest device sends.",
     "wrong_length": "Decrypted, it has more or fewer values than the statistic sends.",
     # Two servers: the errors of DAP.
-    "batch_collected": "It came when the sum had been taken.",
+    "batch_collected": "It came after the result was computed.",
     "report_replayed": "A report with this identifier was counted or refused before.",
     "report_dropped": "It came when the task took no reports, or outside its time.",
-    "hpke_unknown_config_id": "It is sealed under a key that this server does not have any more.",
-    "hpke_decrypt_error": "It does not open: altered on the way, or made for another recipe.",
+    "hpke_unknown_config_id": "It is encrypted with a key that this server no longer has.",
+    "hpke_decrypt_error": "It cannot be decrypted: it was altered on the way, or made for another recipe.",
     "vdaf_verify_error": "The two shares do not add up to 0 or 1, or their proof does not hold.",
     "task_expired": "Its time lies after the end of the collection.",
-    "invalid_message": "What was sealed is not a share.",
+    "invalid_message": "It does not hold a share.",
     "report_too_early": "Its time lies in the future.",
     "task_not_started": "Its time lies before the beginning of the collection.",
-    "outdated_config": "It is sealed under a key that was replaced; the device can seal it anew.",
+    "outdated_config": "It is encrypted with a key that was replaced; the device can encrypt it again.",
     # Two servers: ours.
-    "job_refused": "The helper refused the whole job that it was part of; the leader's log has its words.",
+    "job_refused": "The helper refused all reports of the request that it was in; the leader's log says why.",
 }
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pages.trust_models import SHOWN
-from pages.words.certainty import HIDES_NOTHING, allowance, certainty, epsilon_text, odds_factor
+from pages.words.certainty import HIDES_NOTHING, allowance, delta_text, epsilon_text, gain
 from pages.words.curator_sentences import state_heading, state_sentence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.trust import FIRST
 from panprivacy.trust_models import trust_named
-from web.numbers import number, significant
+from web.numbers import significant
 
 NOT_COMPUTED = "not computed"
 COMPUTATIONAL = "not stated in ε: computational"
@@ -27,9 +27,9 @@ RELATION_NAMES = {
 }
 
 RELATIONS = {
-    Relation.REPLACE: "replacement (all that one device has to say against anything else it might have said)",
+    Relation.REPLACE: "replacement (all that one device contributes, against anything else)",
     Relation.ADD_REMOVE: "add/remove (a device's report against the reference report, which says nothing)",
-    Relation.USER: "user level (all that came of one item, however often, against nothing of it)",
+    Relation.USER: "user level (any number of appearances of one item, against none)",
     Relation.RECORD: "record level (one entry of the stream against any other; an item that came three times "
     "has three)",
 }
@@ -69,8 +69,9 @@ class GuaranteeText:
         if self.epsilon == COMPUTATIONAL:
             return "computational"
         if self.epsilon == NOT_COMPUTED:
-            return "ε not computed"
-        return f"ε = {self.epsilon}" + (f", δ = {self.delta}" if self.delta else "")
+            return "privacy loss (ε) not computed"
+        delta = f", failure probability δ = {self.delta}" if self.delta else ""
+        return f"privacy loss ε = {self.epsilon}{delta}"
 
 
 def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
@@ -145,8 +146,8 @@ def sampling_sentence(sampling_rate: float) -> str:
     if sampling_rate >= 1:
         return ""
     return (
-        f"Each device privately tosses a coin; about {significant(100 * sampling_rate)} in 100 take part. "
-        "That a device was skipped is secret; a report that is sent is no better protected for it."
+        f"About {significant(100 * sampling_rate)}% of devices take part; each draws for itself, in private. "
+        "Not taking part stays secret; a report that is sent is no better protected."
     )
 
 
@@ -170,7 +171,7 @@ def _epsilon(guarantee: Guarantee) -> str:
 def _delta(guarantee: Guarantee) -> str:
     if _rests_on_encryption(guarantee):
         return ""
-    return NOT_COMPUTED if guarantee.delta is None else number(float(f"{guarantee.delta:.3g}"))
+    return NOT_COMPUTED if guarantee.delta is None else delta_text(guarantee.delta)
 
 
 def _found(guarantee: Guarantee) -> str:
@@ -195,7 +196,7 @@ def _colluding(guarantee: Guarantee, honest_delta: float | None) -> str:
         at = " at this larger δ" if larger else ""
         found = f" (worst case found{at}: {epsilon_text(guarantee.found_epsilon)})"
     numbers = f"ε = {epsilon_text(guarantee.epsilon)}, δ = {_delta(guarantee)}{found}"
-    return f"{numbers} if {percent} % of the devices collude with the observer."
+    return f"If {percent}% of the devices collude with the observer: {numbers}."
 
 
 def _local(guarantee: Guarantee) -> str:
@@ -203,35 +204,30 @@ def _local(guarantee: Guarantee) -> str:
     if guarantee.epsilon is None:
         return f"{observer} learns something about that device; how much is not computed."
     if guarantee.relation == Relation.ADD_REMOVE:
-        return (
-            f"{observer}, and wonders whether it says anything about the device, can shift the odds by "
-            f"{odds_factor(guarantee.epsilon)}{allowance(guarantee.delta)}."
-        )
-    return (
-        f"{observer}, and thought two answers equally likely, can become {certainty(guarantee.epsilon)}"
-        f"{allowance(guarantee.delta)}."
-    )
+        guess = "that it says anything about the device"
+    else:
+        guess = "which of two answers it was made from"
+    return f"{observer} gets {gain(guarantee.epsilon)} {guess}{allowance(guarantee.delta)}."
 
 
 def _aggregator(guarantee: Guarantee) -> str:
-    return _odds(SHOWN[guarantee.trust].observers.aggregator, guarantee)
+    return _gains(SHOWN[guarantee.trust].observers.aggregator, guarantee)
 
 
 def _sampled(guarantee: Guarantee) -> str:
-    return _odds("Whoever sees only the combined result, and not which devices took part,", guarantee)
+    return _gains("Someone who sees only the combined result, and not which devices took part,", guarantee)
 
 
 def _shuffled(guarantee: Guarantee) -> str:
-    return _odds(SHOWN[guarantee.trust].observers.mixed, guarantee)
+    return _gains(SHOWN[guarantee.trust].observers.mixed, guarantee)
 
 
-def _odds(observer: str, guarantee: Guarantee) -> str:
+def _gains(observer: str, guarantee: Guarantee) -> str:
     subject = SHOWN[guarantee.trust].observers.subject
     if guarantee.epsilon is None:
         return f"{observer} learns something about {subject}; how much is not computed."
     return (
-        f"{observer} can shift the odds about {subject} by {odds_factor(guarantee.epsilon)}"
-        f"{allowance(guarantee.delta)}."
+        f"{observer} gets {gain(guarantee.epsilon)} of a guess about {subject}{allowance(guarantee.delta)}."
     )
 
 
@@ -239,8 +235,8 @@ def _pan(guarantee: Guarantee) -> str:
     if not _rests_on_encryption(guarantee):
         return state_sentence(guarantee)
     return (
-        "Someone who opens the device, even again and again, cannot read from what is stored there whether "
-        f"it happened, {SHOWN[guarantee.trust].observers.helped}. This rests on encryption, not on ε."
+        "Someone who opens the device, even again and again, cannot read there whether the event happened, "
+        f"{SHOWN[guarantee.trust].observers.helped}. This rests on encryption, not on ε."
     )
 
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 NOTICED = (
-    "Z′ adds up, over all values, the squared difference between the noisy count and an equal count, less "
-    "the count itself, as that much comes by chance; all divided by an equal count. It is larger where "
-    "values are less equally frequent. A test can find a difference, and never that there is none."
+    "The test statistic (Z′) is larger where values are less equally frequent. The test can find a "
+    "difference, never prove that there is none. Z′ adds up, over all values, the squared difference between "
+    "the noisy count and an equal count, less the count itself, as that much comes by chance; all divided by "
+    "an equal count."
 )
 
 _SHOWN: Mapping[str, str] = {

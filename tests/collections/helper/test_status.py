@@ -18,6 +18,7 @@ from panprivacy import base64_text
 from panprivacy.dap.basics import CHECKSUM_BYTES, Interval
 from tests.collections.helper.scene import current_time, interval_selector, registered
 from tests.collections.helper.test_registering import Publication
+from tests.page_text import page_text
 
 COUNTED, REJECTED = 7_654_321, 1_234_567
 """Numbers that stand nowhere by chance."""
@@ -42,7 +43,7 @@ def count(task: Task, *, reports: int = COUNTED, **rejected: int) -> None:
 
 def shown() -> tuple[str, str]:
     """Page and JSON, as everybody gets them."""
-    return Client().get("/").content.decode(), Client().get("/status.json").content.decode()
+    return page_text(Client().get("/")), Client().get("/status.json").content.decode()
 
 
 def end(task: Task) -> None:
@@ -52,7 +53,7 @@ def end(task: Task) -> None:
 @pytest.mark.django_db
 class TestPage:
     def test_page_of_a_new_helper_says_that_there_is_nothing_yet(self) -> None:
-        page = Client().get("/").content.decode()
+        page = page_text(Client().get("/"))
         assert "No leader has registered a task yet." in page
         assert "Nothing has happened yet." in page
 
@@ -60,19 +61,19 @@ class TestPage:
         publication = Publication(question="How many <b>crashed</b>?")
         publication.register()
         Client().get("/helper/hpke_config")
-        page = Client().get("/").content.decode()
+        page = page_text(Client().get("/"))
         assert "How many &lt;b&gt;crashed&lt;/b&gt;?" in page
         assert "Crash counter" in page
         assert publication.recipe.identifier[:20] in page
         assert "Two-server task registered" in page
-        assert "handed out" in page
+        assert "in use" in page
         assert "<script" not in page
 
     def test_page_says_who_it_is_for_and_what_in_the_words_of_the_product(self, settings: Any) -> None:
         settings.SMALLEST_COHORT = 3
         leader, plain = recipe_task(), plain_task()
-        page = Client().get("/").content.decode()
-        assert "3 reports. It takes part in nothing that would release sums over fewer." in page
+        page = page_text(Client().get("/"))
+        assert "3 reports. It refuses tasks that would release totals of fewer." in page
         assert f"Leader: <code>{leader.peer_url}</code>" in page
         assert base64_text.encode_url(bytes(plain.task_id)) in page
         assert "Prio3Count" in page
@@ -106,7 +107,7 @@ class TestPage:
 
     def test_page_shows_the_outcome_of_an_ended_task(self) -> None:
         end(registered().task)
-        page = Client().get("/").content.decode()
+        page = page_text(Client().get("/"))
         assert "too few reports" in page
         assert "Task ended" in page or "task ended" in page
 
@@ -116,7 +117,7 @@ class TestPage:
         seen, query = [], ""
         while True:
             content = Client().get(f"/status.json{query}").json()
-            page = Client().get(f"/{query}").content.decode()
+            page = page_text(Client().get(f"/{query}"))
             seen.append([task["identifier"] for task in content["tasks"]])
             assert all(identifier[:20] in page for identifier in seen[-1])
             if not (query := content["older"]):
@@ -201,7 +202,7 @@ class TestRealDevices:
         (task,) = content["tasks"]
         assert (task["collected"], task["reports"], task["rejections"]) == (True, None, None)
         assert content["log"][0]["details"] == {"report_count": 4, "min_batch_size": 3}
-        assert "share released" in Client().get("/").content.decode()
+        assert "share released" in page_text(Client().get("/"))
 
 
 @pytest.mark.django_db
@@ -220,6 +221,6 @@ class TestSimulatedDevices:
         count(task, vdaf_verify_error=25, hpke_unknown_config_id=9)
         (told,) = tasks_status([task])
         assert told["rejections"] == {"vdaf_verify_error": 20}
-        page = Client().get("/").content.decode()
+        page = page_text(Client().get("/"))
         assert "vdaf verify error: about 20" in page
         assert "Simulation" in page

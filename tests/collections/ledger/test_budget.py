@@ -18,6 +18,7 @@ from ledger.selectors import population_named, standing_of
 from panprivacy.errors import FieldError
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe, recipe_members
+from tests.page_text import page_text
 from tests.scenes import finish, finished_recipe, open_recipe, open_stream, simulated_recipe
 from trust_models import publishing
 from trust_models.publishing import recipe_publish, recipe_publish_file
@@ -65,7 +66,7 @@ def test_refusal_says_what_is_left_and_what_would_fit_and_stores_nothing() -> No
     published_recipe(population="clinics", **COHORT)
     recipe = draft_recipe(population="clinics", **COHORT)
     entries = Entry.objects.count()
-    with pytest.raises(FieldError, match=r"is left \(δ = 1e-06.*would do") as refused:
+    with pytest.raises(FieldError, match=r"is left \(δ = 1e-6.*would do") as refused:
         recipe_publish(recipe=recipe, actor=None)
     recipe.refresh_from_db()
     assert recipe.status == Recipe.Status.DRAFT
@@ -349,7 +350,7 @@ def test_more_like_the_last_is_the_largest_number_that_fits() -> None:
 def test_delta_above_the_budgets_is_refused_at_the_delta_and_what_fits_is_accepted() -> None:
     budgeted(5.0)
     changes = {"statistic": "pan_histogram", "universe_size": 20, "table_size": None, "population": "clinics"}
-    with pytest.raises(FieldError, match=r"2e-06 in total.*the largest that fits is δ = ") as refused:
+    with pytest.raises(FieldError, match=r"2e-6 in total.*the largest that fits is δ = ") as refused:
         open_stream(**changes, delta=1e-6)
     assert refused.value.field == "delta"
     assert not Spending.objects.exists()
@@ -370,7 +371,7 @@ def test_delta_above_what_no_budget_asks_for_is_not_refused() -> None:
 def test_condition_stands_on_its_line_of_the_book_and_in_the_files(client: Client) -> None:
     published_recipe()
     open_stream(statistic="pan_histogram", universe_size=20, table_size=None, delta=1e-7)
-    page = client.get(reverse("population", args=["everyone"])).content.decode()
+    page = page_text(client.get(reverse("population", args=["everyone"])))
     assert page.count("under the condition that everybody contributes one element") == 2
     book = client.get(reverse("population-book", args=["everyone", "json"])).json()
     assert [line["condition"] for line in book["spendings"]] == ["", "everybody contributes one element"]

@@ -147,7 +147,7 @@ def test_entry_page_of_an_unknown_index_is_not_found(reader: Client, index: str)
 def test_chain_check_says_that_the_log_holds(reader: Client) -> None:
     last = append("alpha")
     page = reader.get("/audit/chain/").content.decode()
-    assert "Every entry fits" in page
+    assert "Every entry matches" in page
     assert last.entry_hash in page
 
 

@@ -23,6 +23,7 @@ from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from streams.models import Stream
 from tests.factories import recipe_members
+from tests.page_text import page_text
 from tests.scenes import analyst, stream_members
 
 pytestmark = pytest.mark.django_db
@@ -95,7 +96,7 @@ def test_help_of_one_form_is_not_that_of_another() -> None:
 def test_new_recipe_page_starts_from_values_that_could_be_published(
     signed_in: Client, statistic: str
 ) -> None:
-    page = signed_in.get(new_url(statistic)).content.decode()
+    page = page_text(signed_in.get(new_url(statistic)))
     assert "What to expect" in page
     assert "What is promised" in page
     assert "It could not be published" not in page
@@ -111,7 +112,7 @@ def test_untouched_form_proposes_a_recipe_whose_result_says_something(
     signed_in: Client, statistic: str
 ) -> None:
     response = signed_in.get(new_url(statistic))
-    page = html.unescape(response.content.decode())
+    page = html.unescape(page_text(response))
     assert response.context["preview"] is not None
     for refused in ("would say nothing", "Nothing would be released", "could not be published", "No preview"):
         assert refused not in page
@@ -149,13 +150,13 @@ def test_allowed_look_is_said_to_be_paid_for_where_it_is(signed_in: Client) -> N
             for looks in (0, 1)
         )
         dearer = never.guarantee(0).epsilon != once.guarantee(1).epsilon
-        page = html.unescape(signed_in.get(new_url(name)).content.decode())
-        assert ("paid for in privacy, even if it is never made" in page) is dearer
+        page = html.unescape(page_text(signed_in.get(new_url(name))))
+        assert ("costs privacy even if it is never made" in page) is dearer
 
 
 def test_effect_on_the_budget_includes_looks_where_items_come_to_a_curator(signed_in: Client) -> None:
-    pages = {name: signed_in.get(new_url(name)).content.decode() for name in ("density", "count_nonzero")}
-    looks = "what is kept here at every announced look that a recipe allows and once by surprise (aggregator)"
+    pages = {name: page_text(signed_in.get(new_url(name))) for name in ("density", "count_nonzero")}
+    looks = "the state at every announced look that a recipe allows and once in secret (aggregator)"
     assert looks in pages["density"]
     assert "nothing else (aggregator)" not in pages["density"]
     assert "every combined result and nothing else (aggregator)" in pages["count_nonzero"]
@@ -163,12 +164,12 @@ def test_effect_on_the_budget_includes_looks_where_items_come_to_a_curator(signe
 
 def test_form_says_where_a_list_of_items_is_entered(signed_in: Client) -> None:
     for statistic in STREAM_STATISTICS:
-        page = html.unescape(signed_in.get(new_url(statistic)).content.decode())
-        assert "A list is entered on the page of the draft, when it is published" in page
+        page = html.unescape(page_text(signed_in.get(new_url(statistic))))
+        assert "You enter the list when you publish the draft" in page
 
 
 def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> None:
-    page = html.unescape(signed_in.get(reverse("recipe-new")).content.decode())
+    page = html.unescape(page_text(signed_in.get(reverse("recipe-new"))))
     places = [page.index(f">{kind.title}<") for kind in KINDS.values()]
     assert places == sorted(places)
     for kind, start, end in zip(KINDS.values(), places, [*places[1:], len(page)], strict=True):
@@ -179,7 +180,7 @@ def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> Non
 
 
 def test_planner_offers_devices_only_and_says_where_to_go_for_others(client: Client) -> None:
-    page = client.get(reverse("plan")).content.decode()
+    page = page_text(client.get(reverse("plan")))
     assert f'the form of a <a href="{reverse("recipe-new")}">new recipe</a> shows the error' in page
     for statistic in {**SHUFFLE_STATISTICS, **STREAM_STATISTICS}.values():
         assert f"statistic={statistic.statistic}&" not in page
@@ -191,20 +192,20 @@ def test_planner_offers_devices_only_and_says_where_to_go_for_others(client: Cli
 
 def test_preview_of_a_stream_shows_what_every_announced_look_costs(signed_in: Client) -> None:
     url = f"{reverse('recipe-preview')}?statistic=density"
-    page = " ".join(signed_in.post(url, stream_data()).content.decode().split())
+    page = page_text(signed_in.post(url, stream_data()))
     bounds = [float(bound) for bound in re.findall(r"<td>± ([0-9.]+)", page)]
     assert len(bounds) == 3
     assert bounds == sorted(bounds)
     assert page.count("says nothing") == 2
     assert "of the truth, as parts of all items (error bound)" in page
-    alone = signed_in.post(url, stream_data(announced_intrusions=0)).content.decode()
-    assert "No look may be announced" in alone
+    alone = page_text(signed_in.post(url, stream_data(announced_intrusions=0)))
+    assert "No look can be announced" in alone
 
 
 def preview_text(client: Client, statistic: str, **changes: Any) -> str:
     url = f"{reverse('recipe-preview')}?statistic={statistic}"
     data = stream_data(statistic=statistic, **changes)
-    return " ".join(client.post(url, data).content.decode().split())
+    return page_text(client.post(url, data))
 
 
 def test_preview_of_a_stream_flags_an_error_of_half_the_range_or_more(signed_in: Client) -> None:
@@ -212,7 +213,7 @@ def test_preview_of_a_stream_flags_an_error_of_half_the_range_or_more(signed_in:
     flagged = preview_text(signed_in, "density", announced_intrusions=0, universe_size=200, table_size=200)
     assert 0.5 < float(re.findall(r"± ([0-9.]+)", flagged)[0]) < 1
     assert "The result would say nothing" in flagged
-    assert "to answer the middle would be as good. A larger ε helps" in flagged
+    assert "Guessing the middle would be as good. A larger ε helps" in flagged
     useful = preview_text(signed_in, "density", announced_intrusions=0, universe_size=900, table_size=900)
     assert 0.25 < float(re.findall(r"± ([0-9.]+)", useful)[0]) < 0.5
     assert "say nothing" not in useful
@@ -235,7 +236,7 @@ def test_preview_of_a_stream_names_what_its_error_includes(signed_in: Client) ->
     counters = preview_text(signed_in, "pan_histogram", delta=1e-7, universe_size=50, table_size=50)
     assert choice not in counters
     assert "random bits" not in counters
-    assert "the random numbers in what is kept and the noise of the result are included" in counters
+    assert "This includes the random numbers in what is kept and the noise of the result" in counters
 
 
 def test_preview_of_a_stream_says_what_its_expected_error_holds_for(signed_in: Client) -> None:
@@ -246,56 +247,56 @@ def test_preview_of_a_stream_says_what_its_expected_error_holds_for(signed_in: C
 
 def test_promise_of_a_stream_says_how_sure_somebody_gets_who_looks(signed_in: Client) -> None:
     url = f"{reverse('recipe-promise')}?statistic=density"
-    page = signed_in.post(url, stream_data()).content.decode()
-    assert "up to twice announced, after that once by surprise" in page
-    assert "at most 65 % sure" in page
+    page = page_text(signed_in.post(url, stream_data()))
+    assert "two announced copies, one secret copy and the result" in page
+    assert "at most 65% sure" in page
     assert "user level" in page
 
 
 def test_effect_of_a_stream_is_about_items_and_states_its_condition(signed_in: Client) -> None:
     url = f"{reverse('recipe-promise')}?statistic=pan_histogram"
     data = stream_data(statistic="pan_histogram", delta=1e-7, universe_size=50, table_size=50)
-    page = html.unescape(signed_in.post(url, data).content.decode())
+    page = html.unescape(page_text(signed_in.post(url, data)))
     assert "one item's whole history" in page
     assert "device" not in page.split("Effect on the budget")[1]
     assert "under the condition that everybody contributes one element" in page
-    other = signed_in.post(f"{reverse('recipe-promise')}?statistic=density", stream_data()).content.decode()
+    other = page_text(signed_in.post(f"{reverse('recipe-promise')}?statistic=density", stream_data()))
     assert "condition" not in other.split("Effect on the budget")[1]
 
 
 def test_effect_names_the_largest_delta_that_fits_instead_of_an_infinite_epsilon(signed_in: Client) -> None:
     url = f"{reverse('recipe-promise')}?statistic=pan_histogram"
     data = stream_data(statistic="pan_histogram", delta=1e-6, universe_size=50, table_size=50)
-    page = signed_in.post(url, data).content.decode()
+    page = page_text(signed_in.post(url, data))
     assert "∞" not in page
     # 2δ, against the 10⁻⁶ at which spending is shown.
-    assert "2e-06 in total, is above the population's δ of 1e-06" in html.unescape(page)
+    assert "2e-6 in total, is above the population's δ of 1e-6" in html.unescape(page)
     fitting = float(re.findall(r"the largest that fits is δ = (\S+)\. ", page)[0])
     assert 4.9e-7 < fitting <= 5e-7
 
 
 def test_stream_is_drafted_reviewed_and_published(signed_in: Client) -> None:
     response = signed_in.post(new_url("density"), stream_data(action="save"), follow=True)
-    page = response.content.decode()
+    page = page_text(response)
     assert "What will be public" in page
     assert "Seconds per step" not in page
     assert "Encryption" not in page
     assert "An empty table is drawn for it" in page
     recipe = Recipe.objects.get()
     published = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), follow=True)
-    assert "Published. Items are taken in from the opening time on." in published.content.decode()
+    assert "Published. Items are accepted from the opening time on." in page_text(published)
     assert Stream.objects.filter(identifier=Recipe.objects.get().identifier).exists()
 
 
 def test_list_of_items_is_given_when_it_is_published_and_kept_nowhere(signed_in: Client) -> None:
     members = stream_data(items="listed", universe_size=3, table_size=3, action="save")
-    page = signed_in.post(new_url("density"), members, follow=True).content.decode()
+    page = page_text(signed_in.post(new_url("density"), members, follow=True))
     assert 'name="universe"' in page
     publish = reverse("recipe-publish", args=[Recipe.objects.get().pk])
     short = signed_in.post(publish, {"universe": "ada\n\nbob\n"})
     assert short.status_code == 422
     assert "universe" in short.context["problem"]
-    assert "ada" in short.content.decode().split("<textarea")[1]
+    assert "ada" in page_text(short).split("<textarea")[1]
     signed_in.post(publish, {"universe": "ada\r\n bob \r\n\r\ncharles"})
     recipe = Recipe.objects.get()
     assert recipe.status == "published"
@@ -347,7 +348,7 @@ def test_published_page_of_devices_needs_no_list(signed_in: Client) -> None:
             "action": "save",
         },
     )
-    page = signed_in.get(reverse("recipe-draft", args=[Recipe.objects.get().pk])).content.decode()
+    page = page_text(signed_in.get(reverse("recipe-draft", args=[Recipe.objects.get().pk])))
     assert "<textarea" not in page
 
 
@@ -357,7 +358,7 @@ def test_published_page_of_devices_needs_no_list(signed_in: Client) -> None:
 def test_form_of_a_shuffler_that_is_not_there_says_so_and_still_shows_what_to_expect(
     signed_in: Client,
 ) -> None:
-    page = signed_in.get(new_url("shuffle_histogram")).content.decode()
+    page = page_text(signed_in.get(new_url("shuffle_histogram")))
     assert "no shuffler is set up" in page
     assert "± " in page
     assert "as this server does" in page
@@ -370,7 +371,7 @@ def test_cohort_that_is_too_small_for_the_noise_is_refused_on_its_field(signed_i
     (error,) = response.context["form"].errors["cohort_size"]
     assert error.count("Must be at least") == 1
     preview = signed_in.post(f"{reverse('recipe-preview')}?statistic=shuffle_histogram", data)
-    assert preview.content.decode().count("Must be at least") == 1
+    assert page_text(preview).count("Must be at least") == 1
 
 
 @pytest.mark.parametrize(("k", "flagged"), [(10, True), (100, False)])
@@ -380,13 +381,13 @@ def test_preview_of_a_shuffled_recipe_flags_a_margin_of_half_the_range_or_more(
     # Of k places, ± 9.8 where k is 10 and ± 31 where k is 100.
     data = {"epsilon": 1, "delta": 1e-7, "k": k, "cohort_size": 10_000, "hashed": "no"}
     url = f"{reverse('recipe-preview')}?statistic=distinct_elements"
-    page = signed_in.post(url, {**data, "population": "everyone"}).content.decode()
+    page = page_text(signed_in.post(url, {**data, "population": "everyone"}))
     assert "95 of 100 repeats" in page
     assert ("The result would say nothing" in page) is flagged
 
 
 def test_preview_of_a_test_promises_a_verdict_and_no_margin(signed_in: Client) -> None:
-    page = signed_in.get(new_url("uniformity")).content.decode()
+    page = page_text(signed_in.get(new_url("uniformity")))
     figures = page.split('id="preview-figures"')[1]
     assert "A verdict" in figures
     assert "95 of 100 repeats" not in figures

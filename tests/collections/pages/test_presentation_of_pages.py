@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from pages.publish.quantile_plot import DOTS, quantile_plot
-from pages.words.certainty import allowance, certainty, epsilon_text, odds_factor
+from pages.words.certainty import allowance, certainty, epsilon_text
 from pages.words.sentences import guarantee_sentence, guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.planning.expectation import margin
@@ -58,9 +58,12 @@ def test_estimate_is_shown_to_the_place_of_its_margin(value: float, error: float
     [
         (10000, "10,000"),
         (0.25, "0.25"),
-        (1e-6, "0.000001"),
+        (1e-6, "1e-6"),
+        (1.5e-7, "1.5e-7"),
+        (0.0005, "0.0005"),
+        (True, "yes"),
         (-1234.5, "−1,234.5"),
-        (1e-30, "1e−30"),
+        (1e-30, "1e-30"),
         (1.0, "1"),
         ("local", "local"),
     ],
@@ -75,13 +78,14 @@ def test_at_place_rounds_beyond_the_point() -> None:
 
 def test_local_sentence_says_how_sure_somebody_can_become() -> None:
     # e/(1 + e) = 0.731
-    assert "at most 73 % sure" in guarantee_sentence(guarantee(Model.LOCAL, 1.0))
+    assert "at most 73% sure" in guarantee_sentence(guarantee(Model.LOCAL, 1.0))
 
 
-def test_aggregator_sentence_names_the_factor_and_the_allowance() -> None:
+def test_aggregator_sentence_names_the_gain_and_the_allowance() -> None:
+    # e^0.036/(1 + e^0.036) = 0.50899...
     sentence = guarantee_sentence(guarantee(Model.AGGREGATOR, 0.036, delta=1e-6))
-    assert "at most ×1.04" in sentence
-    assert "one in a million (δ)" in sentence
+    assert "from 50% to at most 50.9% sure" in sentence
+    assert "a failure probability (δ) of 1e-6" in sentence
 
 
 @pytest.mark.parametrize("model", [Model.LOCAL, Model.AGGREGATOR])
@@ -94,7 +98,6 @@ def test_an_unknown_epsilon_is_said_to_be_not_computed(model: Model) -> None:
 @pytest.mark.parametrize("epsilon", [8.0, 20.0])
 def test_a_certainty_that_hides_nothing_says_so(epsilon: float) -> None:
     assert "hides nothing" in certainty(epsilon)
-    assert "hides nothing" in odds_factor(epsilon)
 
 
 def test_certainty_is_never_rounded_to_one_hundred_percent() -> None:
@@ -118,11 +121,14 @@ def curator(epsilon: float | None, relation: Relation = Relation.USER, **changes
 
 def test_guarantee_of_a_curator_says_how_often_the_state_is_read_and_how_sure_somebody_gets() -> None:
     (text,) = guarantee_texts([curator(1.0, announced_intrusions=2)])
-    assert "up to twice announced, after that once by surprise" in text.observer
-    assert "up to twice announced, after that once by surprise, and the result" in text.sentence
-    assert "at most 73 % sure" in text.sentence
+    assert text.observer == "Someone with two announced copies, one secret copy and the result"
+    assert text.sentence.startswith(text.observer)
+    assert "at most 73% sure" in text.sentence
     assert "encryption" not in text.sentence
-    assert (text.numbers, text.relation_names) == ("ε = 1, δ = 0", ("user level",))
+    assert (text.numbers, text.relation_names) == (
+        "privacy loss ε = 1, failure probability δ = 0",
+        ("user level",),
+    )
 
 
 def test_guarantees_of_a_curator_stand_apart_where_they_count_different_looks() -> None:
@@ -146,7 +152,7 @@ def test_guarantee_of_a_curator_says_what_cannot_be_told_apart(relation: Relatio
 def test_unknown_guarantee_of_a_curator_is_said_to_be_not_computed() -> None:
     (text,) = guarantee_texts([curator(None)])
     assert "not computed" in text.sentence
-    assert text.numbers == "ε not computed"
+    assert text.numbers == "privacy loss (ε) not computed"
 
 
 def test_guarantee_of_a_shuffler_says_what_each_part_of_colluding_devices_changes() -> None:
@@ -156,9 +162,9 @@ def test_guarantee_of_a_shuffler_says_what_each_part_of_colluding_devices_change
     ]
     (text,) = guarantee_texts(shuffled)
     assert "as this server does" in text.sentence
-    assert "×2.72" in text.sentence
-    assert "ε = 1.25, δ = 0.000002 if 25 % of the devices collude" in text.colluding
-    assert "ε = 1.75, δ = 0.00141 if 50 % of the devices collude" in text.colluding
+    assert "at most 73% sure" in text.sentence
+    for percent, numbers in ((25, "ε = 1.25, δ = 2e-6"), (50, "ε = 1.75, δ = 0.00141")):
+        assert f"If {percent}% of the devices collude with the observer: {numbers}." in text.colluding
 
 
 @pytest.mark.parametrize(("delta", "at"), [(1e-6, ""), (0.00281, " at this larger δ")])
@@ -166,7 +172,7 @@ def test_worst_case_with_colluders_names_a_larger_delta_that_it_belongs_to(delta
     honest = guarantee(Model.SHUFFLE, 2.0, trust=Trust.SHUFFLER, delta=1e-6, found_epsilon=0.397)
     colluding = replace(honest, dishonest_fraction=0.5, delta=delta, found_epsilon=0.251)
     (text,) = guarantee_texts([honest, colluding])
-    assert f"(worst case found{at}: 0.251) if 50 %" in text.colluding
+    assert f"(worst case found{at}: 0.251)." in text.colluding
 
 
 @pytest.mark.parametrize(
@@ -187,17 +193,10 @@ def test_equal_numbers_under_two_relations_stand_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("delta", "words"),
-    [
-        (1e-6, "one in a million"),
-        (1e-9, "one in a billion"),
-        (2e-7, "one in 5.0 million"),
-        (0.01, "one in 100"),
-        (1e-30, "1e−30"),
-    ],
+    ("delta", "shown"), [(1e-6, "1e-6"), (2e-7, "2e-7"), (0.01, "0.01"), (1.23456e-30, "1.23e-30")]
 )
-def test_allowance_says_delta_in_words(delta: float, words: str) -> None:
-    assert words in allowance(delta)
+def test_allowance_has_delta_in_the_one_notation(delta: float, shown: str) -> None:
+    assert allowance(delta) == f", apart from a failure probability (δ) of {shown}"
 
 
 def test_no_allowance_is_mentioned_where_delta_is_zero() -> None:
@@ -210,7 +209,7 @@ def test_epsilon_is_shown_to_three_digits() -> None:
 
 def test_sampling_is_explained_only_where_devices_are_sampled() -> None:
     assert sampling_sentence(1.0) == ""
-    assert "about 10 in 100 take part" in sampling_sentence(0.1)
+    assert "About 10% of devices take part" in sampling_sentence(0.1)
     assert "no better protected" in sampling_sentence(0.1)
 
 

@@ -18,6 +18,7 @@ from recipes.models import Recipe
 from releases.models import NUMBERS, Release
 from releases.operations import truth_record
 from tests.factories import draft_recipe, published_recipe
+from tests.page_text import page_text
 from tests.scenes import (
     account,
     analyst,
@@ -34,18 +35,18 @@ pytestmark = pytest.mark.django_db
 def page_of(client: Client, recipe: Recipe) -> str:
     response = client.get(reverse("recipe", args=[recipe.identifier]))
     assert response.status_code == 200
-    return response.content.decode()
+    return page_text(response)
 
 
 # Overview
 
 
 def test_overview_without_recipes_and_accounts_says_how_to_begin(client: Client) -> None:
-    page = client.get("/").content.decode()
+    page = page_text(client.get("/"))
     assert "No recipes yet. Start with a question." in page
     assert "createsuperuser" in page
     account("somebody")
-    assert "createsuperuser" not in client.get("/").content.decode()
+    assert "createsuperuser" not in page_text(client.get("/"))
 
 
 def test_overview_titles_each_recipe_by_its_question(client: Client) -> None:
@@ -53,8 +54,8 @@ def test_overview_titles_each_recipe_by_its_question(client: Client) -> None:
     finished_recipe([[1]] * 2, question="Withheld?")
     open_recipe(question="Open?")
     draft_recipe(question="Secret draft?")
-    page = client.get("/").content.decode()
-    for text in ("Released?", "Withheld?", "Open?", "nothing was released", "devices"):
+    page = page_text(client.get("/"))
+    for text in ("Released?", "Withheld?", "Open?", "Nothing was released", "devices"):
         assert text in page
     assert "Secret draft?" not in page
 
@@ -62,9 +63,9 @@ def test_overview_titles_each_recipe_by_its_question(client: Client) -> None:
 def test_overview_shows_drafts_to_analysts_only(client: Client) -> None:
     draft_recipe(question="Secret draft?")
     client.force_login(auditor())
-    assert "Secret draft?" not in client.get("/").content.decode()
+    assert "Secret draft?" not in page_text(client.get("/"))
     client.force_login(analyst())
-    assert "Secret draft?" in client.get("/").content.decode()
+    assert "Secret draft?" in page_text(client.get("/"))
 
 
 def test_overview_finds_recipes_by_words_by_identifier_and_by_status(client: Client) -> None:
@@ -80,7 +81,7 @@ def test_overview_finds_recipes_by_words_by_identifier_and_by_status(client: Cli
         ("status=released", "Was it slow?", "Was it rare?"),
         ("status=withheld", "Was it rare?", "Was it slow?"),
     ]:
-        page = client.get(f"/?{query}").content.decode()
+        page = page_text(client.get(f"/?{query}"))
         assert found in page
         assert missed not in page
 
@@ -112,10 +113,10 @@ def test_overview_bears_any_search_text(client: Client, query: str) -> None:
 def test_overview_answers_htmx_with_the_cards_alone(client: Client) -> None:
     published_recipe()
     response = client.get("/", HTTP_HX_REQUEST="true")
-    assert "<html" not in response.content.decode()
+    assert "<html" not in page_text(response)
     assert "HX-Request" in response["Vary"]
     restored = client.get("/", HTTP_HX_REQUEST="true", HTTP_HX_HISTORY_RESTORE_REQUEST="true")
-    assert "<html" in restored.content.decode()
+    assert "<html" in page_text(restored)
 
 
 # The public page of a recipe
@@ -128,9 +129,9 @@ def test_open_recipe_shows_everything_public_but_no_estimate(client: Client) -> 
         recipe.question,
         recipe.identifier,
         "About 30 of 400",
-        "88 % sure",
-        "Whoever sees only the combined result can shift the odds",
-        "if 50 % of the devices collude",
+        "88% sure",
+        "Someone who sees only the combined result gets from 50%",
+        "If 50% of the devices collude",
         "devices_sim join",
     ):
         assert text in page
@@ -168,8 +169,8 @@ def test_released_recipe_shows_headline_table_and_provenance(client: Client) -> 
     release = Release.objects.get()
     for text in (
         "± ",
-        "95 % interval",
-        "66 % interval",
+        "95% interval",
+        "66% interval",
         "Projection",
         release.software,
         "Download CSV",
@@ -219,7 +220,7 @@ def test_rejections_are_counted_exactly_only_after_the_end(client: Client) -> No
 def test_recipe_page_of_an_unknown_identifier_is_not_found(client: Client) -> None:
     assert client.get(reverse("recipe", args=["0" * 64])).status_code == 404
     assert client.get("/recipes/abc/").status_code == 404
-    assert "There is nothing here" in client.get("/recipes/abc/").content.decode()
+    assert "There is nothing here" in page_text(client.get("/recipes/abc/"))
 
 
 # Charts and files
@@ -236,8 +237,8 @@ def test_chart_tells_what_the_table_tells(changes: dict[str, Any]) -> None:
     scalar = recipe.published.mechanism.scalar
     value_axis, layout_axis = ("x", "xaxis") if scalar else ("y", "yaxis")
     assert [trace["name"] for trace in figure["data"]] == [
-        "95 % interval",
-        "66 % interval",
+        "95% interval",
+        "66% interval",
         "estimate",
         "truth (simulation only)",
     ]
@@ -327,8 +328,8 @@ def test_progress_that_is_shown_already_is_not_sent_again(client: Client) -> Non
     url = reverse("recipe-progress", args=[recipe.identifier])
     assert client.get(url, {"shown": "open 30 0"}).status_code == 204
     changed = client.get(url, {"shown": "open 20 0"})
-    assert "About 30 of 400" in changed.content.decode()
-    assert "shown=open%2030%200" in changed.content.decode()
+    assert "About 30 of 400" in page_text(changed)
+    assert "shown=open%2030%200" in page_text(changed)
 
 
 def test_progress_of_a_recipe_that_has_closed_reloads_the_page(client: Client) -> None:
@@ -345,14 +346,14 @@ def test_analyst_closes_a_recipe_after_a_warning(client: Client) -> None:
     client.force_login(analyst())
     url = reverse("recipe-close", args=[recipe.identifier])
     assert url in page_of(client, recipe)
-    assert "Closing is final" in client.get(url).content.decode()
+    assert "Closing is final" in page_text(client.get(url))
     recipe.refresh_from_db()
     assert recipe.status == "published"
     client.post(url)
     recipe.refresh_from_db()
     assert recipe.status == "closed"
     assert Entry.objects.get(action="recipe_closed").actor == "ana"
-    assert "Nothing was changed" in client.post(url, follow=True).content.decode()
+    assert "Nothing was changed" in page_text(client.post(url, follow=True))
 
 
 def test_nobody_else_may_close_a_recipe(client: Client) -> None:
@@ -399,11 +400,11 @@ def test_admin_shows_recipes_releases_and_entries_but_changes_none(client: Clien
 def test_admin_shows_no_draft(client: Client) -> None:
     draft, published = draft_recipe(name="Not public yet"), open_recipe(name="Public already")
     client.force_login(User.objects.create_superuser("root", password="x"))
-    page = client.get("/admin/recipes/recipe/").content.decode()
+    page = page_text(client.get("/admin/recipes/recipe/"))
     assert "Public already" in page
     assert "Not public yet" not in page
     assert client.get(f"/admin/recipes/recipe/{draft.pk}/change/").status_code == 302
-    page = client.get(f"/admin/recipes/recipe/{published.pk}/change/").content.decode()
+    page = page_text(client.get(f"/admin/recipes/recipe/{published.pk}/change/"))
     assert "admin.css" in page
     assert "Draft:" not in page
 
@@ -421,13 +422,13 @@ def test_link_to_the_log_is_shown_to_those_who_may_read_it(client: Client) -> No
     for user, shown in ((None, False), (account("passerby"), False), (auditor(), True), (analyst(), True)):
         if user is not None:
             client.force_login(user)
-        assert ('href="/audit/"' in client.get("/").content.decode()) is shown
+        assert ('href="/audit/"' in page_text(client.get("/"))) is shown
 
 
 def test_pages_load_nothing_from_elsewhere(client: Client) -> None:
     recipe = simulated_recipe({0: 20, 1: 20})
     response = client.get(reverse("recipe", args=[recipe.identifier]))
-    page = response.content.decode()
+    page = page_text(response)
     for attribute in ('src="http', 'src="//', 'href="//', '<link rel="stylesheet" href="http'):
         assert attribute not in page
     policy = response["Content-Security-Policy"]

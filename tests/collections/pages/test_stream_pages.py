@@ -17,6 +17,7 @@ from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw
+from tests.page_text import page_text
 from tests.scenes import (
     account,
     analyst,
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.django_db
 def page_of(client: Client, recipe: Recipe, name: str = "recipe", *arguments: object) -> str:
     response = client.get(reverse(name, args=[recipe.identifier, *arguments]))
     assert response.status_code == 200
-    return " ".join(response.content.decode().split())
+    return page_text(response)
 
 
 def administrator(client: Client) -> Client:
@@ -62,7 +63,7 @@ def test_between_drawing_and_release_no_intrusion_can_be_announced(client: Clien
     asked = client.get(address, follow=True)
     tried = client.post(address, {"reason": "File 7"}, follow=True)
     for answer in (asked, tried):
-        assert "the recipe is closed" in answer.content.decode()
+        assert "the recipe is closed" in page_text(answer)
     assert not AnnouncedIntrusion.objects.exists()
 
 
@@ -71,7 +72,7 @@ def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(clien
     for said in (
         "A curator: this server sees every item",
         "Someone who copies the table without our noticing, and sees it again later",
-        "up to twice announced, after that once by surprise",
+        "two announced copies, one secret copy and the result",
         "What is kept of the items",
         "2,000",
         "<strong>2 are left</strong>",
@@ -84,12 +85,12 @@ def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(clien
     assert not re.search(r"\d", re.sub(r"<[^>]+>", "", progress)), "nobody counts what comes"
 
 
-def test_open_stream_shows_the_odds_of_a_bit_after_every_announced_look(client: Client) -> None:
+def test_open_stream_shows_the_probability_of_a_bit_after_every_announced_look(client: Client) -> None:
     page = page_of(client, announced(open_stream()))
     # D₀ = 1/2 and D₁ = 1/2 + ε/4; drawn anew: 1/2 + ε/8 and 1/2 + ε/8 + ε²/16 (PPS section 3).
     cells = re.sub(r' data-label="[^"]*"', "", page)
-    assert "<td>50.00 %</td><td>up to 62.50 %</td>" in cells
-    assert "<td>56.25 %</td><td>up to 57.81 %</td>" in cells
+    assert "<td>50.00%</td><td>up to 62.50%</td>" in cells
+    assert "<td>56.25%</td><td>up to 57.81%</td>" in cells
     assert '1 <span class="muted">(now)</span>' in page
     assert "1 is left" in page
 
@@ -119,7 +120,7 @@ def test_command_on_the_page_is_a_batch_that_the_address_takes(
     client: Client, changes: dict[str, object]
 ) -> None:
     recipe = open_stream(**changes)
-    page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
+    page = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
     command = html.unescape(page.split('id="join-code">')[1].split("</pre>")[0])
     body = command.split('-d "')[1].rsplit('"', 1)[0].replace('\\"', '"').replace("$BATCH", "0" * 32)
     address = reverse("api-items", args=[recipe.identifier])
@@ -160,7 +161,7 @@ def test_announced_look_is_on_record_and_shows_what_was_seen(client: Client) -> 
     assert response.redirect_chain == [(reverse("recipe-intrusion", args=[recipe.identifier, 1]), 302)]
     entry = Entry.objects.get(action="intrusion_announced")
     assert (entry.actor, entry.details["reason"]) == ("ada", "Court order 12/26")
-    page = " ".join(response.content.decode().split())
+    page = page_text(response)
     state = StreamState.from_bytes(bytes(SeenState.objects.get().state))
     ones = int(state.arrays["bits"].sum())
     assert f'<th scope="row">1</th><td>{ones:,}</td>' in page
@@ -194,7 +195,7 @@ def test_look_without_a_reason_that_can_be_shown_is_refused_and_changes_nothing(
         reverse("recipe-announce", args=[recipe.identifier]), {"reason": reason}
     )
     assert response.status_code == 422
-    assert 'id="id_reason_error"' in response.content.decode()
+    assert 'id="id_reason_error"' in page_text(response)
     assert not AnnouncedIntrusion.objects.exists()
 
 
@@ -202,10 +203,9 @@ def test_reason_of_a_look_is_shown_in_the_log(client: Client) -> None:
     announced(open_stream())
     client.force_login(auditor())
     entry = Entry.objects.get(action="intrusion_announced")
-    assert "File 7" in client.get(reverse("audit")).content.decode()
-    assert (
-        "<dt>Reason</dt><dd>File 7</dd>"
-        in client.get(reverse("audit-entry", args=[entry.index])).content.decode()
+    assert "File 7" in page_text(client.get(reverse("audit")))
+    assert "<dt>Reason</dt><dd>File 7</dd>" in page_text(
+        client.get(reverse("audit-entry", args=[entry.index]))
     )
 
 
@@ -213,8 +213,8 @@ def test_look_beyond_what_the_recipe_allows_is_refused(client: Client) -> None:
     recipe = announced(open_stream(), 2)
     address = reverse("recipe-announce", args=[recipe.identifier])
     administrator(client)
-    assert "the recipe allows no more" in client.get(address, follow=True).content.decode()
-    refused = client.post(address, {"reason": "File 8"}, follow=True).content.decode()
+    assert "the recipe allows no more" in page_text(client.get(address, follow=True))
+    refused = page_text(client.post(address, {"reason": "File 8"}, follow=True))
     assert "Nothing was read or changed" in refused
     assert AnnouncedIntrusion.objects.count() == 2
 
@@ -244,7 +244,7 @@ def test_what_was_seen_is_for_administrators_and_others_learn_that_somebody_look
         client.force_login(reader)
         page = page_of(client, recipe)
         assert pages[0] not in page
-        assert "What was seen is shown to administrators only" in page
+        assert "Only administrators see what was seen" in page
         assert (told in page) is (reader.username != "passerby")
         assert [client.get(page).status_code for page in pages] == [403, 403]
     client.force_login(User.objects.get(username="ada"))
@@ -290,7 +290,7 @@ def test_released_stream_has_its_error_bound_beside_the_interval(client: Client)
     recipe = closed_stream(open_stream(range(700)))
     release = recipe.release
     page = page_of(client, recipe)
-    for said in ("Error bound (95 %)", "95 % interval", "as parts of all items", "(error bound)"):
+    for said in ("Error bound (95%)", "95% interval", "as parts of all items", "(error bound)"):
         assert said in page
     assert "from None" not in page
     (row,) = csv.DictReader(
@@ -309,11 +309,11 @@ def test_released_stream_without_a_standard_error_shows_no_interval_but_its_boun
     recipe = closed_stream(announced(open_stream(range(700), statistic="cropped_mean", t=4)))
     assert recipe.release.standard_errors == []
     page = page_of(client, recipe)
-    assert "95 % interval" not in page
+    assert "95% interval" not in page
     assert "Standard error</th>" not in page
     assert "Within it" in page
-    assert "error bound (at least 95 %)" in page
-    assert "(at least 95 %)" in client.get("/").content.decode()
+    assert "error bound (at least 95%)" in page
+    assert "(at least 95%)" in page_text(client.get("/"))
     document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
     assert document["standard_error"] is document["interval"] is None
     (row,) = csv.DictReader(
@@ -344,8 +344,8 @@ def test_simulated_stream_is_not_said_to_come_from_devices(client: Client) -> No
     recipe = recipe_publish_file(members=stream_members(), actor=None, simulation=True)
     recipe = closed_stream(recipe)
     page = page_of(client, recipe)
-    assert "what was collected comes from simulated sources" in page
-    assert "Whether what is collected comes from simulated sources." in page
+    assert "This is a simulation: simulated sources, known truth." in page
+    assert "Whether the sources are simulated." in page
     assert "device" not in page.split("<main")[1].split("</main>")[0]
 
 
@@ -360,8 +360,8 @@ def test_closing_a_stream_says_what_becomes_of_it(client: Client) -> None:
 @pytest.mark.parametrize(
     ("scene", "said"),
     [
-        (open_stream, "Closed. No further item is taken in; the result is computed from what is kept."),
-        (open_recipe, "Closed. The result follows once every report is summed up."),
+        (open_stream, "Closed. No further item is accepted; the result is computed from the state."),
+        (open_recipe, "Closed. The result follows once every report is added up."),
     ],
 )
 def test_closed_recipe_says_what_follows_of_its_kind(
@@ -369,7 +369,7 @@ def test_closed_recipe_says_what_follows_of_its_kind(
 ) -> None:
     client.force_login(analyst())
     response = client.post(reverse("recipe-close", args=[scene().identifier]), follow=True)
-    assert said in response.content.decode()
+    assert said in page_text(response)
 
 
 # What differs by statistic
@@ -378,21 +378,21 @@ def test_closed_recipe_says_what_follows_of_its_kind(
 def test_look_at_single_elements_is_about_one_entry_and_keeps_its_allowance(client: Client) -> None:
     recipe = open_stream(**PAN_HISTOGRAM)
     # 2ε = 1 and 2δ, for each of two counters (RSP Theorem 5.2).
-    certain = "at most 73 % sure, apart from an allowance of one in 5.0 million (δ)"
+    certain = "at most 73% sure, apart from a failure probability (δ) of 2e-7"
     page = page_of(client, recipe)
-    assert "Whether one entry of the stream was one item or another, they can be" in page
+    assert "How sure they get that one entry of the stream was one item rather than another" in page
     assert f">{certain}</td>" in page
     asked = page_of(administrator(client), recipe, "recipe-announce")
-    assert "Whether one entry of the stream was one item or another, whoever sees" in asked
+    assert "after this look, that one entry of the stream was one item rather than another." in asked
     assert certain in asked
-    assert "Whether an item came" not in page + asked
+    assert "an item appeared" not in page + asked
 
 
 def test_expected_error_says_what_it_holds_for(client: Client) -> None:
     recipe = open_stream(items="hashed")
     administrator(client)
     for name in ("recipe", "recipe-announce"):
-        assert "(95 %, if at most half of all items come)" in page_of(client, recipe, name)
+        assert "(95%, if at most half of all items come)" in page_of(client, recipe, name)
 
 
 def test_look_at_a_result_that_says_nothing_anyway_is_not_said_to_spoil_it(client: Client) -> None:
@@ -407,7 +407,7 @@ def test_fixed_point_counters_are_shown_in_appearances(client: Client) -> None:
     recipe = announced(open_stream(**changes))
     page = page_of(administrator(client), recipe, "recipe-intrusion", 1)
     assert "places, in appearances" in page
-    assert "1,073,741,824 of which are one appearance" in page
+    assert "1,073,741,824 are one appearance" in page
     shown = {
         array.name: array
         for array in client.get(reverse("recipe-intrusion", args=[recipe.identifier, 1])).context["arrays"]
@@ -423,13 +423,13 @@ def test_page_of_a_curator_shows_the_digest_that_binds_it(client: Client) -> Non
     page = page_of(client, recipe)
     digest = recipe.published.document["curator"]["sample_digest"]
     assert f'<code class="hash">{digest}</code>' in page
-    assert "the curator is bound to it" in page
+    assert "The curator cannot change it" in page
     assert "Digest of the sample" not in page_of(client, open_recipe())
 
 
 def test_statistics_go_by_their_titles(client: Client) -> None:
     recipe = open_stream(**PAN_HISTOGRAM)
-    overview = client.get(reverse("overview")).content.decode()
+    overview = page_text(client.get(reverse("overview")))
     for page in (page_of(client, recipe), overview):
         assert "Appearances of each item" in page
         assert "pan histogram" not in page
@@ -438,4 +438,4 @@ def test_statistics_go_by_their_titles(client: Client) -> None:
 def test_result_that_says_nothing_says_so_on_its_page_and_its_card(client: Client) -> None:
     recipe = closed_stream(open_stream([1, 2, 3], universe_size=40, table_size=40))
     assert "This result says nothing" in page_of(client, recipe)
-    assert "of all items: says nothing" in client.get(reverse("overview")).content.decode()
+    assert "of all items: says nothing" in page_text(client.get(reverse("overview")))

@@ -10,6 +10,7 @@ from django.urls import reverse
 from pages.papers.figures import chart, power_of_ten
 from pages.papers.papers import claim_row, paper_sections
 from research.reproduction import results
+from tests.page_text import page_text
 
 pytestmark = pytest.mark.django_db
 
@@ -17,12 +18,12 @@ pytestmark = pytest.mark.django_db
 def page_of(client: Client) -> str:
     response = client.get(reverse("papers"))
     assert response.status_code == 200
-    return response.content.decode()
+    return page_text(response)
 
 
 def test_page_is_public_and_linked_from_every_page(client: Client) -> None:
     assert page_of(client)
-    assert f'href="{reverse("papers")}"' in client.get("/").content.decode()
+    assert f'href="{reverse("papers")}"' in page_text(client.get("/"))
 
 
 def test_page_computes_nothing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

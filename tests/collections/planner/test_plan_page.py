@@ -13,6 +13,7 @@ from panprivacy.mechanisms import MECHANISMS
 from panprivacy.planning.plan import Depth, plan_of
 from planner import store
 from planner.tasks import compute_plan
+from tests.page_text import page_text
 from tests.scenes import analyst
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +30,7 @@ def page_of(client: Client, sent: list[Any] | None = None, **query: Any) -> str:
             question, slot = sent.pop()
             compute_plan(question.as_dict(), slot)
         response = client.get(reverse("plan"), query)
-    return html.unescape(response.content.decode())
+    return html.unescape(page_text(response))
 
 
 @pytest.mark.parametrize("statistic", sorted(MECHANISMS))
@@ -53,14 +54,14 @@ def test_page_says_the_expected_error_reports_and_bytes(client: Client, sent: li
     # 1.96·√(10,000·e)/(e − 1)
     assert "Expect ± 190 devices (± 1.9 points)" in page
     assert "66 stored, 146 sent once" in page
-    assert "10,000, if every device sends" in page
+    assert "10,000, if every participating device sends" in page
     sampled = page_of(client, sampling_rate="0.1")
     assert re.search(r"About 1,000; 94[12] to 1,05[89] in 95 of 100 repeats", sampled)
 
 
 def test_page_answers_what_to_choose_and_leads_to_a_recipe_with_it(client: Client, sent: list[Any]) -> None:
     page = page_of(client, sent, margin="2", aggregator_epsilon="", unknown="epsilon", cohort_size="500")
-    found = re.search(r"For ± 2 points, choose ε = ([0-9.]+)\.", page)
+    found = re.search(r"For ± 2 points, choose a privacy loss of ε = ([0-9.]+)\.", page)
     assert found
     link = re.search(r'class="button" href="([^"]+)"', page)
     assert link
@@ -77,14 +78,14 @@ def test_page_says_what_would_meet_the_targets_where_the_unknown_cannot(
         client, sent, margin="1", aggregator_epsilon="", population_size="1000", sampling_rate="0.7",
         cohort_size="100",
     )  # fmt: skip
-    assert "No ε gives ± 1 points" in page
+    assert "No privacy loss (ε) gives ± 1 points" in page
     assert re.search(r"It would be met with .*a population of [\d,]+", page)
 
 
 def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client, sent: list[Any]) -> None:
     query = {"statistic": "count_nonzero", "aggregator_epsilon": ""}
     page_of(client, sent, **query)
-    page = client.get(reverse("plan"), query).content.decode()
+    page = page_text(client.get(reverse("plan"), query))
     figures = [json.loads(html.unescape(text)) for text in re.findall(r'data-plot="([^"]+)"', page)]
     assert len(figures) == 4
     assert page.count("<figcaption>") == page.count("The same as a table") == len(figures)
@@ -102,7 +103,7 @@ def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client
 
 def test_htmx_gets_the_figures_alone(client: Client, sent: list[Any]) -> None:
     response = client.get(reverse("plan"), {"statistic": "count_nonzero"}, headers=HTMX)
-    page = response.content.decode()
+    page = page_text(response)
     assert "<html" not in page
     assert "Expect" in page
 
@@ -110,8 +111,8 @@ def test_htmx_gets_the_figures_alone(client: Client, sent: list[Any]) -> None:
 def test_htmx_with_impossible_values_leaves_the_figures_and_names_the_field(client: Client) -> None:
     response = client.get(reverse("plan"), {"statistic": "count_nonzero", "epsilon": "-3"}, headers=HTMX)
     assert response["HX-Retarget"] == "#plan-problem"
-    page = response.content.decode()
-    assert "<strong>ε:</strong>" in page
+    page = page_text(response)
+    assert "<strong>Privacy loss (ε):</strong>" in page
     assert "Expect" not in page
 
 
@@ -143,16 +144,16 @@ def test_page_of_an_unknown_statistic_is_not_found(client: Client) -> None:
 @pytest.mark.usefixtures("no_time")
 def test_page_asks_for_the_rest_until_the_task_has_answered(client: Client, sent: list[Any]) -> None:
     page = page_of(client, unknown="epsilon", margin="2", aggregator_epsilon="")
-    assert "the rest follows" in page
-    assert "choose ε" not in page
+    assert "The rest follows" in page
+    assert "choose a privacy loss of ε" not in page
     (rest,) = re.findall(r'hx-get="(/plan/rest/[^"]+)"', page)
     assert client.get(rest).status_code == 204
     ((question, slot),) = sent
     compute_plan(question.as_dict(), slot)
     answer = client.get(rest)
     assert answer["HX-Retarget"] == "#plan-figures"
-    assert "choose ε" in answer.content.decode()
-    assert "the rest follows" not in answer.content.decode()
+    assert "choose a privacy loss of ε" in page_text(answer)
+    assert "The rest follows" not in page_text(answer)
 
 
 def rest_of(page: str) -> str:
@@ -171,9 +172,9 @@ def test_page_shows_the_first_part_of_the_tasks_answer_once_and_then_the_whole(
     store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
     first = client.get(rest)
     assert first["HX-Retarget"] == "#plan-figures"
-    page = first.content.decode()
-    assert "choose ε" in page
-    assert "the rest follows" in page
+    page = page_text(first)
+    assert "choose a privacy loss of ε" in page
+    assert "The rest follows" in page
     # From now on it asks for more than that, with everything that was typed in.
     later = rest_of(page)
     assert dict(parse_qsl(urlsplit(later).query)) == {**dict(parse_qsl(urlsplit(rest).query)), "begun": "1"}
@@ -181,8 +182,8 @@ def test_page_shows_the_first_part_of_the_tasks_answer_once_and_then_the_whole(
     compute_plan(question.as_dict(), slot)
     whole = client.get(later)
     assert whole["HX-Retarget"] == "#plan-figures"
-    assert "the rest follows" not in whole.content.decode()
-    assert "/plan/rest/" not in whole.content.decode()
+    assert "The rest follows" not in page_text(whole)
+    assert "/plan/rest/" not in page_text(whole)
     assert sent == [(question, slot)]
 
 
@@ -193,7 +194,7 @@ def test_page_opened_while_the_task_computes_shows_its_first_part(client: Client
     ((question, _),) = sent
     store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
     page = page_of(client, **query)
-    assert "choose ε" in page
+    assert "choose a privacy loss of ε" in page
     assert client.get(rest_of(page)).status_code == 204
 
 
@@ -208,7 +209,7 @@ def test_page_with_the_first_part_stops_asking_where_the_task_is_lost(
     store.slot_release(store.key_of(question), slot)
     response = client.get(later)
     assert response.status_code == 286
-    assert "no worker has answered" in response.content.decode()
+    assert "No worker has answered" in page_text(response)
     assert len(sent) == 1
 
 
@@ -219,11 +220,11 @@ def test_poll_of_what_is_no_plan_is_not_found(client: Client) -> None:
 def test_every_sentence_with_an_aggregator_epsilon_names_delta_and_relation_once(
     client: Client, sent: list[Any]
 ) -> None:
-    terms = "δ = 0.000001, under replacement"
+    terms = "δ = 1e-6, under replacement"
     page = page_of(client, sent, margin="2", aggregator_epsilon="1", delta="0.000001")
-    (large,) = re.findall(r'<p class="figure-large"[^>]*>(.*?)</p>', page)
-    assert re.search(rf"\(ε = [0-9.]+, {terms}\)\.$", large)
-    assert f"For ± 2 points at aggregator ε = 1 ({terms}), choose ε = " in page
+    (large,) = re.findall(r'<p class="figure-large">.*?</p><p>(.*?)</p>', page)
+    assert re.search(rf"\(privacy loss ε = [0-9.]+, {terms}\)\.$", large)
+    assert f"For ± 2 points at a privacy loss of the result of ε = 1 ({terms}), choose a " in page
     # Bits that are hardly scrambled, and a small cohort that nobody may change.
     sent.clear()
     page = page_of(
@@ -231,8 +232,9 @@ def test_every_sentence_with_an_aggregator_epsilon_names_delta_and_relation_once
         sampling_rate="1", epsilon="5", unknown="population_size",
     )  # fmt: skip
     missed, nearest = re.findall(r"No population size gives .*?\. (?=With)|With a population.*?\)\.", page)
-    assert missed == f"No population size gives aggregator ε = 0.01 ({terms}). "
-    assert re.search(rf"the aggregator ε is [0-9.]+ \({terms}\)\.$", nearest)
+    wanted = f"a privacy loss of the result of ε = 0.01 ({terms})"
+    assert missed == f"No population size gives {wanted}. "
+    assert re.search(rf"the privacy loss of the result is ε = [0-9.]+ \({terms}\)\.$", nearest)
 
 
 @pytest.mark.usefixtures("no_time")
@@ -244,7 +246,7 @@ def test_page_stops_asking_where_no_worker_answers(client: Client, sent: list[An
     caches["plans"].clear()  # as after a minute
     response = client.get(rest)
     assert response.status_code == 286
-    assert "no worker has answered" in response.content.decode()
+    assert "No worker has answered" in page_text(response)
     assert len(sent) == 1
 
 
@@ -253,6 +255,6 @@ def test_new_recipe_page_takes_over_numbers_that_can_be_and_names_those_that_can
     query = {"statistic": "histogram", "epsilon": "0.5", "k": "4", "cohort_size": "-1", "question": "<b>Why?"}
     response = client.get(reverse("recipe-new"), query)
     form = response.context["form"]
-    assert (form["epsilon"].value(), form["k"].value(), form["cohort_size"].value()) == (0.5, 4, 1_000)
+    assert (form["epsilon"].value(), form["k"].value(), form["cohort_size"].value()) == ("0.5", 4, 1_000)
     assert form["question"].value() is None
-    assert "Not taken over, because it cannot be: Cohort size." in response.content.decode()
+    assert "Not taken over, because it cannot be: Cohort size." in page_text(response)

@@ -11,6 +11,7 @@ from pages.papers.figures import DASHES, ROLES, SYMBOLS, value_text
 from pages.papers.figures import chart as drawing
 from research.statements import Basis, Role
 from research.theory import DEMONSTRATIONS, results
+from tests.page_text import page_text
 
 pytestmark = pytest.mark.django_db
 
@@ -22,14 +23,14 @@ CHARTS = [
 def page_of(client: Client) -> str:
     response = client.get(reverse("theory"))
     assert response.status_code == 200
-    return response.content.decode()
+    return page_text(response)
 
 
 def test_page_is_public_and_linked_from_every_page_and_from_the_papers(client: Client) -> None:
     assert page_of(client)
     link = f'href="{reverse("theory")}"'
-    assert link in client.get("/").content.decode()
-    assert client.get(reverse("papers")).content.decode().count(link) == 2
+    assert link in page_text(client.get("/"))
+    assert page_text(client.get(reverse("papers"))).count(link) == 2
 
 
 def test_page_computes_nothing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

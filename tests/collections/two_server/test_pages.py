@@ -26,6 +26,7 @@ from tests.collections.pages.test_recipe_pages import form_data, new_url
 from tests.collections.two_server import scene
 from tests.collections.two_server.scene import sealed_report, settle, tick, two_server_recipe, upload
 from tests.factories import published_recipe
+from tests.page_text import page_text
 from tests.scenes import analyst, auditor
 from trust_models.publishing import recipe_close
 
@@ -46,7 +47,7 @@ def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def page_of(client: Client, recipe: Recipe) -> str:
-    return client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
+    return page_text(client.get(reverse("recipe", args=[recipe.identifier])))
 
 
 def recipe_with_reports(*, good: int, bad: int = 0, **changes: Any) -> Recipe:
@@ -64,7 +65,7 @@ def finish(recipe: Recipe) -> Recipe:
 
 
 def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(signed_in: Client) -> None:
-    page = signed_in.get(new_url()).content.decode()
+    page = page_text(signed_in.get(new_url()))
     for model in (SHOWN[trust] for trust in DEVICES.trusts):
         assert model.title in page
         for adversary in model.adversaries:
@@ -75,20 +76,20 @@ def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(sig
 
 def test_form_without_a_helper_shows_two_servers_disabled_and_why(signed_in: Client, settings: Any) -> None:
     settings.HELPER_KEY = None
-    page = signed_in.get(new_url()).content.decode()
+    page = page_text(signed_in.get(new_url()))
     option = page.split("Two servers</label>")[0].rpartition("<input")[2]
     assert "disabled" in option
     assert "no helper is set up" in page
     answer = signed_in.post(new_url(), form_data(trust="two_server"))
     assert answer.status_code == 422
-    assert "no helper is set up" in answer.content.decode().split('id="id_trust_error"')[1][:200]
+    assert "no helper is set up" in page_text(answer).split('id="id_trust_error"')[1][:200]
     assert not Recipe.objects.exists()
 
 
 def test_form_of_a_mean_shows_two_servers_disabled_and_why(signed_in: Client) -> None:
-    page = signed_in.get(new_url("mean")).content.decode()
+    page = page_text(signed_in.get(new_url("mean")))
     assert "disabled" in page.split("Two servers</label>")[0].rpartition("<input")[2]
-    assert "could not check one of this statistic" in page
+    assert "cannot check those of this statistic" in page
 
 
 def test_form_without_a_choice_is_of_one_server(signed_in: Client) -> None:
@@ -99,7 +100,7 @@ def test_form_without_a_choice_is_of_one_server(signed_in: Client) -> None:
 @pytest.mark.usefixtures("helper")
 def test_draft_of_two_servers_is_reviewed_and_published(signed_in: Client) -> None:
     review = signed_in.post(new_url(), form_data(trust="two_server"), follow=True)
-    page = review.content.decode()
+    page = page_text(review)
     assert "either server by itself" in page
     assert "Leader and helper make a key pair each" in page
     assert "unless one of the two servers helps them" in page
@@ -107,7 +108,7 @@ def test_draft_of_two_servers_is_reviewed_and_published(signed_in: Client) -> No
     answer = signed_in.post(reverse("recipe-publish", args=[draft.pk]), follow=True)
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.PUBLISHED
-    page = answer.content.decode()
+    page = page_text(answer)
     for text in (scene.LEADER_URL, scene.HELPER_URL, "Two servers", "helper_signature"):
         assert text in page
 
@@ -120,7 +121,7 @@ def test_publish_while_the_helper_is_unreachable_shows_the_review_again_with_the
     monkeypatch.setattr(views, "configured_partners", lambda: scene.partners(scene.unreachable))
     answer = signed_in.post(reverse("recipe-publish", args=[draft.pk]))
     assert answer.status_code == 422
-    assert "did not answer" in answer.content.decode()
+    assert "did not answer" in page_text(answer)
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
 
@@ -128,7 +129,7 @@ def test_publish_while_the_helper_is_unreachable_shows_the_review_again_with_the
 def test_review_without_a_helper_says_why_it_cannot_be_published(signed_in: Client, settings: Any) -> None:
     signed_in.post(new_url(), form_data(trust="two_server"))
     settings.HELPER_KEY = None
-    page = signed_in.get(reverse("recipe-draft", args=[Recipe.objects.get().pk])).content.decode()
+    page = page_text(signed_in.get(reverse("recipe-draft", args=[Recipe.objects.get().pk])))
     assert "no helper is set up" in page
     assert "<button disabled>Publish for good" in page
 
@@ -199,7 +200,7 @@ def test_helper_that_does_not_answer_tells_nobody_whether_a_report_opened(
         tick(now=now + timedelta(hours=2, seconds=2), transport=scene.unreachable)
         url = reverse("recipe-progress", args=[recipe.identifier])
         response = client.get(url, {"shown": "summing 0" if closed else "open 0"})
-        page = response.content.decode().replace(str(recipe.identifier), "")
+        page = page_text(response).replace(str(recipe.identifier), "")
         assert ("has not answered" in page) is closed
         seen.append(page)
     assert seen[0] == seen[1]
@@ -208,7 +209,7 @@ def test_helper_that_does_not_answer_tells_nobody_whether_a_report_opened(
 def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_only(client: Client) -> None:
     recipe = finish(recipe_with_reports(good=6, bad=2))
     page = page_of(client, recipe)
-    assert page.count('<td data-label="Reports in its sum">6</td>') == 2
+    assert page.count('<td data-label="Reports it counted">6</td>') == 2
     assert "vdaf verify error" not in page
     client.force_login(auditor())
     page = page_of(client, recipe)
@@ -218,16 +219,16 @@ def test_released_recipe_shows_both_counts_and_what_verifying_found_to_auditors_
 def test_released_recipe_says_when_the_servers_counts_differ(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "do not agree" not in page_of(client, finish(recipe_with_reports(good=6)))
+    assert "The servers disagree" not in page_of(client, finish(recipe_with_reports(good=6)))
     monkeypatch.setattr("helper.views.report_count", lambda task: 7)
     recipe = finish(recipe_with_reports(good=6))
     for user in (None, auditor()):
         if user is not None:
             client.force_login(user)
         page = page_of(client, recipe)
-        assert 'data-label="Reports in its sum">6</td>' in page
-        assert 'data-label="Reports in its sum">7</td>' in page
-        assert "do not agree on how many reports" in page
+        assert 'data-label="Reports it counted">6</td>' in page
+        assert 'data-label="Reports it counted">7</td>' in page
+        assert "The servers disagree on how many reports" in page
 
 
 def test_released_recipe_says_where_the_helper_did_not_tell_its_count(client: Client) -> None:
@@ -241,7 +242,7 @@ def test_withheld_recipe_of_two_servers_says_when_each_deletes_its_keys(client: 
     page = page_of(client, finish(recipe_with_reports(good=2)))
     assert "Closed below 5 valid reports." in page
     assert "A new recipe with a smaller cohort size or a longer window can ask again." in page
-    assert "the helper deletes its own when it is told" in page
+    assert "The helper deletes its own when it is told" in page
     assert "not published below the cohort size" in page
 
 
@@ -261,7 +262,7 @@ def test_recipe_that_the_helper_ended_is_not_said_to_lack_reports(client: Client
 def test_commands_to_take_part_name_the_helpers_key_and_where_it_comes_from(client: Client) -> None:
     page = page_of(client, two_server_recipe())
     key = base64.b64encode(scene.verification_key_of(scene.HELPER_SIGNING_KEY)).decode()
-    assert f'HELPER_KEY="{key}"   # compare it with {scene.HELPER_ORIGIN}/' in page
+    assert f'HELPER_KEY="{key}" # compare it with {scene.HELPER_ORIGIN}/' in page
     assert '--helper-key "$HELPER_KEY"' in page
     assert f'<a href="{scene.HELPER_ORIGIN}/">the helper\'s page</a>' in page
 

@@ -104,7 +104,7 @@ def test_withhold_for_a_reason_that_reads_like_too_few_reports_is_not_shown_as_s
     page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
     assert reason in page
     assert "Closed below" not in page
-    assert "not told below the cohort size" not in page
+    assert "not published below the cohort size" not in page
 
 
 def test_task_command_does_not_end_or_collect_the_task_of_a_recipe() -> None:

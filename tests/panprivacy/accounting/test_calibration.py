@@ -55,9 +55,9 @@ def test_calibrated_agrees_with_reference_numbers(
 
 
 @pytest.mark.parametrize(("event_class", "members", "name", "epsilon", "limit"), [
-    (DiscreteGaussianSum, {"scale": 0.5, "value_range": 10}, "n", 1e-8, "1e+12"),
-    (RandomizedResponseSum, {"n": 1}, "epsilon0", 1e-12, "1e-06"),
-    (Gaussian, {}, "sigma", 1e-10, "1e+09"),
+    (DiscreteGaussianSum, {"scale": 0.5, "value_range": 10}, "n", 1e-8, "1e12"),
+    (RandomizedResponseSum, {"n": 1}, "epsilon0", 1e-12, "1e-6"),
+    (Gaussian, {}, "sigma", 1e-10, "1e9"),
 ])  # fmt: skip
 def test_calibrated_where_no_value_suffices_says_what_is_reachable(
     event_class, members, name, epsilon, limit

@@ -16,15 +16,16 @@ from panprivacy.recipe import format_time
 
 class Command(BaseCommand):
     help = (
-        "List the tasks that this helper takes part in, or end some: their keys, shares and sums are deleted."
+        "List the tasks that this helper takes part in, or end some: their keys, shares and totals are "
+        "deleted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         listing = actions.add_parser(
             "list",
-            help="show the tasks that have not ended, with counts that are for administrators only: whoever "
-            "sends reports made from a copy of a device's state could read there what happened on it",
+            help="show the tasks that have not ended, with counts that only administrators may see: they "
+            "would help someone who copied a device to read it",
         )
         listing.add_argument("--ended", action="store_true", help="those that have ended, too")
         end = actions.add_parser("end", help="end tasks for good; the leader is told the reason when it asks")

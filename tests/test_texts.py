@@ -1,0 +1,64 @@
+"""What people read in an editor, on a page or in the docs keeps to a few rules."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+WIDTH = 110
+
+PYTHON = ("collections", "panapp", "devices_sim", "panprivacy", "research", "tests")
+
+PRAGMA = re.compile(r"  # (?:noqa|type: ignore)\b.*")
+"""Addressed to a tool: as ruff counts, it is not part of the line."""
+
+LINK = re.compile(r"\]\(\S+|https?://\S+")
+
+
+def tracked(*patterns: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [path for name in listed.stdout.splitlines() if (path := ROOT / name).exists()]
+
+
+def too_long(path: Path, lines: Iterator[tuple[int, str]]) -> list[str]:
+    return [f"{path.relative_to(ROOT)}:{number}" for number, line in lines if len(line) > WIDTH]
+
+
+def numbered(path: Path) -> Iterator[tuple[int, str]]:
+    return enumerate(path.read_text().splitlines(), start=1)
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines outside of fenced code and tables, without the addresses of links."""
+    fenced = False
+    for number, line in numbered(path):
+        fence = line.lstrip().startswith("```")
+        if not fence and not fenced and not line.startswith("|"):
+            yield number, LINK.sub("", line)
+        fenced ^= fence
+
+
+def test_lines_of_templates_fit_an_editor() -> None:
+    templates = tracked("templates/*.html")
+    assert templates
+    assert [line for path in templates for line in too_long(path, numbered(path))] == []
+
+
+@pytest.mark.parametrize("folder", PYTHON)
+def test_lines_of_code_fit_an_editor(folder: str) -> None:
+    modules = [path for path in tracked(f"{folder}/*.py") if "migrations" not in path.parts]
+    assert modules
+    code = {path: ((number, PRAGMA.sub("", line)) for number, line in numbered(path)) for path in modules}
+    assert [line for path, lines in code.items() for line in too_long(path, lines)] == []
+
+
+def test_lines_of_prose_fit_an_editor() -> None:
+    documents = tracked("README.md", "docs/*.md")
+    assert documents
+    assert [line for path in documents for line in too_long(path, prose(path))] == []
