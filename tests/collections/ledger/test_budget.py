@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.models import Entry
+from ledger import composed
 from ledger.budget import Budget
 from ledger.composed import composed_epsilon
 from ledger.models import Population, Spending
@@ -99,6 +100,15 @@ def test_publish_without_a_budget_is_recorded_and_never_refused() -> None:
     assert [row.recipe for row in rows] == [recipe.identifier for recipe in recipes]
     assert {row.population.name for row in rows} == {"everyone"}
     assert [row.event for row in rows] == events_of(epsilon=20.0) * 3
+
+
+def test_what_events_compose_to_is_remembered_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = events_of(**COHORT) + events_of(**COHORT | {"epsilon": 0.5})
+    monkeypatch.setattr(composed, "_epsilon", lambda *_: 0.123)
+    assert composed_epsilon(events, 1.5e-7) == 0.123
+    monkeypatch.setattr(composed, "_epsilon", lambda *_: 0.456)
+    assert composed_epsilon(events[::-1], 1.5e-7) == 0.123
+    assert composed_epsilon(events[:1], 1.5e-7) == 0.456
 
 
 @pytest.mark.django_db

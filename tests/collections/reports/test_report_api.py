@@ -8,6 +8,7 @@ from django.test import Client
 
 from recipes.models import Recipe
 from reports.models import RejectionCount, ReportNonce, StoredReports
+from reports.parsing import BATCH_REPORTS
 from tests.factories import as_json, published_recipe, report_of_count, report_of_values
 from tests.memory import peak_of
 from trust_models.publishing import recipe_close
@@ -108,6 +109,21 @@ def test_a_rejected_report_never_takes_its_batch_down(client: Client) -> None:
     ]
     assert stored(recipe) == 2
     assert rejections(recipe)["malformed_report"] == 3
+
+
+def test_submit_of_a_nonce_that_is_too_long_is_refused_as_one_that_is_too_short(client: Client) -> None:
+    recipe = published_recipe()
+    answer = post_one(client, recipe, as_json(report_of_values(recipe, [0], b"n" * 17)))
+    assert (answer.status_code, answer.json()["reason"]) == (422, "wrong_nonce_size")
+    assert stored(recipe) == 0
+
+
+def test_rejections_of_several_batches_are_added_up_up_to_the_largest_batch(client: Client) -> None:
+    recipe = published_recipe()
+    for size in (2, BATCH_REPORTS, 1):
+        document = post_batch(client, recipe, [None] * size).json()
+        assert (document["accepted"], len(document["rejected"])) == (0, size)
+    assert rejections(recipe) == {"malformed_report": 3 + BATCH_REPORTS}
 
 
 def test_the_same_report_twice_counts_once_and_says_so(client: Client) -> None:
