@@ -311,5 +311,5 @@ def test_requests_that_wait_longer_than_their_lease_are_dropped_as_they_are_hand
     celery_application.loader.import_default_modules()
     tasks = celery_application.tasks
     assert tasks["analyzer.tasks.drive_intake"].expires == LEASE.total_seconds()
-    for name in ("drive_aggregation_job", "drive_collection_job", "drive_end_notice"):
+    for name in ("drive_aggregation_job", "drive_collection_job", "drive_farewell"):
         assert tasks[f"leader.tasks.{name}"].expires == settings.CHUNK_STALE_SECONDS

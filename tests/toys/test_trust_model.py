@@ -51,7 +51,7 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
     for said in (
         "A box holds the toys.",
         "Someone who finds one toy",
-        "can shift the odds about one toy",
+        "of a guess about one toy",
         "unless they own it",
         "Toys are awaited.",
         "Owns the toys.",

@@ -12,8 +12,8 @@ def _digests(servers: Curator) -> tuple[ParameterRow, ...]:
         ParameterRow(
             label="Digest of the sample",
             value=servers.sample_digest.hex(),
-            help="SHA-256 of the sample of items that have a cell, drawn under a random key before any item "
-            "came; the curator is bound to it.",
+            help="SHA-256 of the sample of items that have a place, drawn with a random key before any "
+            "item came. The curator cannot change it.",
             derived=False,
         ),
     )

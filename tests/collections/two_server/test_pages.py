@@ -262,7 +262,7 @@ def test_recipe_that_the_helper_ended_is_not_said_to_lack_reports(client: Client
 def test_commands_to_take_part_name_the_helpers_key_and_where_it_comes_from(client: Client) -> None:
     page = page_of(client, two_server_recipe())
     key = base64.b64encode(scene.verification_key_of(scene.HELPER_SIGNING_KEY)).decode()
-    assert f'HELPER_KEY="{key}" # compare it with {scene.HELPER_ORIGIN}/' in page
+    assert f'# compare it with {scene.HELPER_ORIGIN}/ HELPER_KEY="{key}"' in page
     assert '--helper-key "$HELPER_KEY"' in page
     assert f'<a href="{scene.HELPER_ORIGIN}/">the helper\'s page</a>' in page
 
