@@ -63,6 +63,7 @@ def test_page_carries_every_chart_as_data_caption_and_table(client: Client) -> N
         assert f'data-figure="{chart["key"]}-data"' in page
         assert chart["caption"] in page
         table = page.split(f"<summary>The numbers: {chart['title']}</summary>")[1].split("</table>")[0]
+        table = " ".join(table.split())
         assert table.count('<th scope="row">') == len(chart["x"])
         for curve in chart["curves"]:
             assert f'{curve["name"]}<br><span class="small">{curve["standing"]}</span>' in table
