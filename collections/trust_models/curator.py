@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe as PublishedRecipe
-from panprivacy.recipe import RecipeDraft, format_time
+from panprivacy.recipe import PublishedRecipe, RecipeDraft, format_time
 from panprivacy.streams.parameters import LISTED
 from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
@@ -47,7 +46,7 @@ class CuratorModel(TrustModel):
         partners: Partners,
         universe: Sequence[str] | None,
     ) -> Prepared:
-        parameters = draft.mechanism().parameters
+        parameters = draft.calibrated_statistic().parameters
         if universe is None and parameters.sample_kind == LISTED:
             raise FieldError(
                 "items",

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from panprivacy.recipe import Recipe as PublishedRecipe
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust import Trust
 from peers.partner import Partner
 from peers.roles import PartnerRole

@@ -11,8 +11,8 @@ from devices_sim.workloads import values_csv
 from panprivacy.errors import FieldError
 from tests.devices_sim.shuffler import shuffler_recipe
 
-STATISTIC = shuffler_recipe(k=4).mechanism
-HASHED = shuffler_recipe(k=4, hashed="yes").mechanism
+STATISTIC = shuffler_recipe(k=4).calibrated_statistic
+HASHED = shuffler_recipe(k=4, hashed="yes").calibrated_statistic
 
 
 def write(path: Path, content: str | bytes) -> Path:

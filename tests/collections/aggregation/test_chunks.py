@@ -147,7 +147,11 @@ def test_chunks_and_rows_keep_to_what_one_task_can_decrypt_in_time() -> None:
         published_recipe(cohort_size=2, statistic="histogram", k=1000, encryption="paillier-2048").published,
     )
     assert reports_per_chunk(cheap) == 2_000
-    seconds = reports_per_chunk(dear) * dear.mechanism.report_ciphertexts * dear.public_key.decryption_seconds
+    seconds = (
+        reports_per_chunk(dear)
+        * dear.calibrated_statistic.report_ciphertexts
+        * dear.public_key.decryption_seconds
+    )
     assert 1 <= reports_per_chunk(dear) <= 10
     assert seconds < 15
 
