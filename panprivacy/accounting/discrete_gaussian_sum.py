@@ -61,6 +61,9 @@ class DiscreteGaussianSum(PrivacyEvent):
     """Σ of n whole numbers, each with its own N_Z(0, scale²), against observers of all but one."""
 
     kind: ClassVar[str] = "discrete_gaussian_sum"
+    neighbours = Relation.REPLACE
+    proved = True
+    method = "exact convolution of the noise, by characteristic functions with bounded errors"
 
     n: int = described(**DEVICES)
     scale: float = described(
@@ -75,18 +78,6 @@ class DiscreteGaussianSum(PrivacyEvent):
         minimum=1,
         maximum=1_000_000,
     )
-
-    @property
-    def neighbours(self) -> Relation:
-        return Relation.REPLACE
-
-    @property
-    def proved(self) -> bool:
-        return True
-
-    @property
-    def method(self) -> str:
-        return "exact convolution of the noise, by characteristic functions with bounded errors"
 
     def delta(self, epsilon: float) -> float:
         require_epsilon(epsilon)
