@@ -5,7 +5,7 @@ say only that a parameter exists, and the order of the error; here are the param
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import scipy
@@ -157,7 +157,7 @@ def _theorem_13() -> Iterator[Statement]:
 def figures() -> Iterator[Figure]:
     """What the theorems leave to the reader, drawn. Takes some seconds."""
     epsilon, delta = TARGET
-    solved = [largest_epsilon0(n, epsilon, delta) for n in _DEVICES_DRAWN]
+    line = partial(Line.over, _DEVICES_DRAWN)
     yield Figure(
         key="lpp-theorem-7",
         title="Theorem 7",
@@ -172,28 +172,19 @@ def figures() -> Iterator[Figure]:
                 "ε = 1, δ = 10⁻⁶, one device replaced",
                 tuple(float(n) for n in _DEVICES_DRAWN),
                 (
-                    Line(
-                        "√(ln(1/δ))/ε",
-                        Role.BASELINE,
-                        tuple(error_of_theorem_7(epsilon, delta) for _ in _DEVICES_DRAWN),
-                    ),
-                    Line(
-                        "each bit 1-private",
-                        Role.AGGREGATED,
-                        tuple(standard_error(n, epsilon) for n in _DEVICES_DRAWN),
-                    ),
-                    Line(
+                    line("√(ln(1/δ))/ε", Role.BASELINE, lambda _: error_of_theorem_7(epsilon, delta)),
+                    line("each bit 1-private", Role.AGGREGATED, lambda n: standard_error(n, epsilon)),
+                    line(
                         "the sum (1, 10⁻⁶)-private",
                         Role.SAMPLED,
-                        tuple(
-                            standard_error(n, found) for n, found in zip(_DEVICES_DRAWN, solved, strict=True)
-                        ),
+                        lambda n: standard_error(n, largest_epsilon0(n, epsilon, delta)),
                     ),
                 ),
             ),
         ),
         choices="The paper has no figure of it. Chosen: ε = 1, δ = 10⁻⁶.",
     )
+    line = partial(Line.over, _SCALED_DEVICES_DRAWN)
     yield Figure(
         key="lpp-theorem-13",
         title="Theorem 13",
@@ -208,17 +199,9 @@ def figures() -> Iterator[Figure]:
                 "values from 0 to 10, one device replaced",
                 tuple(float(n) for n in _SCALED_DEVICES_DRAWN),
                 (
-                    Line("promised", Role.BASELINE, tuple(epsilon for _ in _SCALED_DEVICES_DRAWN)),
-                    Line(
-                        "s by the continuous rule",
-                        Role.AGGREGATED,
-                        tuple(_epsilon_by_continuous_rule(n) for n in _SCALED_DEVICES_DRAWN),
-                    ),
-                    Line(
-                        "s by the exact sum",
-                        Role.SAMPLED,
-                        tuple(_epsilon_by_exact_rule(n) for n in _SCALED_DEVICES_DRAWN),
-                    ),
+                    line("promised", Role.BASELINE, lambda _: epsilon),
+                    line("s by the continuous rule", Role.AGGREGATED, _epsilon_by(continuous_scale)),
+                    line("s by the exact sum", Role.SAMPLED, _epsilon_by(smallest_scale)),
                 ),
             ),
         ),
@@ -226,13 +209,12 @@ def figures() -> Iterator[Figure]:
     )
 
 
-def _epsilon_by_continuous_rule(n: int) -> float:
+def _epsilon_by(rule: Callable[[int, int, float, float], float]) -> Callable[[int], float]:
+    """ε of the sum of n values, with the scale by a rule for the (ε, δ) of `TARGET`."""
     epsilon, delta = TARGET
-    scale = continuous_scale(n, VALUE_RANGE, epsilon, delta)
-    return DiscreteGaussianSum(n=n, scale=scale, value_range=VALUE_RANGE).epsilon(delta)
 
+    def found(n: int) -> float:
+        scale = rule(n, VALUE_RANGE, epsilon, delta)
+        return DiscreteGaussianSum(n=n, scale=scale, value_range=VALUE_RANGE).epsilon(delta)
 
-def _epsilon_by_exact_rule(n: int) -> float:
-    epsilon, delta = TARGET
-    scale = smallest_scale(n, VALUE_RANGE, epsilon, delta)
-    return DiscreteGaussianSum(n=n, scale=scale, value_range=VALUE_RANGE).epsilon(delta)
+    return found
