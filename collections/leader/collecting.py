@@ -39,7 +39,7 @@ from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.prio3.interface import InexactSumError
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_status_at_helper
-from storage.columns import stored_bytes, stored_number
+from storage.columns import stored, stored_bytes
 
 logger = structlog.get_logger(__name__)
 
@@ -324,8 +324,8 @@ def _complete(row: CollectionJob, share: AggregateShare, helper_count: int | Non
     if helper_count is not None:
         HelperCount.objects.create(task=row.task, report_count=helper_count)
     locked.response = CollectionJobResp(
-        stored_number(locked.report_count),
-        Interval(stored_number(locked.first_time), stored_number(locked.span)),
+        stored(locked.report_count),
+        Interval(stored(locked.first_time), stored(locked.span)),
         HpkeCiphertext.decode(stored_bytes(locked.leader_share)),
         share.encrypted_aggregate_share,
     ).encode()

@@ -11,7 +11,7 @@ from ledger.budget import Budget
 from ledger.composed import Allowance, Event, all_readable
 from ledger.models import Population, Spending
 from panprivacy.errors import FieldError
-from storage.columns import stored_json
+from storage.columns import stored
 
 DELTA = 1e-6
 """δ at which spending is shown where no budget names one."""
@@ -66,7 +66,7 @@ def population_choices() -> list[tuple[str, str]]:
 def unreturned_events(population: Population) -> list[Event]:
     """The events of every recipe that spent and was not given back, oldest first."""
     spent = population.spendings.filter(returns=None, returned_by=None).order_by("pk")
-    return [stored_json(event) for event in spent.values_list("event", flat=True)]
+    return [stored(event) for event in spent.values_list("event", flat=True)]
 
 
 def conditions_of(population: Population) -> list[str]:
@@ -172,8 +172,8 @@ def standing_of(population: Population, allowance: Allowance | None = None) -> S
     pairs = list(spent.values_list("event", "event_if_half_colludes"))
     return Standing(
         population,
-        [stored_json(event) for event, _ in pairs],
-        [stored_json(event) for _, event in pairs],
+        [stored(event) for event, _ in pairs],
+        [stored(event) for _, event in pairs],
         Allowance(SECONDS) if allowance is None else allowance,
     )
 
@@ -243,7 +243,7 @@ def lines_of(standing: Standing, rows: Sequence[Spending]) -> list[Line]:
     events_after: dict[int, list[Event]] = {}
     for pk, returns, event in book.values_list("pk", "returns", "event"):
         if returns is None:
-            unreturned[pk] = stored_json(event)
+            unreturned[pk] = stored(event)
         else:
             unreturned.pop(returns, None)
         if pk in wanted:
@@ -255,7 +255,7 @@ def lines_of(standing: Standing, rows: Sequence[Spending]) -> list[Line]:
 def _line(standing: Standing, row: Spending, events: Sequence[Event]) -> Line:
     epsilon = standing.allowance.composed_epsilon
     spent = row.returns or row
-    event: Event = stored_json(spent.event)
+    event: Event = stored(spent.event)
     returned = getattr(row, "returned_by", None)
     return Line(
         at=row.at,
