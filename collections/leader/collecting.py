@@ -253,11 +253,8 @@ def _selector(job: CollectionJob) -> BatchSelector | None:
 
 def _counted(task: Task, job: CollectionJob) -> int:
     selector = _selector(job)
-    return 0 if selector is None else _counted_in(task, selector)
-
-
-def _counted_in(task: Task, selector: BatchSelector) -> int:
-    return buckets_of(task, selector).aggregate(n=Sum("report_count"))["n"] or 0
+    buckets = BatchBucket.objects.none() if selector is None else buckets_of(task, selector)
+    return buckets.aggregate(n=Sum("report_count"))["n"] or 0
 
 
 def _take(task: Task, job: CollectionJob, now: datetime) -> None:
