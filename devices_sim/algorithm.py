@@ -12,7 +12,7 @@ from typing import Any
 from devices_sim.transport import WireReport
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.mechanisms.interface import Mechanism, Report
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.statistic import Statistic
 
@@ -83,8 +83,8 @@ class ClientAlgorithm:
             tables, which are faster but take time that depends on the randomness.
     """
 
-    def __init__(self, recipe: Recipe, public_key: PublicKey | None = None) -> None:
-        self.mechanism = steps_mechanism(recipe.mechanism)
+    def __init__(self, recipe: PublishedRecipe, public_key: PublicKey | None = None) -> None:
+        self.mechanism = steps_mechanism(recipe.calibrated_statistic)
         self.public_key = recipe.public_key if public_key is None else public_key
         self.steps: int = self.mechanism.parameters.steps
         self.sampling_rate: float = self.mechanism.parameters.sampling_rate

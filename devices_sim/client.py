@@ -25,7 +25,7 @@ from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, enco
 from devices_sim.storage import AtomicFile
 from devices_sim.transport import Delivery, RecipeClosedError, RecipeNotOpenError, ServedRecipe, Transport
 from devices_sim.trust_models import reporting_model
-from panprivacy.recipe import Recipe, format_time
+from panprivacy.recipe import PublishedRecipe, format_time
 
 
 class AlreadyJoinedError(DeviceError):
@@ -254,7 +254,7 @@ class Device:
 
 
 def early_or_late(
-    error: RecipeNotOpenError, recipe: Recipe, transport: Transport, now: datetime | None = None
+    error: RecipeNotOpenError, recipe: PublishedRecipe, transport: Transport, now: datetime | None = None
 ) -> RecipeNotOpenError | RecipeClosedError:
     """The same error, saying whether the recipe takes no reports any more or does not take any yet.
 
@@ -273,7 +273,7 @@ def early_or_late(
     return error.until(format_time(recipe.opens_at))
 
 
-def require_takes_part(recipe: Recipe, served: ServedRecipe, *, simulation: bool) -> None:
+def require_takes_part(recipe: PublishedRecipe, served: ServedRecipe, *, simulation: bool) -> None:
     """RecipeRefusedError where a device must keep out of a verified recipe.
 
     Args:

@@ -33,7 +33,7 @@ from panprivacy.dap.client import ShardedReport, seal_report, shard_measurement
 from panprivacy.dap.hpke import HpkeSealError, choose_config
 from panprivacy.dap.media import is_media_type, media_type
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.two_server import SharedKey
 
 CLOSED_OR_EARLY = frozenset(
@@ -168,7 +168,7 @@ class DapUpload(Upload):
         transport: what reaches other servers; stays open.
     """
 
-    def __init__(self, recipe: Recipe, transport: Transport) -> None:
+    def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
         public_key = recipe.public_key
         if not isinstance(public_key, SharedKey):
             raise TypeError(f"a recipe of two servers has a SharedKey, not {type(public_key).__name__}")

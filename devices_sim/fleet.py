@@ -30,7 +30,7 @@ from devices_sim.upload import Upload
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads import Bucket, Workload
 from panprivacy.parameters import Description
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 
 BATCH_BYTES = 8 * 1024 * 1024
 PROCESSES = Description(label="Processes", help="Number of processes.", minimum=1, maximum=256)
@@ -64,7 +64,7 @@ class FleetPlan:
     seed: int | None
     eager: bool
 
-    def verified_recipe(self) -> Recipe:
+    def verified_recipe(self) -> PublishedRecipe:
         """The recipe; raises as `run_fleet` does."""
         recipe = self.served.verified(self.verification_key, self.partner_key)
         if not recipe.simulation:

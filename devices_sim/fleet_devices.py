@@ -8,7 +8,7 @@ from typing import Generic
 from devices_sim.algorithm import ClientAlgorithm, Phase, value_report, values_statistic, wire_report
 from devices_sim.transport import WireReport
 from devices_sim.workloads.bucket import Given
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 
 TrueAnswer = int | str
 """What is true of one device: its count of events, or its value."""
@@ -29,7 +29,7 @@ class FleetDevices(ABC, Generic[Given]):
 class _EventDevices(FleetDevices[Set[int]]):
     """Devices with events in some of T steps."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: PublishedRecipe) -> None:
         # Tables are not constant-time; that matters on real devices only.
         self._algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables())
 
@@ -61,8 +61,8 @@ class EagerDevices(_EventDevices):
 class ValueDevices(FleetDevices[str]):
     """Devices with one value each, which they send through a shuffler."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._statistic = values_statistic(recipe.mechanism)
+    def __init__(self, recipe: PublishedRecipe) -> None:
+        self._statistic = values_statistic(recipe.calibrated_statistic)
         self._public_key = recipe.public_key.with_tables()
 
     def answer(self, given: str) -> str:

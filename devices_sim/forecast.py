@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from devices_sim.algorithm import values_statistic
 from devices_sim.fleet_devices import ValueDevices
 from devices_sim.workloads import Workload
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 
 MEASURED_SECONDS = 0.2
 """For how long messages are made and thrown away, to see how fast it goes."""
@@ -44,7 +44,7 @@ class Forecast:
         )
 
 
-def forecast_of_values(recipe: Recipe, workload: Workload[str], processes: int) -> Forecast:
+def forecast_of_values(recipe: PublishedRecipe, workload: Workload[str], processes: int) -> Forecast:
     """What users with values have to do, by the time that the first of them take.
 
     Args:
@@ -62,7 +62,7 @@ def forecast_of_values(recipe: Recipe, workload: Workload[str], processes: int) 
             break
     at_once = min(processes, os.cpu_count() or 1)
     return Forecast(
-        users, values_statistic(recipe.mechanism).most_messages, taken / measured * users / at_once
+        users, values_statistic(recipe.calibrated_statistic).most_messages, taken / measured * users / at_once
     )
 
 

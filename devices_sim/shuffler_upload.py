@@ -18,7 +18,7 @@ from devices_sim.transport import (
     refusal,
 )
 from devices_sim.upload import Upload
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 
 MSGPACK = "application/msgpack"
@@ -44,7 +44,7 @@ class ShufflerUpload(Upload):
 
     batch_reports = 1
 
-    def __init__(self, recipe: Recipe, transport: Transport) -> None:
+    def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
         servers = recipe.servers
         if not isinstance(servers, ShufflerAndAnalyzer):
             raise TypeError(f"a recipe with a shuffler names it, unlike {type(servers).__name__}")

@@ -16,7 +16,7 @@ from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
 from devices_sim.storage import StateFileError
 from devices_sim.transport import ServedRecipe
 from panprivacy import base64_text
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 
 FORMAT = b"panapp-device-state-1\n"
 ANY_FORMAT = b"panapp-device-state-"
@@ -47,7 +47,7 @@ class Enrolment:
     server: str
     helper_key: bytes | None = None
 
-    def verified(self) -> Recipe:
+    def verified(self) -> PublishedRecipe:
         """The recipe, checked against the pinned keys; raises as `ServedRecipe.verified`."""
         return self.served.verified(self.verification_key, self.helper_key)
 
@@ -85,7 +85,7 @@ class LiveState:
     """The content of any other state file."""
 
     enrolment: Enrolment
-    recipe: Recipe
+    recipe: PublishedRecipe
     state: DeviceState
 
 

@@ -17,7 +17,7 @@ import urllib3
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import base64_text
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 
 API = "/api/v1"
 JSON = "application/json"
@@ -140,7 +140,7 @@ class ServedRecipe:
     status: str
     partner_signature: bytes | None = None
 
-    def verified(self, verification_key: bytes, partner_key: bytes | None = None) -> Recipe:
+    def verified(self, verification_key: bytes, partner_key: bytes | None = None) -> PublishedRecipe:
         """The recipe, its identifier and signatures checked.
 
         Args:
@@ -150,7 +150,7 @@ class ServedRecipe:
 
         Raises as `Recipe.verified` does, and ValueError for a key of another length.
         """
-        return Recipe.verified(
+        return PublishedRecipe.verified(
             self.document,
             self.identifier,
             self.signature,

@@ -61,7 +61,7 @@ def send_value(
         TransportError: refused for another reason: the messages have not been taken.
     """
     recipe = served.verified(verification_key, shuffler_key)
-    statistic = recipe.mechanism
+    statistic = recipe.calibrated_statistic
     if not isinstance(statistic, ShuffleStatistic):
         raise FieldError(
             "trust", f"is {recipe.trust}: devices of this recipe take steps, and send no value (join, step)"

@@ -72,7 +72,7 @@ class CollectionResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        mechanism = self.recipe.published.mechanism
+        mechanism = self.recipe.published.calibrated_statistic
         shape = itemgetter(0) if mechanism.scalar else list
         released = self.release.outcome == Release.Outcome.RELEASED
         accepted = self.release.reports if released else self.fleet.accepted
@@ -155,7 +155,7 @@ def collection_run(
         if forecast is not None:
             forewarn(forecast)
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
-        truth = devices.truth(recipe.published.mechanism, fleet)
+        truth = devices.truth(recipe.published.calibrated_statistic, fleet)
         truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
         submitted = time.monotonic()
         simulation_close(recipe=recipe, actor=actor)
@@ -236,14 +236,14 @@ def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -
         if release is not None:
             return release
         services.check()
-        standing = trust_model_of(recipe).progress(recipe)
-        progress = (standing.servers[0].counted, standing.waiting)
+        so_far = trust_model_of(recipe).progress(recipe)
+        progress = (so_far.servers[0].counted, so_far.waiting)
         if progress != last_progress:
             say(f"{progress[0]:,} reports summed, {progress[1]:,} {what} waiting")
             last_progress, moved_at = progress, time.monotonic()
         elif time.monotonic() - moved_at > STALLED_SECONDS:
             errors = "".join(
-                f"; {server.name}: {server.trouble.error}" for server in standing.servers if server.trouble
+                f"; {server.name}: {server.trouble.error}" for server in so_far.servers if server.trouble
             )
             raise CollectionStalledError(
                 f"nothing was summed for {STALLED_SECONDS:.0f} seconds; "

@@ -152,7 +152,7 @@ class RecipeDraft:
             raise _closes_too_early()
         return opens_at, closes_at
 
-    def mechanism(self) -> Statistic[Any]:
+    def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with its derived parameters computed.
 
         Raises:
@@ -171,7 +171,7 @@ class RecipeDraft:
             raise FieldError(refusal.field, f"{refusal.message}; {remedies(mechanism)}") from None
         return mechanism
 
-    def publish(self, servers: Servers, now: datetime, *, simulation: bool = False) -> "Recipe":
+    def publish(self, servers: Servers, now: datetime, *, simulation: bool = False) -> "PublishedRecipe":
         """The recipe as it will stand for good: keys, times and derived parameters filled in.
 
         Args:
@@ -196,13 +196,13 @@ class RecipeDraft:
                     "opens_at", f"is so early that the recipe would have closed {format_time(closes_at)}"
                 )
             raise FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
-        return Recipe(
+        return PublishedRecipe(
             format=FORMAT,
             name=self.name,
             question=self.question,
             statistic=self.statistic,
             population=self.population,
-            parameters=self.mechanism().parameters,
+            parameters=self.calibrated_statistic().parameters,
             servers=servers,
             step_seconds=self.step_seconds,
             opens_at=opens_at,
@@ -227,7 +227,7 @@ class RecipeDraft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class PublishedRecipe:
     """A published recipe. Equal documents have equal identifiers.
 
     Attributes:
@@ -341,7 +341,7 @@ class Recipe:
             raise RecipeVerificationError("the signature is not the server's") from None
         recipe = cls.from_document(document)
         recipe.servers.require_signed(context + canonical, partner_key, partner_signature)
-        recipe.mechanism.require_promise()
+        recipe.calibrated_statistic.require_promise()
         return recipe
 
     @property
@@ -394,7 +394,7 @@ class Recipe:
         return self.servers.public_key(self.identifier)
 
     @cached_property
-    def mechanism(self) -> Statistic[Any]:
+    def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with these parameters."""
         return statistic_class(self.statistic)(self.parameters)
 

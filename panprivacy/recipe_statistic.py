@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import ReportStatistic
 
 
-def report_statistic(recipe: Recipe) -> ReportStatistic[Any]:
+def report_statistic(recipe: PublishedRecipe) -> ReportStatistic[Any]:
     """The recipe's statistic with its parameters; TypeError where it is not made of reports."""
-    statistic = recipe.mechanism
+    statistic = recipe.calibrated_statistic
     if not isinstance(statistic, ReportStatistic):
         raise TypeError(f"{recipe.statistic} is not made of reports")
     return statistic

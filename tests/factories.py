@@ -75,7 +75,9 @@ def report_of_count(recipe: Recipe, count: int, *, seed: int | None = None) -> d
     """An honest report of a device with `count` events."""
     source = secrets.SystemRandom() if seed is None else random.Random(seed)
     published = recipe.published
-    report: tuple[Ciphertext, ...] = published.mechanism.report_of_count(published.public_key, count, source)
+    report: tuple[Ciphertext, ...] = published.calibrated_statistic.report_of_count(
+        published.public_key, count, source
+    )
     return {"nonce": fresh_nonce(), "ciphertexts": [bytes(ciphertext) for ciphertext in report]}
 
 

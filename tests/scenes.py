@@ -57,7 +57,7 @@ def simulated_recipe(devices_by_count: dict[int, int], **changes: Any) -> Recipe
     """A released simulation with its truth."""
     counts = [count for count, devices in devices_by_count.items() for _ in range(devices)]
     recipe = finish(open_recipe(counts, simulation=True, **changes))
-    truth = recipe.published.mechanism.truth(devices_by_count)
+    truth = recipe.published.calibrated_statistic.truth(devices_by_count)
     truth_record(recipe=recipe, values=truth, devices=len(counts), sampled=len(counts))
     return recipe
 

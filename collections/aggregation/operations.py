@@ -19,7 +19,7 @@ from django.utils import timezone
 from aggregation.models import Chunk, SubAggregate
 from aggregation.selectors import progress_of
 from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
 from panprivacy.statistic import InvalidReportError
 from recipes.models import Recipe, RecipeKey

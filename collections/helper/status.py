@@ -21,7 +21,7 @@ from dap.selectors import collected_among, counts_of, hpke_keys_known, rejection
 from panprivacy import base64_text
 from panprivacy.coarse import coarse, coarse_rejections
 from panprivacy.dap.vdafs import vdaf_name
-from panprivacy.recipe import Recipe, format_time
+from panprivacy.recipe import PublishedRecipe, format_time
 from peers.required import required
 from peers.server_status import server_status
 
@@ -91,7 +91,7 @@ def _public(task: Task, *, collected: bool) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _recipe(document: str) -> Mapping[str, Any]:
-    recipe = Recipe.from_document(json.loads(document))
+    recipe = PublishedRecipe.from_document(json.loads(document))
     return {
         "name": recipe.name,
         "question": recipe.question,

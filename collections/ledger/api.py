@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ledger.exports import line_document, standing_document
+from ledger.exports import balance_document, line_document
 from ledger.models import Population
-from ledger.selectors import lines_of, populations_list, spendings_list, standing_of, standings_of
+from ledger.selectors import balance_of, balances_of, lines_of, populations_list, spendings_list
 from web.openapi import CURSOR
 from web.paging import api_page
 
@@ -81,7 +81,7 @@ class PopulationListView(APIView):
     )
     def get(self, request: Request) -> Response:
         rows, following = api_page(populations_list(), request, PAGE_SIZE)
-        results = [standing_document(standing) for standing in standings_of(rows)]
+        results = [balance_document(balance) for balance in balances_of(rows)]
         return Response({"next": following, "results": results})
 
 
@@ -98,13 +98,13 @@ class PopulationView(APIView):
         population = Population.objects.filter(name=name).first()
         if population is None:
             raise Http404
-        standing = standing_of(population)
+        balance = balance_of(population)
         rows, following = api_page(spendings_list(population), request, PAGE_SIZE)
-        lines = lines_of(standing, rows)
+        lines = lines_of(balance, rows)
         return Response(
             {
-                **standing_document(standing),
+                **balance_document(balance),
                 "next": following,
-                "spendings": [line_document(line, standing.delta) for line in lines],
+                "spendings": [line_document(line, balance.delta) for line in lines],
             }
         )

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ledger.selectors import Line, Standing
+from ledger.selectors import Balance, Line
 from panprivacy.recipe import format_time
 
 RELATION = "replace"
@@ -30,20 +30,20 @@ COLUMNS = (
 )
 
 
-def standing_document(standing: Standing) -> dict[str, Any]:
+def balance_document(balance: Balance) -> dict[str, Any]:
     """A population, its budget and what is spent, as plain JSON values."""
-    budget = standing.budget
+    budget = balance.budget
     return {
-        "name": standing.population.name,
-        "description": standing.population.description,
+        "name": balance.population.name,
+        "description": balance.population.description,
         "model": MODEL,
         "relation": RELATION,
-        "delta": standing.delta,
+        "delta": balance.delta,
         "budget": None if budget is None else budget.epsilon,
-        "spent": _finite(standing.spent),
-        "left": standing.left,
-        "spent_if_half_colludes": _finite(standing.spent_if_half_colludes),
-        "recipes": len(standing.events),
+        "spent": _finite(balance.spent),
+        "left": balance.left,
+        "spent_if_half_colludes": _finite(balance.spent_if_half_colludes),
+        "recipes": len(balance.events),
     }
 
 
@@ -67,23 +67,23 @@ def line_document(line: Line, delta: float) -> dict[str, Any]:
     }
 
 
-def book_document(standing: Standing, lines: Sequence[Line]) -> dict[str, Any]:
+def book_document(balance: Balance, lines: Sequence[Line]) -> dict[str, Any]:
     """The whole book, oldest line first; `complete` says whether every number in it was computed."""
     spendings = [
-        {**line_document(line, standing.delta), "computed": line.computed} for line in reversed(lines)
+        {**line_document(line, balance.delta), "computed": line.computed} for line in reversed(lines)
     ]
-    known = standing.spent is not None and standing.spent_if_half_colludes is not None
+    known = balance.spent is not None and balance.spent_if_half_colludes is not None
     complete = known and all(line.computed for line in lines)
-    return {**standing_document(standing), "complete": complete, "spendings": spendings}
+    return {**balance_document(balance), "complete": complete, "spendings": spendings}
 
 
-def book_csv(standing: Standing, lines: Sequence[Line]) -> str:
+def book_csv(balance: Balance, lines: Sequence[Line]) -> str:
     """The whole book, oldest line first; `computed` is true or false, the event JSON in its column."""
     rows = io.StringIO()
     writer = csv.writer(rows)
     writer.writerow(COLUMNS)
     for line in reversed(lines):
-        document = line_document(line, standing.delta)
+        document = line_document(line, balance.delta)
         document |= {"model": MODEL, "relation": RELATION}
         document["computed"] = "true" if line.computed else "false"
         document["event"] = json.dumps(document["event"], sort_keys=True)

@@ -76,7 +76,7 @@ def conditions_of(population: Population) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Balance:
     """Where a population stands now, at the budget's δ.
 
     Numbers are computed when they are asked for, within the allowance; those it does not reach are None,
@@ -166,11 +166,11 @@ class Standing:
         return self.allowance.composed_epsilon([*self.events, event], self.delta)
 
 
-def standing_of(population: Population, allowance: Allowance | None = None) -> Standing:
+def balance_of(population: Population, allowance: Allowance | None = None) -> Balance:
     """Where the population stands; `SECONDS` to compute it in, unless another allowance is shared."""
     spent = population.spendings.filter(returns=None, returned_by=None).order_by("pk")
     pairs = list(spent.values_list("event", "event_if_half_colludes"))
-    return Standing(
+    return Balance(
         population,
         [stored(event) for event, _ in pairs],
         [stored(event) for _, event in pairs],
@@ -178,16 +178,16 @@ def standing_of(population: Population, allowance: Allowance | None = None) -> S
     )
 
 
-def standings_of(populations: Iterable[Population]) -> list[Standing]:
+def balances_of(populations: Iterable[Population]) -> list[Balance]:
     """Where each of several populations stands, computed within one allowance."""
     allowance = Allowance(SECONDS)
-    return [standing_of(population, allowance) for population in populations]
+    return [balance_of(population, allowance) for population in populations]
 
 
-def spending_standings(count: int) -> list[Standing]:
+def spending_balances(count: int) -> list[Balance]:
     """Up to `count` populations that have a budget or spent something, newest first."""
     concerned = Q(epsilon__isnull=False) | Exists(Spending.objects.filter(population=OuterRef("pk")))
-    return standings_of(Population.objects.filter(concerned)[:count])
+    return balances_of(Population.objects.filter(concerned)[:count])
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def spendings_list(population: Population) -> QuerySet[Spending]:
     return population.spendings.select_related("returns", "returned_by")
 
 
-def lines_of(standing: Standing, rows: Sequence[Spending]) -> list[Line]:
+def lines_of(balance: Balance, rows: Sequence[Spending]) -> list[Line]:
     """What each of these rows of the population's book came to, in their order, at the standing's δ.
 
     Args:
@@ -238,7 +238,7 @@ def lines_of(standing: Standing, rows: Sequence[Spending]) -> list[Line]:
     if not rows:
         return []
     wanted = {row.pk for row in rows}
-    book = standing.population.spendings.filter(pk__lte=max(wanted)).order_by("pk")
+    book = balance.population.spendings.filter(pk__lte=max(wanted)).order_by("pk")
     unreturned: dict[int, Event] = {}
     events_after: dict[int, list[Event]] = {}
     for pk, returns, event in book.values_list("pk", "returns", "event"):
@@ -249,11 +249,11 @@ def lines_of(standing: Standing, rows: Sequence[Spending]) -> list[Line]:
         if pk in wanted:
             events_after[pk] = list(unreturned.values())
     # In the order of the rows: where time is short, what stands first is there first.
-    return [_line(standing, row, events_after[row.pk]) for row in rows]
+    return [_line(balance, row, events_after[row.pk]) for row in rows]
 
 
-def _line(standing: Standing, row: Spending, events: Sequence[Event]) -> Line:
-    epsilon = standing.allowance.composed_epsilon
+def _line(balance: Balance, row: Spending, events: Sequence[Event]) -> Line:
+    epsilon = balance.allowance.composed_epsilon
     spent = row.returns or row
     event: Event = stored(spent.event)
     returned = getattr(row, "returned_by", None)
@@ -263,10 +263,10 @@ def _line(standing: Standing, row: Spending, events: Sequence[Event]) -> Line:
         recipe=str(spent.recipe),
         event=event,
         condition=spent.condition,
-        composed=epsilon(events, standing.delta),
-        alone=epsilon([event], standing.delta),
+        composed=epsilon(events, balance.delta),
+        alone=epsilon([event], balance.delta),
         returned_at=None if returned is None else returned.at,
-        why_unknown=standing.why_unknown if all_readable([event]) else UNREADABLE,
+        why_unknown=balance.why_unknown if all_readable([event]) else UNREADABLE,
     )
 
 

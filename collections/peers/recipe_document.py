@@ -4,12 +4,12 @@ import json
 
 from panprivacy.encryption.interface import InvalidKeyError
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from peers.problems import dap_problem
 from web.problems import Problem
 
 
-def recipe_read(*, document: str, identifier: str) -> Recipe:
+def recipe_read(*, document: str, identifier: str) -> PublishedRecipe:
     """The recipe, checked as a device checks it but for the signatures.
 
     Args:
@@ -23,9 +23,9 @@ def recipe_read(*, document: str, identifier: str) -> Recipe:
         members = json.loads(document)
         if not isinstance(members, dict):
             raise _refused("document: must be a JSON object.")
-        recipe = Recipe.from_document(members)
+        recipe = PublishedRecipe.from_document(members)
         # What it derived must keep what it names, as a device checks it.
-        recipe.mechanism.require_promise()
+        recipe.calibrated_statistic.require_promise()
     except (FieldError, InvalidKeyError) as error:
         raise _refused(f"document: {error}.") from None
     except (ValueError, RecursionError):

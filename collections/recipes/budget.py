@@ -8,10 +8,9 @@ from typing import Any
 
 from ledger.models import Population
 from ledger.operations import BudgetExceededError, budget_require_room, spending_append
-from ledger.selectors import Standing, population_named, standing_of
+from ledger.selectors import Balance, balance_of, population_named
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe as PublishedRecipe
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
 from panprivacy.statistic import Statistic
 
@@ -34,7 +33,7 @@ class Effect:
         condition: what the recipe's cost relies on, as a clause; empty where it holds as it is.
     """
 
-    standing: Standing
+    balance: Balance
     composed: float | None
     exceeds: bool
     delta_reason: str
@@ -43,38 +42,38 @@ class Effect:
 
 def effect_of(mechanism: Statistic[Any], population: str) -> Effect:
     """What publishing would do. FieldError where there is no such population."""
-    standing = standing_of(population_named(population))
-    composed = standing.with_event(mechanism.aggregator_event().as_dict())
-    budget = standing.budget
+    balance = balance_of(population_named(population))
+    composed = balance.with_event(mechanism.aggregator_event().as_dict())
+    budget = balance.budget
     exceeds = budget is not None and composed is not None and composed > budget.epsilon
     return Effect(
-        standing=standing,
+        balance=balance,
         composed=composed,
         exceeds=exceeds,
-        delta_reason=delta_reason(mechanism, standing) if composed == math.inf else "",
+        delta_reason=delta_reason(mechanism, balance) if composed == math.inf else "",
         condition=mechanism.budget_condition,
     )
 
 
-def delta_reason(mechanism: Statistic[Any], standing: Standing) -> str:
+def delta_reason(mechanism: Statistic[Any], balance: Balance) -> str:
     """Why no ε is promised with this recipe, and the largest δ with which one is, as a clause; empty where it
     is not for the recipe's own δ."""
     total = mechanism.aggregator_event().delta(LARGE_EPSILON)
-    if total == 0 or standing.spent == math.inf:
+    if total == 0 or balance.spent == math.inf:
         return ""
 
     def promised(changed: Statistic[Any]) -> bool:
-        composed = standing.with_event(changed.aggregator_event().as_dict())
+        composed = balance.with_event(changed.aggregator_event().as_dict())
         return composed is not None and composed < math.inf
 
     largest = nearest_value(mechanism, "delta", promised, larger=False)
     fitting = "no smaller one fits" if largest is None else f"the largest that fits is δ = {largest:g}"
-    if total > standing.delta:
-        why = f"the δ of this recipe, {total:g} in total, is above the population's δ of {standing.delta:g}"
+    if total > balance.delta:
+        why = f"the δ of this recipe, {total:g} in total, is above the population's δ of {balance.delta:g}"
     else:
         why = (
             f"the δ of this recipe, {total:g} in total, and that of what is spent are together above the "
-            f"population's δ of {standing.delta:g}"
+            f"population's δ of {balance.delta:g}"
         )
     return f"{why}; {fitting}"
 
@@ -90,7 +89,7 @@ def affordable(draft: RecipeDraft, *, simulation: bool) -> Statistic[Any]:
             cannot be met.
     """
     population = population_named(draft.population)  # the cheap refusal first
-    mechanism = draft.mechanism()
+    mechanism = draft.calibrated_statistic()
     if not simulation:
         budget_require_room(population=population, event=mechanism.aggregator_event())
     return mechanism
@@ -106,7 +105,7 @@ def spend(*, published: PublishedRecipe) -> None:
         return
     if published.population is None:
         raise FieldError("population", "is missing")
-    mechanism = published.mechanism
+    mechanism = published.calibrated_statistic
     spending_append(
         population=published.population,
         recipe=published.identifier,
@@ -126,9 +125,9 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
     try:
         yield
     except BudgetExceededError as error:
-        mechanism = draft.mechanism()
+        mechanism = draft.calibrated_statistic()
         if error.composed == math.inf:
-            reason = delta_reason(mechanism, standing_of(error.population))
+            reason = delta_reason(mechanism, balance_of(error.population))
             if reason:
                 raise FieldError("delta", f"does not fit the population's budget: {reason}") from None
         advice = what_fits(mechanism, error.population)
@@ -137,7 +136,7 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
 
 def what_fits(mechanism: Statistic[Any], population: Population) -> str:
     """Which ε or cohort size the budget has room for, all other parameters as they are: a clause."""
-    if standing_of(population).left == 0:
+    if balance_of(population).left == 0:
         return NOTHING_WOULD_DO  # whatever is published costs something
 
     def fits(changed: Statistic[Any]) -> bool:

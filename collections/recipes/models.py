@@ -6,7 +6,7 @@ from functools import lru_cache
 from django.conf import settings
 from django.db import models
 
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 
 
 class Recipe(models.Model):

@@ -28,7 +28,7 @@ def file_version(recipe: Recipe) -> str:
 
 def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
     """Everything about a release as plain JSON values, with the recipe that it answers."""
-    mechanism = recipe.published.mechanism
+    mechanism = recipe.published.calibrated_statistic
     document: dict[str, Any] = {
         "id": recipe.identifier,
         "recipe": recipe.published.document,
@@ -87,7 +87,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
         "low_95": interval.low if interval else [],
         "high_95": interval.high if interval else [],
         "projection": release.projection,
-        "unit": repeat(published.mechanism.unit),
+        "unit": repeat(published.calibrated_statistic.unit),
         "reports": repeat(release.reports),
         "trust": repeat(published.trust.value),
         "error_bound": release.error_bounds or [],
@@ -99,7 +99,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     if truth is not None:
         columns["truth_of_simulation"] = truth.values
     yield _lines([["label", *columns]])
-    labels = map(published.mechanism.label, range(len(release.values)))
+    labels = map(published.calibrated_statistic.label, range(len(release.values)))
     # There are as many lines as labels; a column that is shorter is empty.
     rows = zip(labels, *(chain(column, repeat(None)) for column in columns.values()), strict=False)
     while lines := _lines(islice(rows, LINES_AT_ONCE)):

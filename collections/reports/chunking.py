@@ -6,7 +6,7 @@ never split, so both the rows and the chunks that workers get keep to this size.
 
 from django.conf import settings
 
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
 
 CHUNK_SECONDS = 10.0
@@ -16,7 +16,7 @@ CHUNK_BYTES = 8 * 1024 * 1024
 """Length of the ciphertexts of one chunk at most, which a worker holds in memory."""
 
 
-def reports_per_chunk(recipe: Recipe) -> int:
+def reports_per_chunk(recipe: PublishedRecipe) -> int:
     """Number of reports of one stored row, and of one chunk, at most; 1 or more."""
     public_key, ciphertexts = recipe.public_key, report_statistic(recipe).report_ciphertexts
     by_time = CHUNK_SECONDS / (ciphertexts * public_key.decryption_seconds)

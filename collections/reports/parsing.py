@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from panprivacy import base64_text
 from panprivacy.encryption.interface import InvalidCiphertextError
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
 from web.bodies import MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
@@ -67,7 +67,7 @@ class WellFormedReport:
     payload: bytes
 
 
-def largest_body(recipe: Recipe, reports: int) -> int:
+def largest_body(recipe: PublishedRecipe, reports: int) -> int:
     """Bytes that a body with so many reports of a recipe takes at most, in JSON with some spaces."""
     ciphertexts = report_statistic(recipe).report_ciphertexts
     per_ciphertext = 2 * recipe.public_key.ciphertext_bytes + 16
@@ -118,7 +118,7 @@ def read_batch(content: object) -> list[object]:
     return reports
 
 
-def read_report(content: object, recipe: Recipe, decode: Decoder) -> WellFormedReport:
+def read_report(content: object, recipe: PublishedRecipe, decode: Decoder) -> WellFormedReport:
     """One report, its sizes and group memberships checked.
 
     Raises:

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 
 NONCE_BYTES = 16
@@ -21,13 +21,13 @@ MESSAGE_OVERHEAD = 5
 """Bytes that MessagePack adds to a byte string, at most."""
 
 
-def largest_body(recipe: Recipe) -> int:
+def largest_body(recipe: PublishedRecipe) -> int:
     """Bytes that one user's messages take in a request, at most."""
     per_message = recipe.public_key.ciphertext_bytes + MESSAGE_OVERHEAD
     return ENVELOPE_BYTES + shuffle_statistic(recipe).most_messages * per_message
 
 
-def require_fits(recipe: Recipe) -> None:
+def require_fits(recipe: PublishedRecipe) -> None:
     """FieldError where this shuffler could not take such a batch in."""
     statistic = shuffle_statistic(recipe)
     if statistic.cohort_size < settings.SMALLEST_COHORT:

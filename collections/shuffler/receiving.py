@@ -6,7 +6,7 @@ from secrets import SystemRandom
 from django.db import transaction
 
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from shuffler.limits import NONCE_BYTES
 from shuffler.models import Batch, Submission, SubmissionNonce
@@ -51,7 +51,7 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
         batch.save(update_fields=["users", "state"])
 
 
-def _read(body: bytes, recipe: Recipe) -> tuple[bytes, list[bytes]]:
+def _read(body: bytes, recipe: PublishedRecipe) -> tuple[bytes, list[bytes]]:
     statistic = shuffle_statistic(recipe)
     fewest, most = statistic.fewest_messages, statistic.most_messages
     expected = f"exactly {most:,}" if fewest == most else f"{fewest:,} to {most:,}"
@@ -85,7 +85,7 @@ def _is_known(batch: Batch, nonce: bytes) -> bool:
     return SubmissionNonce.objects.filter(batch=batch, nonce=nonce).exists()
 
 
-def _require_room(batch: Batch, recipe: Recipe, now: datetime) -> None:
+def _require_room(batch: Batch, recipe: PublishedRecipe, now: datetime) -> None:
     if batch.was_full:
         detail = f"All {batch.cohort_size:,} users have come."
         raise Problem("batch-full", "The batch is full", 409, detail)

@@ -10,7 +10,7 @@ from django.db import transaction
 from audit.operations import entry_append
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.problems import dap_problem
 from peers.recipe_document import recipe_read
@@ -53,9 +53,9 @@ def batch_register(*, identifier: str, document: str, now: datetime) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def recipe_of(document: str) -> Recipe:
+def recipe_of(document: str) -> PublishedRecipe:
     """A registered recipe, parsed."""
-    return Recipe.from_document(json.loads(document))
+    return PublishedRecipe.from_document(json.loads(document))
 
 
 @lru_cache(maxsize=64)
@@ -65,12 +65,12 @@ def encryption_key_of(document: str) -> PublicKey:
 
 
 @transaction.atomic
-def _store(recipe: Recipe, now: datetime) -> None:
+def _store(recipe: PublishedRecipe, now: datetime) -> None:
     batch, is_new = Batch.objects.get_or_create(
         identifier=recipe.identifier,
         defaults={
             "document": recipe.canonical.decode(),
-            "cohort_size": recipe.mechanism.cohort_size,
+            "cohort_size": recipe.calibrated_statistic.cohort_size,
             "created_at": now,
         },
     )

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from django.db import models
 
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 
 
 class Stream(models.Model):

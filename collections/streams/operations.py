@@ -18,7 +18,7 @@ from django.db import transaction
 from audit.operations import entry_append
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.streams.recipe_statistic import stream_statistic
 from panprivacy.streams.sample import Sample
 from panprivacy.streams.state import StreamState
@@ -63,7 +63,7 @@ def stream_start(*, published: PublishedRecipe, sample: Sample) -> Stream:
 def _require_small(state: StreamState, published: PublishedRecipe) -> None:
     size = len(state.to_bytes())
     if size > LARGEST_STATE:
-        fitting = published.mechanism.parameters.table_size * LARGEST_STATE // size
+        fitting = published.calibrated_statistic.parameters.table_size * LARGEST_STATE // size
         raise FieldError(
             "table_size",
             f"must be at most about {fitting:,} with these parameters: the state would have {size:,} bytes, "

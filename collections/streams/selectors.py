@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.streams.recipe_statistic import stream_statistic
 from streams.models import AnnouncedIntrusion, SeenState, Stream
 
@@ -33,7 +33,7 @@ def intrusions_of(identifier: str) -> QuerySet[AnnouncedIntrusion]:
 def intrusions_left(published: PublishedRecipe) -> int:
     """How many more the recipe allows."""
     made = intrusions_of(published.identifier).count()
-    allowed: int = published.mechanism.parameters.announced_intrusions
+    allowed: int = published.calibrated_statistic.parameters.announced_intrusions
     return allowed - made
 
 

@@ -7,7 +7,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import Partner

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe as PublishedRecipe
-from panprivacy.recipe import format_time
+from panprivacy.recipe import PublishedRecipe, format_time
 from panprivacy.streams.parameters import LISTED
 from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
@@ -38,7 +37,7 @@ class CuratorModel(TrustModel):
     waits_for_another = True
 
     def prepare(self, wish: Wish) -> Prepared:
-        parameters = wish.draft.mechanism().parameters
+        parameters = wish.draft.calibrated_statistic().parameters
         if wish.universe is None and parameters.sample_kind == LISTED:
             raise FieldError(
                 "items",

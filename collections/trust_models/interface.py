@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from panprivacy.recipe import Recipe as PublishedRecipe
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust import Trust
 from panprivacy.trust_models import Servers
 from peers.partner import Partner

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from panprivacy.estimate import Estimate
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
 from streams.errors import StreamLostError as StreamLostError
 
@@ -22,7 +22,7 @@ class Sum:
     total: tuple[int, ...]
     reports: int
 
-    def estimate(self, recipe: Recipe) -> Estimate:
+    def estimate(self, recipe: PublishedRecipe) -> Estimate:
         """What the recipe's statistic makes of it."""
         return report_statistic(recipe).estimate(self.total, self.reports)
 
@@ -39,7 +39,7 @@ class Estimated:
     made: Estimate | None
     reports: None = None
 
-    def estimate(self, recipe: Recipe) -> Estimate:
+    def estimate(self, recipe: PublishedRecipe) -> Estimate:
         """The estimate as it was made. Raises ArithmeticError where none could be computed."""
         if self.made is None:
             raise ArithmeticError("no estimate could be computed from the data")

@@ -13,7 +13,7 @@ from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_of
 from analyzer.fetching import fetch_begin, fetch_end
 from analyzer.models import BatchFetch
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.roles import SHUFFLER

@@ -7,7 +7,7 @@ from typing import Self
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.single_server import OneServer
 from recipes.models import Recipe, RecipeKey

@@ -25,7 +25,7 @@ from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import task_of
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3 import VERIFY_KEY_SIZE
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.two_server import TwoServers
 from peers.helper_calls import REQUEST_BYTES, helper_key, recipe_task_register

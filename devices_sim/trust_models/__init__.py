@@ -7,7 +7,7 @@ from devices_sim.trust_models.interface import DeviceTrustModel, ReportingModel
 from devices_sim.trust_models.shuffler import Shuffler
 from devices_sim.trust_models.single_server import SingleServer
 from devices_sim.trust_models.two_server import TwoServer
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust import Trust
 
 __all__ = ["TRUST_MODELS", "DeviceTrustModel", "ReportingModel", "reporting_model"]
@@ -20,6 +20,6 @@ TRUST_MODELS: Mapping[Trust, DeviceTrustModel] = {
 }
 
 
-def reporting_model(recipe: Recipe | RecipeDraft) -> ReportingModel:
+def reporting_model(recipe: PublishedRecipe | RecipeDraft) -> ReportingModel:
     """How the devices of a recipe report; FieldError where no devices take part in it."""
     return TRUST_MODELS[recipe.trust].reporting(recipe.statistic)

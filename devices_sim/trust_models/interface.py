@@ -11,7 +11,7 @@ from devices_sim.forecast import Forecast
 from devices_sim.transport import Transport
 from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import Statistic
 
 
@@ -42,7 +42,7 @@ class ReportingModel(DeviceTrustModel):
         """What devices send, for people, in the plural."""
 
     @abstractmethod
-    def upload(self, recipe: Recipe, transport: Transport) -> Upload:
+    def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         """The way of a recipe's reports.
 
         Args:
@@ -51,7 +51,7 @@ class ReportingModel(DeviceTrustModel):
         """
 
     @abstractmethod
-    def fleet_devices(self, recipe: Recipe, *, eager: bool) -> FleetDevices[Any]:
+    def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:
         """The simulated devices of a recipe.
 
         Args:
@@ -84,5 +84,5 @@ class ReportingModel(DeviceTrustModel):
         """The exact answer to what is estimated from a fleet's reports."""
 
     @abstractmethod
-    def forecast(self, recipe: Recipe, workload: Workload[Any], processes: int) -> Forecast | None:
+    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> Forecast | None:
         """How much work simulated devices have; None where each has little."""

@@ -14,7 +14,7 @@ from devices_sim.trust_models.interface import ReportingModel
 from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.values_file import HEADER, values_csv
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import Statistic
 
 
@@ -25,10 +25,10 @@ class Shuffler(ReportingModel):
     option = "values"
     header = HEADER
 
-    def upload(self, recipe: Recipe, transport: Transport) -> Upload:
+    def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return ShufflerUpload(recipe, transport)
 
-    def fleet_devices(self, recipe: Recipe, *, eager: bool) -> FleetDevices[Any]:  # noqa: ARG002  # no steps
+    def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:  # noqa: ARG002  # no steps
         return ValueDevices(recipe)
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
@@ -38,5 +38,5 @@ class Shuffler(ReportingModel):
         """About the users whose messages were mixed; those who came later are not in the result."""
         return values_statistic(statistic).truth_of(fleet.accepted_by_answer)
 
-    def forecast(self, recipe: Recipe, workload: Workload[Any], processes: int) -> Forecast:
+    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> Forecast:
         return forecast_of_values(recipe, workload, processes)

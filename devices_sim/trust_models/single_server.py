@@ -13,7 +13,7 @@ from devices_sim.trust_models.interface import ReportingModel
 from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import HEADER, events_csv
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import Statistic
 
 
@@ -24,10 +24,10 @@ class SingleServer(ReportingModel):
     option = "events"
     header = HEADER
 
-    def upload(self, recipe: Recipe, transport: Transport) -> Upload:
+    def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return RestUpload(recipe.identifier, transport)
 
-    def fleet_devices(self, recipe: Recipe, *, eager: bool) -> FleetDevices[Any]:
+    def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:
         return EagerDevices(recipe) if eager else LazyDevices(recipe)
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
@@ -37,5 +37,5 @@ class SingleServer(ReportingModel):
         """About the whole population, those included that were not sampled."""
         return steps_mechanism(statistic).truth(fleet.devices_by_answer)
 
-    def forecast(self, recipe: Recipe, workload: Workload[Any], processes: int) -> None:
+    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
         """None: each device sends one report."""

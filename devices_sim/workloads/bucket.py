@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.shuffle.interface import ShuffleStatistic
 
 Given = TypeVar("Given")
@@ -43,7 +43,7 @@ class Workload(ABC, Generic[Given]):
     buckets: Sequence[Bucket[Given]]
 
     @abstractmethod
-    def require_fits(self, recipe: Recipe) -> None:
+    def require_fits(self, recipe: PublishedRecipe) -> None:
         """FieldError where devices of this kind cannot take part in the recipe."""
 
     def __iter__(self) -> Iterator[tuple[str, Given]]:
@@ -62,7 +62,7 @@ class EventWorkload(Workload[Set[int]]):
     steps: int
     buckets: Sequence[Bucket[Set[int]]]
 
-    def require_fits(self, recipe: Recipe) -> None:
+    def require_fits(self, recipe: PublishedRecipe) -> None:
         steps = recipe.parameters.step_count
         if self.steps > steps:
             raise FieldError(
@@ -76,8 +76,8 @@ class ValueWorkload(Workload[str]):
 
     buckets: Sequence[Bucket[str]]
 
-    def require_fits(self, recipe: Recipe) -> None:
-        if not isinstance(recipe.mechanism, ShuffleStatistic):
+    def require_fits(self, recipe: PublishedRecipe) -> None:
+        if not isinstance(recipe.calibrated_statistic, ShuffleStatistic):
             raise FieldError("trust", f"must be one under which devices have values, not {recipe.trust}")
 
 

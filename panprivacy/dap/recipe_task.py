@@ -6,7 +6,7 @@ recipe. The configuration repeats what aggregators need to know by themselves, a
 
 from panprivacy.dap.basics import BatchMode, Interval
 from panprivacy.dap.task import TaskConfiguration, task_interval_extension
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import ReportStatistic
 from panprivacy.trust_models.two_server import TwoServers
 from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec
@@ -18,9 +18,9 @@ REPORT_TIME = 0
 time until the recipe closes: from 1970 to then is one batch bucket, and the task interval."""
 
 
-def task_of(recipe: Recipe) -> tuple[bytes, TaskConfiguration]:
+def task_of(recipe: PublishedRecipe) -> tuple[bytes, TaskConfiguration]:
     """Task identifier (32 bytes) and configuration of a recipe of two servers; ValueError for another."""
-    servers, mechanism = recipe.servers, recipe.mechanism
+    servers, mechanism = recipe.servers, recipe.calibrated_statistic
     if not isinstance(servers, TwoServers) or not isinstance(mechanism, ReportStatistic):
         raise ValueError("a recipe that is not of two servers is no task of theirs")
     vdaf = PanPrivateCountVec(servers.scheme, mechanism.report_ciphertexts)

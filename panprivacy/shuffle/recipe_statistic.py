@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.shuffle.interface import ShuffleStatistic
 
 
-def shuffle_statistic(recipe: Recipe) -> ShuffleStatistic[Any]:
+def shuffle_statistic(recipe: PublishedRecipe) -> ShuffleStatistic[Any]:
     """The recipe's statistic with its parameters; TypeError where it does not go through a shuffler."""
-    statistic = recipe.mechanism
+    statistic = recipe.calibrated_statistic
     if not isinstance(statistic, ShuffleStatistic):
         raise TypeError(f"{recipe.statistic} does not go through a shuffler")
     return statistic

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.streams.interface import StreamStatistic
 
 
-def stream_statistic(recipe: Recipe) -> StreamStatistic[Any]:
+def stream_statistic(recipe: PublishedRecipe) -> StreamStatistic[Any]:
     """The recipe's statistic with its parameters; TypeError where it is not of a stream of items."""
-    statistic = recipe.mechanism
+    statistic = recipe.calibrated_statistic
     if not isinstance(statistic, StreamStatistic):
         raise TypeError(f"{recipe.statistic} is not of a stream of items")
     return statistic

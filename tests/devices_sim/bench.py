@@ -12,7 +12,7 @@ from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
 from devices_sim.state_file import Enrolment, encode
 from panprivacy.encryption import SCHEMES
 from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from tests.devices_sim.conftest import MakeServer
 from tests.devices_sim.intruder import (
     Advantage,
@@ -54,7 +54,7 @@ class Bench:
         server = make_server(**_members(scheme, statistic))
         self._prepare(server.recipe, Enrolment(server.served, VERIFICATION_KEY, ""))
 
-    def _prepare(self, recipe: Recipe, enrolment: Enrolment) -> None:
+    def _prepare(self, recipe: PublishedRecipe, enrolment: Enrolment) -> None:
         self.recipe = recipe
         self.enrolment = enrolment
         self.key = with_tables(recipe.public_key)
@@ -83,7 +83,7 @@ class Bench:
 
         def run(events: Events, random_source: Random) -> Snapshots:
             nonce = random_source.randbytes(NONCE_BYTES) if self.key.binds_nonce else b""
-            ciphertexts = self.recipe.mechanism.start(self.key.bound_to(nonce), random_source)
+            ciphertexts = self.recipe.calibrated_statistic.start(self.key.bound_to(nonce), random_source)
             states = [DeviceState(phase=Phase.COLLECTING, ciphertexts=ciphertexts, nonce=nonce)]
             for number, event in enumerate(events, 1):
                 ciphertexts = step(ciphertexts, event, number, random_source)

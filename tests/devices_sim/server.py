@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.transport import RETRIES, ServedRecipe
 from panprivacy.encryption.interface import InvalidCiphertextError, PrivateKey
-from panprivacy.recipe import Recipe
+from panprivacy.recipe import PublishedRecipe
 from tests.devices_sim.in_process import InProcessTransport
 
 AT_ONCE = RETRIES.new(backoff_factor=0)
@@ -27,7 +27,7 @@ VERIFICATION_KEY = SIGNING_KEY.public_key().public_bytes_raw()
 class MemoryServer:
     """Keeps reports of one recipe in a dictionary, nonce -> encoded ciphertexts."""
 
-    def __init__(self, recipe: Recipe, private_key: PrivateKey) -> None:
+    def __init__(self, recipe: PublishedRecipe, private_key: PrivateKey) -> None:
         self.recipe = recipe
         self.private_key = private_key
         self.reports: dict[bytes, tuple[bytes, ...]] = {}
@@ -47,7 +47,7 @@ class MemoryServer:
         return InProcessTransport(self)
 
     def decrypted(self) -> list[tuple[int, ...]]:
-        key, allowed = self.private_key, self.recipe.mechanism.allowed_values
+        key, allowed = self.private_key, self.recipe.calibrated_statistic.allowed_values
         return [
             tuple(key.decrypt(key.public_key.parse(ciphertext), allowed) for ciphertext in report)
             for report in self.reports.values()
@@ -112,7 +112,7 @@ class MemoryServer:
     def _store(self, nonce: bytes, ciphertexts: Sequence[bytes]) -> str | None:
         if len(nonce) != 16:
             return "wrong_nonce_size"
-        if len(ciphertexts) != self.recipe.mechanism.report_ciphertexts:
+        if len(ciphertexts) != self.recipe.calibrated_statistic.report_ciphertexts:
             return "wrong_ciphertext_count"
         try:
             for ciphertext in ciphertexts:

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.transport import ServedRecipe
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY
@@ -36,7 +36,7 @@ DISTINCT_ELEMENTS = {
 
 def shuffler_recipe(
     *, simulation: bool = True, shuffler_url: str = SHUFFLER_URL, **members: object
-) -> Recipe:
+) -> PublishedRecipe:
     """A published recipe; keyword arguments replace members of its draft."""
     draft = {"name": "Models", "question": "How many models are in use?"} | DISTINCT_ELEMENTS | members
     servers = ShufflerAndAnalyzer(
@@ -76,7 +76,7 @@ class MemoryShuffler:
 
     def total(self) -> list[int]:
         """How often each message came, as the analyzer counts them."""
-        public_key, allowed = ANALYZER_KEY.public_key, self.recipe.mechanism.allowed_values
+        public_key, allowed = ANALYZER_KEY.public_key, self.recipe.calibrated_statistic.allowed_values
         counts = Counter(
             ANALYZER_KEY.decrypt(public_key.parse(message), allowed)
             for messages in self.users.values()
@@ -111,7 +111,7 @@ class MemoryShuffler:
             return _answer(start_response, 422, _problem("invalid-ciphertext", 422))
         if not self.takes_messages:
             return _answer(start_response, 409, _problem("recipe-not-open", 409))
-        if nonce not in self.users and len(self.users) == self.recipe.mechanism.cohort_size:
+        if nonce not in self.users and len(self.users) == self.recipe.calibrated_statistic.cohort_size:
             return _answer(start_response, 409, _problem("batch-full", 409))
         self.users.setdefault(nonce, messages)
         if self.lost:

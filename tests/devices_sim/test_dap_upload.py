@@ -390,7 +390,7 @@ def test_run_fleet_every_device_of_two_servers_reports_once(statistic, eager):
         eager=eager,
     )
     assert (result.devices, result.sampled, result.accepted, result.rejected) == (40, 40, 40, Counter())
-    assert pair.counts() == pair.recipe.mechanism.truth(result.devices_by_answer)
+    assert pair.counts() == pair.recipe.calibrated_statistic.truth(result.devices_by_answer)
 
 
 def test_run_fleet_counts_rejections_by_the_drafts_reasons(pair):

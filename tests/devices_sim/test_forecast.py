@@ -15,7 +15,7 @@ def test_forecast_counts_every_device_and_measures_what_fewer_take() -> None:
         for users in (5, 50_000)
     )
     assert (few.users, many.users) == (5, 50_000)
-    assert few.messages == many.messages == recipe.mechanism.most_messages
+    assert few.messages == many.messages == recipe.calibrated_statistic.most_messages
     # A tenth of the time for 50,000 is far more than 5 take, however busy the machine is.
     assert 0 < few.seconds < many.seconds / 10
 

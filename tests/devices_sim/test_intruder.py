@@ -47,7 +47,7 @@ def test_play_device_that_skips_rerandomization_is_caught(make_server, scheme):
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
         return (
-            bench.recipe.mechanism.step(bench.key, ciphertexts, event, number, source)
+            bench.recipe.calibrated_statistic.step(bench.key, ciphertexts, event, number, source)
             if event
             else ciphertexts
         )
@@ -72,7 +72,7 @@ def test_play_device_that_mixes_paillier_randomizers_is_caught(make_server, sche
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
         if not event:
-            return bench.recipe.mechanism.step(bench.key, ciphertexts, event, number, source)
+            return bench.recipe.calibrated_statistic.step(bench.key, ciphertexts, event, number, source)
         return (bench.key.rerandomize(randomizer.encrypt(1, source), source),)
 
     require_noticed(0.75, games=400)
@@ -93,7 +93,7 @@ def test_play_device_that_reuses_randomness_is_caught(make_server):
     def reuse(
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
-        changed = bench.recipe.mechanism.step(bench.key, ciphertexts, event, number, source)
+        changed = bench.recipe.calibrated_statistic.step(bench.key, ciphertexts, event, number, source)
         if event:
             return changed
         before, after = bytes(ciphertexts[0]), bytes(changed[0])
@@ -110,7 +110,7 @@ def test_play_device_whose_file_grows_with_events_is_caught(make_server):
     def grow(
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
-        changed = bench.recipe.mechanism.step(bench.key, ciphertexts[:1], event, number, source)
+        changed = bench.recipe.calibrated_statistic.step(bench.key, ciphertexts[:1], event, number, source)
         return (*changed, *changed) if event else changed
 
     # The intruder is right unless none of its 100 lessons showed the level of bytes, one of 8 with

@@ -71,7 +71,7 @@ def test_play_device_that_skips_rerandomization_is_caught(statistic, scheme):
     ) -> tuple[Ciphertext, ...]:
         if not event:
             return ciphertexts
-        return bench.recipe.mechanism.step(bench.bound, ciphertexts, event, number, source)
+        return bench.recipe.calibrated_statistic.step(bench.bound, ciphertexts, event, number, source)
 
     kinds = (EqualCiphertexts, EqualHalves, EqualPieces)
     advantages = bench.advantages(bench.device(skip), games=60, kinds=kinds)
@@ -90,7 +90,7 @@ def test_play_device_that_renews_one_servers_part_only_is_caught(scheme, kept):
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
         (before,) = ciphertexts
-        (after,) = bench.recipe.mechanism.step(bench.bound, ciphertexts, event, number, source)
+        (after,) = bench.recipe.calibrated_statistic.step(bench.bound, ciphertexts, event, number, source)
         parts = {"leader": after.leader, "helper": after.helper}
         return (SharedCiphertext(**(parts | {kept: getattr(before, kept)} if event else parts)),)
 
@@ -108,7 +108,7 @@ def test_play_device_that_encrypts_both_parts_with_the_same_randomness_is_caught
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
         if not event:
-            return bench.recipe.mechanism.step(bench.bound, ciphertexts, event, number, source)
+            return bench.recipe.calibrated_statistic.step(bench.bound, ciphertexts, event, number, source)
         context = bench.key.context + bench.NONCE
         shares = VDAF.shard(context, 1, bench.NONCE, source.randbytes(VDAF.rand_size))[1]
         seed = source.getrandbits(128)
@@ -163,7 +163,7 @@ def test_play_device_that_mixes_paillier_randomizers_in_one_part_is_caught(side)
     def mix(
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
-        (after,) = bench.recipe.mechanism.step(bench.bound, ciphertexts, event, number, source)
+        (after,) = bench.recipe.calibrated_statistic.step(bench.bound, ciphertexts, event, number, source)
         if not event:
             return (after,)
         parts = [after.leader, after.helper]
@@ -188,7 +188,7 @@ def test_play_device_whose_file_grows_with_events_is_caught():
     def grow(
         ciphertexts: tuple[Ciphertext, ...], event: bool, number: int, source: random.Random
     ) -> tuple[Ciphertext, ...]:
-        changed = bench.recipe.mechanism.step(bench.bound, ciphertexts[:1], event, number, source)
+        changed = bench.recipe.calibrated_statistic.step(bench.bound, ciphertexts[:1], event, number, source)
         return (*changed, *changed) if event else changed
 
     # As with one server: wrong in 15 % of the games needs several levels of bytes that no lesson showed.

@@ -48,7 +48,7 @@ def send(server: MemoryShuffler, text: str = "1", **options: object) -> Delivery
 def test_send_value_of_every_statistic_sends_what_randomize_gives_encrypted_one_by_one(statistic):
     server = MemoryShuffler(**STATISTICS[statistic])
     assert send(server, "3", random_source=random.Random(5)) is Delivery.ACCEPTED
-    mechanism = server.recipe.mechanism
+    mechanism = server.recipe.calibrated_statistic
     expected = [0] * mechanism.contribution_length
     for message in mechanism.randomize(mechanism.value_of("3"), random.Random(5)):
         expected[message] += 1

@@ -34,7 +34,7 @@ def test_run_fleet_of_values_sends_those_of_every_device():
     assert (result.devices, result.sampled, result.accepted) == (4, 4, 4)
     assert result.rejected == Counter()
     assert result.devices_by_answer == result.accepted_by_answer == Counter({"0": 1, "1": 2, "3": 1})
-    mechanism = server.recipe.mechanism
+    mechanism = server.recipe.calibrated_statistic
     assert sum(server.total()) == 4 * mechanism.most_messages
 
 

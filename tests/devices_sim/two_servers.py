@@ -30,7 +30,7 @@ from panprivacy.dap.vdafs import verifier_for
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3.interface import Prepared, ReportInput
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust_models.two_server import TwoServers
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
@@ -54,7 +54,7 @@ def two_server_recipe(
     helper_url: str = HELPER_URL,
     simulation: bool = True,
     **members: object,
-) -> Recipe:
+) -> PublishedRecipe:
     """A published recipe; keyword arguments replace members of its draft."""
     draft = {
         "name": "Late arrivals",
@@ -80,7 +80,7 @@ def two_server_recipe(
     )
 
 
-def served_by_two(recipe: Recipe, status: str = "open") -> ServedRecipe:
+def served_by_two(recipe: PublishedRecipe, status: str = "open") -> ServedRecipe:
     """With the signatures of both."""
     return ServedRecipe(
         recipe.identifier,
@@ -91,7 +91,7 @@ def served_by_two(recipe: Recipe, status: str = "open") -> ServedRecipe:
     )
 
 
-def two_server_enrolment(**members: object) -> tuple[Recipe, Enrolment]:
+def two_server_enrolment(**members: object) -> tuple[PublishedRecipe, Enrolment]:
     """A recipe of two servers, and what a device keeps of it; arguments as of `two_server_recipe`."""
     recipe = two_server_recipe(**members)
     return recipe, Enrolment(served_by_two(recipe), VERIFICATION_KEY, "", HELPER_KEY)

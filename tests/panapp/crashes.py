@@ -61,5 +61,5 @@ def kill_in_mid_chunk(services: Services, *, whole_worker: bool) -> None:
     assert wait_until(lambda: Release.objects.exists(), 60)
     release = Release.objects.get()
     assert (release.reports, release.rejected) == (reports, {})
-    expected = recipe.published.mechanism.estimate([ones] * 10, reports)
+    expected = recipe.published.calibrated_statistic.estimate([ones] * 10, reports)
     assert tuple(release.values) == pytest.approx(expected.values)

@@ -76,7 +76,7 @@ def test_demo_has_a_recipe_that_could_be_published_for_each_of_its_collections(e
     members = json.loads((ROOT / "examples" / example).read_text())
     members.pop("universe", None)  # of a stream: a list that stands beside it
     draft = RecipeDraft.from_mapping(members)
-    assert draft.mechanism().labels
+    assert draft.calibrated_statistic().labels
     assert isinstance(TRUST_MODELS[draft.trust], ReportingModel) == (example != STREAM)
 
 

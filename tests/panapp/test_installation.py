@@ -91,7 +91,7 @@ def collect_values(
     installation: Installation, statistic: dict[str, Any], path: Path, said: list[str]
 ) -> CollectionResult:
     members = shuffled_members(statistic)
-    with values_csv(path, RecipeDraft.from_mapping(members).mechanism().value_of) as workload:
+    with values_csv(path, RecipeDraft.from_mapping(members).calibrated_statistic().value_of) as workload:
         return collect(installation.services, members, workload, say=said.append)
 
 
@@ -192,7 +192,7 @@ def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(
     path, members = values_file(tmp_path, *[0, 1, 2] * 20), shuffled_members(SHUFFLE_HISTOGRAM)
     forewarned: list[Forecast] = []
     with (
-        values_csv(path, RecipeDraft.from_mapping(members).mechanism().value_of) as workload,
+        values_csv(path, RecipeDraft.from_mapping(members).calibrated_statistic().value_of) as workload,
         pytest.raises(KeyboardInterrupt),
     ):
         collection_run(

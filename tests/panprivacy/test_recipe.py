@@ -11,14 +11,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust import Trust
 from panprivacy.trust_models.single_server import OneServer
 
 SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
 
-def published(**changes: object) -> Recipe:
+def published(**changes: object) -> PublishedRecipe:
     """A change to None leaves the member out."""
     draft = {
         "name": "Crashes",
@@ -36,14 +36,14 @@ def published(**changes: object) -> Recipe:
     return RecipeDraft.from_mapping(members).publish(OneServer.of(key), datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def verified(recipe: Recipe) -> Recipe:
+def verified(recipe: PublishedRecipe) -> PublishedRecipe:
     """As a device reads it: every signature here is the server's own."""
-    return Recipe.verified(
+    return PublishedRecipe.verified(
         recipe.document, recipe.identifier, recipe.sign(SIGNING_KEY), SIGNING_KEY.public_key()
     )
 
 
-def with_noise(recipe: Recipe, scale: float) -> Recipe:
+def with_noise(recipe: PublishedRecipe, scale: float) -> PublishedRecipe:
     return replace(recipe, parameters=replace(recipe.parameters, noise_scale=scale))
 
 
@@ -67,7 +67,7 @@ def test_verified_document_whose_noise_breaks_its_promise_is_refused_though_sign
 def test_from_document_with_noise_too_small_to_compute_with_is_refused(scale):
     members = published().document | {"noise_scale": scale}
     with pytest.raises(FieldError, match=r"at least 0\.04") as refused:
-        Recipe.from_document(members)
+        PublishedRecipe.from_document(members)
     assert refused.value.field == "noise_scale"
 
 
@@ -83,7 +83,7 @@ def test_from_document_without_a_parameter_is_refused_derived_and_defaulted_ones
     without = {member: value for member, value in document.items() if member != name}
     for members in (without, document | {name: None}):
         with pytest.raises(FieldError) as refused:
-            Recipe.from_document(members)
+            PublishedRecipe.from_document(members)
         assert refused.value.field == name
 
 
@@ -94,7 +94,7 @@ GOLDEN = Path(__file__).with_name("published_documents.json")
 @pytest.mark.parametrize("stored", json.loads(GOLDEN.read_text()), ids=lambda stored: stored["id"][:8])
 def test_document_of_an_earlier_version_keeps_its_identifier_and_signature(stored):
     # Absent means absent: a default filled in here would change what was signed.
-    recipe = Recipe.verified(
+    recipe = PublishedRecipe.verified(
         stored["document"], stored["id"], bytes.fromhex(stored["signature"]), SIGNING_KEY.public_key()
     )
     assert recipe.document == stored["document"]
@@ -127,7 +127,7 @@ def test_document_with_a_member_that_its_format_has_not_is_refused(format_, name
     if format_ != "panapp-recipe-1":
         document["population"] = "everyone"
     with pytest.raises(FieldError, match=f"not a member of a {format_} document") as refused:
-        Recipe.from_document(document | {"format": format_, name: later[name]})
+        PublishedRecipe.from_document(document | {"format": format_, name: later[name]})
     assert refused.value.field == name
 
 
@@ -141,7 +141,7 @@ def test_document_without_a_member_that_its_format_has_is_refused(format_, name)
         del document["trust"]
     del document[name]
     with pytest.raises(FieldError, match="is missing") as refused:
-        Recipe.from_document(document)
+        PublishedRecipe.from_document(document)
     assert refused.value.field == name
 
 
@@ -150,10 +150,10 @@ def test_unknown_format_is_refused_naming_what_is_known(unknown):
     document = published().document | {"format": unknown}
     known = "must be panapp-recipe-3 or panapp-recipe-2 or panapp-recipe-1"
     with pytest.raises(FieldError, match=known) as refused:
-        Recipe.from_document(document)
+        PublishedRecipe.from_document(document)
     assert refused.value.field == "format"
     with pytest.raises(FieldError, match=known):
-        Recipe.verified(document, "0" * 64, bytes(64), SIGNING_KEY.public_key())
+        PublishedRecipe.verified(document, "0" * 64, bytes(64), SIGNING_KEY.public_key())
 
 
 def test_published_document_names_its_population_explicitly():
@@ -168,7 +168,7 @@ def test_impossible_name_of_a_population_is_refused_in_drafts_and_documents(popu
     assert refused.value.field == "population"
     for impossible in (population, None):
         with pytest.raises(FieldError) as refused:
-            Recipe.from_document(published().document | {"population": impossible})
+            PublishedRecipe.from_document(published().document | {"population": impossible})
         assert refused.value.field == "population"
 
 
@@ -176,7 +176,7 @@ def test_impossible_name_of_a_population_is_refused_in_drafts_and_documents(popu
 def test_from_document_that_closes_no_later_than_it_opens_is_refused(difference):
     recipe = published()
     with pytest.raises(FieldError, match="later than opens_at") as refused:
-        Recipe.from_document(replace(recipe, closes_at=recipe.opens_at + difference).document)
+        PublishedRecipe.from_document(replace(recipe, closes_at=recipe.opens_at + difference).document)
     assert refused.value.field == "closes_at"
 
 

@@ -52,5 +52,5 @@ def test_remedies_name_no_cohort_size_where_the_noise_is_divided_among_any_cohor
 def test_recipe_that_misses_its_target_is_refused_with_the_numbers_that_meet_it(statistic):
     members = {**MEMBERS, **OF[statistic], "statistic": statistic}
     with pytest.raises(FieldError, match=r"is not met.* or a cohort size of .* would do") as refusal:
-        RecipeDraft.from_mapping(members).mechanism()
+        RecipeDraft.from_mapping(members).calibrated_statistic()
     assert refusal.value.field == "aggregator_epsilon"

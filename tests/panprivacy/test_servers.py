@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe, RecipeDraft, RecipeVerificationError
+from panprivacy.recipe import PublishedRecipe, RecipeDraft, RecipeVerificationError
 from panprivacy.trust import Trust
 from panprivacy.trust_models.members import require_url
 from panprivacy.trust_models.single_server import OneServer
@@ -51,12 +51,12 @@ def draft(**changes: object) -> RecipeDraft:
     return RecipeDraft.from_mapping(members | changes)
 
 
-def published(**changes: object) -> Recipe:
+def published(**changes: object) -> PublishedRecipe:
     return draft(**changes).publish(two_servers(), datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def verified(recipe: Recipe, *, pinned=HELPER_KEY, signed_by=HELPER_KEY) -> Recipe:
-    return Recipe.verified(
+def verified(recipe: PublishedRecipe, *, pinned=HELPER_KEY, signed_by=HELPER_KEY) -> PublishedRecipe:
+    return PublishedRecipe.verified(
         recipe.document,
         recipe.identifier,
         recipe.sign(LEADER_KEY),
@@ -120,7 +120,7 @@ def test_verified_single_server_recipe_needs_no_helper():
 def test_unknown_trust_is_refused_in_drafts_and_documents(trust):
     for read in (
         lambda: draft(trust=trust),
-        lambda: Recipe.from_document(published().document | {"trust": trust}),
+        lambda: PublishedRecipe.from_document(published().document | {"trust": trust}),
     ):
         with pytest.raises(FieldError, match="single_server or two_server") as refused:
             read()
@@ -176,7 +176,7 @@ def test_document_whose_members_about_servers_do_not_fit_its_trust_is_refused():
         document | {"format": "panapp-recipe-2"},
     ):
         with pytest.raises(FieldError):
-            Recipe.from_document(members)
+            PublishedRecipe.from_document(members)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_document_whose_members_about_servers_do_not_fit_its_trust_is_refused():
 def test_document_with_an_impossible_server_is_refused_naming_the_member(server, changes, field):
     document = published().document
     with pytest.raises(FieldError) as refused:
-        Recipe.from_document(document | {server: document[server] | changes})
+        PublishedRecipe.from_document(document | {server: document[server] | changes})
     assert refused.value.field == field
 
 
@@ -209,7 +209,7 @@ def test_document_whose_servers_use_different_schemes_is_refused():
     document = published().document
     paillier = public_key(1, "paillier-2048").to_json()
     with pytest.raises(FieldError, match="leader's scheme"):
-        Recipe.from_document(document | {"helper": document["helper"] | {"public_key": paillier}})
+        PublishedRecipe.from_document(document | {"helper": document["helper"] | {"public_key": paillier}})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.encryption import generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe, RecipeDraft, RecipeVerificationError
+from panprivacy.recipe import PublishedRecipe, RecipeDraft, RecipeVerificationError
 from panprivacy.trust_models import Servers
 from panprivacy.trust_models.curator import Curator
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
@@ -18,16 +18,16 @@ OF_A_STREAM = {"statistic": "density", "epsilon": 0.5, "universe_size": 100, "ta
 OF_A_SHUFFLE = {"statistic": "distinct_elements", "epsilon": 1, "delta": 1e-6, "cohort_size": 100, "k": 5}
 
 
-def published(members: dict[str, object], servers: Servers) -> Recipe:
+def published(members: dict[str, object], servers: Servers) -> PublishedRecipe:
     draft = RecipeDraft.from_mapping({"name": "Test", "question": "How many?", **members})
     return draft.publish(servers, datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def curated(digest: bytes = bytes(32)) -> Recipe:
+def curated(digest: bytes = bytes(32)) -> PublishedRecipe:
     return published(OF_A_STREAM, Curator(sample_digest=digest))
 
 
-def shuffled() -> Recipe:
+def shuffled() -> PublishedRecipe:
     key = generate_private_key("elgamal-secp256k1", random.Random(1)).public_key
     servers = ShufflerAndAnalyzer(
         shuffler_url="https://shuffler.example/shuffler",
@@ -38,8 +38,8 @@ def shuffled() -> Recipe:
 
 
 @pytest.mark.parametrize("recipe", [curated(), shuffled()], ids=["curator", "shuffler"])
-def test_document_comes_back_equal_and_says_nothing_of_what_does_not_exist(recipe: Recipe) -> None:
-    read = Recipe.from_document(recipe.document)
+def test_document_comes_back_equal_and_says_nothing_of_what_does_not_exist(recipe: PublishedRecipe) -> None:
+    read = PublishedRecipe.from_document(recipe.document)
     assert read == recipe
     assert read.identifier == recipe.identifier
     assert "step_seconds" not in recipe.document
@@ -54,13 +54,13 @@ def test_documents_of_two_samples_differ_though_everything_else_is_the_same() ->
 def test_document_with_a_digest_that_is_none_is_refused(digest: object) -> None:
     document = {**curated().document, "curator": {"sample_digest": digest}}
     with pytest.raises(FieldError, match="sample_digest"):
-        Recipe.from_document(document)
+        PublishedRecipe.from_document(document)
 
 
 @pytest.mark.parametrize("name", ["step_seconds", "encryption"])
 def test_document_of_a_stream_with_a_member_of_devices_is_refused(name: str) -> None:
     with pytest.raises(FieldError, match=name):
-        Recipe.from_document({**curated().document, name: 1})
+        PublishedRecipe.from_document({**curated().document, name: 1})
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_recipe_of_a_shuffler_that_is_not_the_pinned_one_is_refused(
 ) -> None:
     recipe = shuffled()
     with pytest.raises(RecipeVerificationError, match=refusal):
-        Recipe.verified(
+        PublishedRecipe.verified(
             recipe.document,
             recipe.identifier,
             recipe.sign(PUBLISHER_KEY),
@@ -89,7 +89,7 @@ def test_recipe_of_a_shuffler_that_is_not_the_pinned_one_is_refused(
 
 def test_recipe_that_the_pinned_shuffler_signed_is_read() -> None:
     recipe = shuffled()
-    read = Recipe.verified(
+    read = PublishedRecipe.verified(
         recipe.document,
         recipe.identifier,
         recipe.sign(PUBLISHER_KEY),

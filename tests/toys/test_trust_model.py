@@ -8,8 +8,7 @@ from devices_sim.trust_models import TRUST_MODELS as ON_DEVICES
 from pages.trust_models import SHOWN
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.histogram import Histogram
-from panprivacy.recipe import Recipe as PublishedRecipe
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS, trusts_of
 from storage.signing_key import verification_key

@@ -27,7 +27,7 @@ from panprivacy.accounting.guarantees import Model
 from panprivacy.device_input import DeviceInput
 from panprivacy.encryption import generate_private_key, load_public_key
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models import Servers

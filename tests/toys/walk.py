@@ -47,7 +47,7 @@ def result_of(client: Client, recipe: Recipe) -> dict[str, Any]:
     content = b"".join(client.get(reverse("result-csv", args=[recipe.identifier])).streaming_content)
     rows = csv.DictReader(io.StringIO(content.decode()))
     assert [float(row["estimate"]) for row in rows] == result["estimate"]
-    title = recipe.published.mechanism.title
+    title = recipe.published.calibrated_statistic.title
     page = text_of(client.get(reverse("recipe", args=[recipe.identifier])))
     assert f"{recipe.name} · {title}" in page
     assert result["unit"] in page

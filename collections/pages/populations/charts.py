@@ -7,13 +7,13 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from ledger.selectors import Line, Standing
+from ledger.selectors import Balance, Line
 
 ROOM = 1.08
 """The axis goes so far beyond the highest line."""
 
 
-def spending_figure(standing: Standing, lines: Sequence[Line], until: datetime) -> dict[str, Any]:
+def spending_figure(balance: Balance, lines: Sequence[Line], until: datetime) -> dict[str, Any]:
     """The composed ε after each line of the book as steps, with the budget as a dashed line; where it becomes
     infinite, the steps end.
 
@@ -24,7 +24,7 @@ def spending_figure(standing: Standing, lines: Sequence[Line], until: datetime) 
     """
     oldest_first = [line for line in reversed(lines) if line.composed is not None]
     steps = _steps(oldest_first, until)
-    budget = None if standing.budget is None else standing.budget.epsilon
+    budget = None if balance.budget is None else balance.budget.epsilon
     highest = max([step.epsilon for step in steps if step.epsilon is not None] + [budget or 0.0])
     top = ROOM * highest or 1.0
     span = [lines[-1].at.isoformat(), until.isoformat()]
@@ -66,7 +66,7 @@ def spending_figure(standing: Standing, lines: Sequence[Line], until: datetime) 
         "hovermode": "closest",
         "xaxis": {"type": "date", "automargin": True},
         "yaxis": {
-            "title": {"text": f"ε at δ = {standing.delta:g}", "standoff": 12},
+            "title": {"text": f"ε at δ = {balance.delta:g}", "standoff": 12},
             "automargin": True,
             "range": [0.0, top],
             "zeroline": True,

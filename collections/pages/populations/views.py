@@ -14,12 +14,12 @@ from ledger.exports import book_csv, book_document
 from ledger.models import Population
 from ledger.operations import population_change, population_create
 from ledger.selectors import (
+    balance_of,
+    balances_of,
     conditions_of,
     lines_of,
     populations_list,
     spendings_list,
-    standing_of,
-    standings_of,
 )
 from pages.populations.charts import spending_figure
 from pages.populations.forms import PopulationForm
@@ -39,7 +39,7 @@ class PopulationsView(View):
         page = page_of(populations_list(), request, POPULATIONS)
         context = {
             "page": page,
-            "standings": standings_of(page.rows),
+            "balances": balances_of(page.rows),
             "may_change": may_change_populations(request.user),
         }
         return render(request, "populations/populations.html", context)
@@ -50,21 +50,21 @@ class PopulationView(View):
 
     def get(self, request: HttpRequest, name: str) -> HttpResponse:
         population = get_object_or_404(Population, name=name)
-        standing = standing_of(population)
+        balance = balance_of(population)
         page = page_of(spendings_list(population), request, LINES)
         recent = list(spendings_list(population)[:CHART_LINES])
         context: dict[str, Any] = {
             "population": population,
-            "standing": standing,
+            "balance": balance,
             "page": page,
-            "lines": [(line, event_in_words(line.event)) for line in lines_of(standing, page.rows)],
+            "lines": [(line, event_in_words(line.event)) for line in lines_of(balance, page.rows)],
             "conditions": conditions_of(population),
             "may_change": may_change_populations(request.user),
             "may_read_log": may_read_log(request.user),
         }
         if recent:
-            shown = lines_of(standing, recent)
-            context["figure"] = spending_figure(standing, shown, timezone.now())
+            shown = lines_of(balance, recent)
+            context["figure"] = spending_figure(balance, shown, timezone.now())
             context["figure_is_cut"] = len(recent) == CHART_LINES
         return render(request, "populations/population.html", context)
 
@@ -74,13 +74,13 @@ class BookExportView(View):
 
     def get(self, request: HttpRequest, name: str, form: str) -> HttpResponse:
         population = get_object_or_404(Population, name=name)
-        standing = standing_of(population)
-        lines = lines_of(standing, list(spendings_list(population)))
+        balance = balance_of(population)
+        lines = lines_of(balance, list(spendings_list(population)))
         response: HttpResponse
         if form == "csv":
-            response = HttpResponse(book_csv(standing, lines), content_type="text/csv; charset=utf-8")
+            response = HttpResponse(book_csv(balance, lines), content_type="text/csv; charset=utf-8")
         else:
-            document = book_document(standing, lines)
+            document = book_document(balance, lines)
             response = JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
         response["Content-Disposition"] = f'attachment; filename="population-{name}.{form}"'
         return response
@@ -131,7 +131,7 @@ class PopulationEditView(AdministratorsOnly):
             except FieldError as error:
                 form.add_field_error(error)
             else:
-                if standing_of(changed).overspent:
+                if balance_of(changed).overspent:
                     messages.warning(
                         request, "Saved. More is spent than this budget: nothing more can be published."
                     )
@@ -146,5 +146,5 @@ def _form_page(
 ) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "population": population}
     if population is not None:
-        context["standing"] = standing_of(population)
+        context["balance"] = balance_of(population)
     return render(request, "populations/form.html", context, status=status)

@@ -137,7 +137,7 @@ class PublishView(PublishersOnly):
             return _review_page(
                 request, recipe, problem=_refusal(recipe, error), universe=universe, status=422
             )
-        kind = kind_of(type(published.published.mechanism))
+        kind = kind_of(type(published.published.calibrated_statistic))
         messages.success(request, f"Published. {kind.published}")
         return redirect("recipe", identifier=published.identifier)
 
@@ -275,7 +275,7 @@ def _review_page(
             "opens_at": opens_at,
             "closes_at": closes_at,
         }
-        draft.mechanism()  # whether it keeps what it states, and else what would
+        draft.calibrated_statistic()  # whether it keeps what it states, and else what would
         unavailable = trust_unavailable(draft.trust, type(mechanism))
         if unavailable and not problem:
             refused = FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")

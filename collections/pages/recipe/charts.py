@@ -36,7 +36,7 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     One number lies on a horizontal axis, several stand side by side. The axis goes below
     zero where an interval does.
     """
-    mechanism, excerpt = recipe.published.mechanism, excerpt_of(release)
+    mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     drawn = largest_positions(excerpt.values, MOST_DRAWN)
     positions = [excerpt.positions[row] for row in drawn]
     labels = [mechanism.label(position) for position in positions]

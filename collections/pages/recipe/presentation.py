@@ -93,7 +93,7 @@ class Headline:
 
 def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> list[EstimateRow]:
     """What is shown of the release as rows; the truth only where a simulation knows it."""
-    mechanism = recipe.published.mechanism
+    mechanism = recipe.published.calibrated_statistic
     excerpt = excerpt_of(release)
     wide, narrow = shown_interval_of(excerpt), shown_interval_of(excerpt, 0.66)
     bounds = bounds_of(excerpt)
@@ -124,7 +124,7 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     """The release in one sentence."""
     if release.details and verdict_of(release):
         return Headline(f"Verdict: {verdict_shown(release.details)}", "")
-    mechanism, excerpt = recipe.published.mechanism, excerpt_of(release)
+    mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     triples = list(zip(excerpt.positions, excerpt.values, _margins(excerpt), strict=True))
     position, value, half_width = max(triples, key=lambda triple: triple[1])
     note = _note(value, half_width, mechanism)
@@ -136,10 +136,10 @@ def headline(recipe: Recipe, release: Release) -> Headline:
 
 def error_sentence(recipe: Recipe, release: Release) -> str:
     """How far a repeat would land from the truth, and what is included in that."""
-    unit, excerpt = recipe.published.mechanism.unit, excerpt_of(release)
+    unit, excerpt = recipe.published.calibrated_statistic.unit, excerpt_of(release)
     error = excerpt.largest_standard_error
     if verdict_of(release) and error is not None:
-        noticed = recipe.published.mechanism.expected_note
+        noticed = recipe.published.calibrated_statistic.expected_note
         said = f"The standard error of Z′ is {significant(error)} {_continued(release.standard_error_note)}"
         return " ".join(filter(None, (NOTICED, said, noticed)))
     sentences = []
@@ -172,7 +172,7 @@ def says_nothing(recipe: Recipe, release: Release) -> bool:
     least = _least_margin(excerpt_of(release))
     if least is None or verdict_of(release):
         return False
-    return recipe.published.mechanism.says_nothing(least)
+    return recipe.published.calibrated_statistic.says_nothing(least)
 
 
 def percent(level: float) -> str:

@@ -12,7 +12,7 @@ from audit.models import Entry
 from pages.words.certainty import allowance, certainty
 from pages.words.curator_sentences import WONDERS
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.parameters import NUMBERED
 from panprivacy.streams.recipe_statistic import stream_statistic

@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from audit.access import may_read_log, signed_in_user
 from audit.selectors import entries_of_recipe
-from ledger.selectors import spending_standings
+from ledger.selectors import spending_balances
 from pages.kinds import kind_of
 from pages.recipe.charts import release_figure
 from pages.recipe.details import details_of
@@ -114,7 +114,7 @@ class OverviewView(View):
         htmx = htmx_of(request)
         partial = htmx and not htmx.history_restore_request
         if not partial:
-            context["standings"] = spending_standings(STRIPS)
+            context["balances"] = spending_balances(STRIPS)
         if not context["cards"]:
             context["nobody_yet"] = not get_user_model().objects.exists()
         response = render(request, "overview/_cards.html" if partial else "overview/overview.html", context)
@@ -129,13 +129,13 @@ class RecipeView(View):
         recipe = _recipe(identifier)
         release = release_of(recipe)
         published = recipe.published
-        kind = kind_of(type(published.mechanism))
+        kind = kind_of(type(published.calibrated_statistic))
         stated = guarantees_of(recipe) if release is None else release.guarantees
         guarantees = [guarantee_from_mapping(members) for members in stated]
         context: dict[str, Any] = {
             "recipe": recipe,
             "published": published,
-            "mechanism": published.mechanism,
+            "mechanism": published.calibrated_statistic,
             "status": status_of(recipe, release, timezone.now()),
             "rows": parameter_rows(published.parameters),
             "guarantees": guarantee_texts(guarantees),
@@ -191,7 +191,7 @@ class CloseView(PublishersOnly):
         except RecipeStateError as error:
             messages.info(request, f"Nothing was changed: {error}.")
         else:
-            kind = kind_of(type(recipe.published.mechanism))
+            kind = kind_of(type(recipe.published.calibrated_statistic))
             messages.success(request, f"Closed. {kind.closed}")
         return redirect("recipe", identifier=identifier)
 
@@ -267,16 +267,16 @@ def _card(recipe: Recipe) -> Card:
 
 
 def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
-    standing = trust_model_of(recipe).progress(recipe)
+    so_far = trust_model_of(recipe).progress(recipe)
     status = status_of(recipe, release_of(recipe), timezone.now())
-    shown = coarse(standing.received, recipe.cohort_size)
-    servers = [server.live(recipe) for server in servers_of(recipe, standing)]
-    troubles = troubles_of(recipe, standing, everything=may_read_log(request.user))
+    shown = coarse(so_far.received, recipe.cohort_size)
+    servers = [server.live(recipe) for server in servers_of(recipe, so_far)]
+    troubles = troubles_of(recipe, so_far, everything=may_read_log(request.user))
     return {
         "recipe": recipe,
         "status": status,
         **_servers_context(recipe),
-        "progress": progress_text(standing.received, recipe.cohort_size),
+        "progress": progress_text(so_far.received, recipe.cohort_size),
         "progress_value": shown,
         "servers": servers,
         "troubles": troubles,

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 from panprivacy.encryption.interface import InvalidKeyError
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from recipes.guards import STATED
 
 
@@ -17,7 +17,7 @@ def state(apps, editor):
     stated = apps.get_model("recipes", "RecipeGuarantees").objects.using(editor.connection.alias)
     for pk, document in recipes.exclude(status="draft").order_by("pk").values_list("pk", "document"):
         try:
-            mechanism = PublishedRecipe.from_document(json.loads(document)).mechanism
+            mechanism = PublishedRecipe.from_document(json.loads(document)).calibrated_statistic
         except (FieldError, InvalidKeyError):
             # Another version's: no page shows it, and no result comes of it.
             continue

@@ -79,7 +79,7 @@ class Command(BaseCommand):
         model = reporting_model(draft)
         path = device_file(model, options, draft.statistic)
         # Before anything is started or published: calibration may find that the parameters cannot be met.
-        statistic = draft.mechanism()
+        statistic = draft.calibrated_statistic()
         WORKERS.check("workers", int, options["workers"])
         PROCESSES.check("processes", int, options["processes"])
         with model.workload(path, statistic) as workload:

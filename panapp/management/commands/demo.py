@@ -118,7 +118,11 @@ class Command(BaseCommand):
     ) -> None:
         self.stdout.write(f"  {what}; released after {seconds:.1f} s")
         for label, value, error, truth in zip(
-            recipe.published.mechanism.labels, release.values, release.standard_errors, truths, strict=True
+            recipe.published.calibrated_statistic.labels,
+            release.values,
+            release.standard_errors,
+            truths,
+            strict=True,
         ):
             self.stdout.write(f"  {label}: {value:.4g}, standard error {error:.2g} (truth {truth:.4g})")
 

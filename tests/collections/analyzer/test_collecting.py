@@ -10,7 +10,7 @@ from django.test import Client
 
 from analyzer.models import BatchFetch
 from analyzer.storing import FETCHED_REASON
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release
 from releases.operations import result_withhold
@@ -99,8 +99,8 @@ def test_message_that_no_protocol_sends_is_left_out_and_counted_for_nobody_to_se
     assert release is not None
     assert release.outcome == Release.Outcome.RELEASED
     assert release.rejected == {}
-    standing = trust_model_of(recipe).progress(recipe)
-    assert standing.servers[0].hidden_rejections == {"value_out_of_range": 1}
+    so_far = trust_model_of(recipe).progress(recipe)
+    assert so_far.servers[0].hidden_rejections == {"value_out_of_range": 1}
 
 
 def test_batch_without_a_single_message_that_can_be_read_is_released_too() -> None:

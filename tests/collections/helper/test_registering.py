@@ -18,7 +18,7 @@ from helper.models import ShareKey
 from panprivacy import base64_text
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust_models.two_server import TwoServers
 from peers.client import PeerRefusedError
 from peers.helper_calls import (
@@ -128,7 +128,7 @@ class TestRecipes:
 
         leader_key = Ed25519PrivateKey.generate()
         pinned = Ed25519PrivateKey.from_private_bytes(_signing_key()).public_key()
-        Recipe.verified(
+        PublishedRecipe.verified(
             publication.recipe.document,
             publication.recipe.identifier,
             publication.recipe.sign(leader_key),
@@ -146,7 +146,10 @@ class TestRecipes:
         share_key = task_share_key(task)
         assert share_key is not None
         assert share_key.public_key.to_json() == publication.servers.helper_key_members
-        assert verifier_of(task).out_share_bytes == 8 * publication.recipe.mechanism.report_ciphertexts
+        assert (
+            verifier_of(task).out_share_bytes
+            == 8 * publication.recipe.calibrated_statistic.report_ciphertexts
+        )
         entry = Entry.objects.get(action="task_registered")
         assert entry.subject == publication.recipe.identifier
 

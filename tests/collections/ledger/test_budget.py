@@ -14,7 +14,7 @@ from ledger.budget import Budget
 from ledger.composed import composed_epsilon
 from ledger.models import Population, Spending
 from ledger.operations import population_change, population_create, spending_return
-from ledger.selectors import population_named, standing_of
+from ledger.selectors import balance_of, population_named
 from panprivacy.errors import FieldError
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe, recipe_members
@@ -32,7 +32,12 @@ def events_of(**changes: Any) -> list[dict[str, Any]]:
     """The privacy events of what would be published, computed without the ledger."""
     from panprivacy.recipe import RecipeDraft
 
-    return [RecipeDraft.from_mapping(recipe_members(**changes)).mechanism().aggregator_event().as_dict()]
+    return [
+        RecipeDraft.from_mapping(recipe_members(**changes))
+        .calibrated_statistic()
+        .aggregator_event()
+        .as_dict()
+    ]
 
 
 def budgeted(epsilon: float, delta: float = DELTA, name: str = "clinics") -> Population:
@@ -55,7 +60,7 @@ def test_publish_exactly_at_the_budget_is_allowed_and_a_hair_above_refused() -> 
         population=population, description="", budget=Budget(epsilon=two, delta=DELTA), actor=None
     )
     published_recipe(population="clinics", **COHORT)
-    assert standing_of(population).spent == two
+    assert balance_of(population).spent == two
 
 
 @pytest.mark.django_db
@@ -156,7 +161,7 @@ def test_withheld_recipe_gives_back_what_it_spent_once() -> None:
     assert entry.details["spending_returned"] is True
     assert spending_return(recipe=str(recipe.identifier)) == returned
     assert Spending.objects.count() == 2
-    assert standing_of(population).spent == 0.0
+    assert balance_of(population).spent == 0.0
     published_recipe(population="clinics", **COHORT)
     with pytest.raises(FieldError):
         published_recipe(population="clinics", **COHORT)
@@ -202,10 +207,10 @@ def test_spending_stands_and_falls_with_the_publishing(monkeypatch: pytest.Monke
 @pytest.mark.django_db
 def test_collusion_of_half_the_cohort_is_stored_and_costs_more() -> None:
     published_recipe(**COHORT)
-    standing = standing_of(population_named("everyone"))
-    assert standing.spent is not None
-    assert standing.spent_if_half_colludes is not None
-    assert standing.spent < standing.spent_if_half_colludes
+    balance = balance_of(population_named("everyone"))
+    assert balance.spent is not None
+    assert balance.spent_if_half_colludes is not None
+    assert balance.spent < balance.spent_if_half_colludes
 
 
 @pytest.mark.django_db(transaction=True)
@@ -244,7 +249,7 @@ def test_two_who_publish_at_the_same_moment_cannot_both_spend_the_last_of_it(
     assert sorted(outcomes) == ["population", "published"]
     assert Spending.objects.count() == 1
     assert sorted(Recipe.objects.values_list("status", flat=True)) == ["draft", "published"]
-    assert standing_of(population).spent == alone
+    assert balance_of(population).spent == alone
 
 
 @pytest.mark.django_db
@@ -283,9 +288,9 @@ def test_budget_below_what_is_spent_is_allowed_and_stops_publishing() -> None:
     changed = population_change(
         population=population, description="", budget=Budget(epsilon=1e-6, delta=DELTA), actor=None
     )
-    standing = standing_of(changed)
-    assert standing.overspent
-    assert standing.left == 0.0
+    balance = balance_of(changed)
+    assert balance.overspent
+    assert balance.left == 0.0
     with pytest.raises(FieldError, match="no other ε, cohort size or δ alone would do"):
         published_recipe(population="clinics", **COHORT)
 
@@ -329,7 +334,7 @@ def test_recipes_that_fail_with_more_than_the_budgets_delta_are_refused_with_a_d
         published_recipe(**members)
     delta = refused.value.message.rsplit("δ = ", 1)[1].split(" ")[0]
     published_recipe(**members | {"delta": float(delta.replace("−", "-"))})
-    assert standing_of(population).overspent is False
+    assert balance_of(population).overspent is False
 
 
 @pytest.mark.django_db
@@ -337,10 +342,10 @@ def test_more_like_the_last_is_the_largest_number_that_fits() -> None:
     five = composed_epsilon(events_of(**COHORT) * 5, DELTA)
     population = budgeted(five)
     published_recipe(population="clinics", **COHORT)
-    assert standing_of(population).more_like_the_last == 4
+    assert balance_of(population).more_like_the_last == 4
     for _ in range(4):
         published_recipe(population="clinics", **COHORT)
-    assert standing_of(population).more_like_the_last == 0
+    assert balance_of(population).more_like_the_last == 0
     with pytest.raises(FieldError):
         published_recipe(population="clinics", **COHORT)
 

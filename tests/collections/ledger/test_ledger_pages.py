@@ -17,7 +17,7 @@ from ledger import selectors
 from ledger.budget import Budget
 from ledger.models import Population, Spending
 from ledger.operations import population_create
-from ledger.selectors import population_named, standing_of
+from ledger.selectors import balance_of, population_named
 from panprivacy.errors import FieldError
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe
@@ -65,7 +65,7 @@ def test_list_shows_everyone_from_the_start_with_nothing_spent(client: Client) -
 def test_list_says_how_many_recipes_like_the_last_are_left(client: Client) -> None:
     budgeted()
     published_recipe(population="clinics", **COHORT)
-    more = standing_of(population_named("clinics")).more_like_the_last
+    more = balance_of(population_named("clinics")).more_like_the_last
     assert more is not None
     assert more > 1
     assert f"About {more} recipes like the last one are left." in text(client, "/populations/")
@@ -151,7 +151,7 @@ def test_list_is_paged(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     query = ""
     while True:
         response = client.get(f"/populations/{query}")
-        seen += [standing.population.name for standing in response.context["standings"]]
+        seen += [balance.population.name for balance in response.context["balances"]]
         query = response.context["page"].older
         if not query:
             break
@@ -258,16 +258,16 @@ def test_exports_hold_the_whole_book_exactly(client: Client) -> None:
     budgeted()
     recipe = published_recipe(population="clinics", **COHORT)
     published_recipe(population="clinics", **COHORT)
-    standing = standing_of(population_named("clinics"))
+    balance = balance_of(population_named("clinics"))
     document = json.loads(client.get("/populations/clinics/book.json").content)
-    assert (document["spent"], document["budget"], document["relation"]) == (standing.spent, 2.0, "replace")
+    assert (document["spent"], document["budget"], document["relation"]) == (balance.spent, 2.0, "replace")
     assert document["spendings"][0]["recipe"] == recipe.identifier
-    assert document["spendings"][0]["event"] == standing.events[0]
+    assert document["spendings"][0]["event"] == balance.events[0]
     rows = list(csv.DictReader(io.StringIO(client.get("/populations/clinics/book.csv").content.decode())))
     assert [float(row["epsilon_composed"]) for row in rows] == [
         spending["epsilon_composed"] for spending in document["spendings"]
     ]
-    assert float(rows[-1]["epsilon_composed"]) == standing.spent
+    assert float(rows[-1]["epsilon_composed"]) == balance.spent
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_api_pages_the_book_of_a_population(client: Client, monkeypatch: pytest.
     second = client.get(first["next"]).json()
     assert [line["recipe"] for line in first["spendings"] + second["spendings"]] == recipes[::-1]
     assert second["next"] is None
-    assert first["spendings"][0]["event"] == standing_of(population_named("everyone")).events[0]
+    assert first["spendings"][0]["event"] == balance_of(population_named("everyone")).events[0]
 
 
 def test_api_answers_a_bad_cursor_with_a_problem_document(client: Client) -> None:

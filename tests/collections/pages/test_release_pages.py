@@ -233,7 +233,7 @@ def test_chart_tells_what_the_table_tells(changes: dict[str, Any]) -> None:
     release = recipe.release
     figure = json.loads(json.dumps(release_figure(recipe, release, recipe.truth), allow_nan=False))
     wide, narrow, dots, truth = figure["data"]
-    scalar = recipe.published.mechanism.scalar
+    scalar = recipe.published.calibrated_statistic.scalar
     value_axis, layout_axis = ("x", "xaxis") if scalar else ("y", "yaxis")
     assert [trace["name"] for trace in figure["data"]] == [
         "95 % interval",
@@ -258,7 +258,7 @@ def test_csv_holds_the_exact_values(client: Client) -> None:
     assert [float(row["estimate"]) for row in rows] == recipe.release.values
     assert [float(row["standard_error"]) for row in rows] == recipe.release.standard_errors
     assert [float(row["truth_of_simulation"]) for row in rows] == recipe.truth.values
-    assert [row["label"] for row in rows] == list(recipe.published.mechanism.labels)
+    assert [row["label"] for row in rows] == list(recipe.published.calibrated_statistic.labels)
 
 
 def test_json_holds_the_recipe_and_the_exact_values(client: Client) -> None:

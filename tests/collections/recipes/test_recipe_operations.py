@@ -11,8 +11,7 @@ from django.utils import timezone
 from audit.models import Entry
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe as PublishedRecipe
-from panprivacy.recipe import RecipeVerificationError
+from panprivacy.recipe import PublishedRecipe, RecipeVerificationError
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_private_key

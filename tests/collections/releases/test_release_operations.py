@@ -39,7 +39,7 @@ def test_release_debiases_the_sum_as_the_mechanism_does() -> None:
     recipe = collected(1, 1, 1, 0, 0, 1)
     release = result_release(recipe=recipe)
     assert release is not None
-    expected = recipe.published.mechanism.estimate((4,), 6)
+    expected = recipe.published.calibrated_statistic.estimate((4,), 6)
     assert (release.outcome, release.reports) == ("released", 6)
     assert tuple(release.values) == pytest.approx(expected.values)
     assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors)
@@ -129,7 +129,7 @@ def test_release_states_every_guarantee_with_its_relation() -> None:
     release = result_release(recipe=recipe)
     assert release is not None
     assert release.guarantees == stated
-    assert stated == [guarantee.as_dict() for guarantee in recipe.published.mechanism.guarantees()]
+    assert stated == [guarantee.as_dict() for guarantee in recipe.published.calibrated_statistic.guarantees()]
     local = {g["relation"]: g["epsilon"] for g in release.guarantees if g["model"] == "local"}
     assert local == {"replace": 2.0, "add_remove": 2.0}
     aggregator = {

@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
@@ -83,7 +83,7 @@ class Collection:
             **(servers or {}),
         }
         draft = RecipeDraft.from_mapping(shuffle_members(**changes))
-        self.recipe: Recipe = draft.publish(
+        self.recipe: PublishedRecipe = draft.publish(
             ShufflerAndAnalyzer(**named), timezone.now(), simulation=simulation
         )
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from audit.models import Entry
 from panprivacy.dap.signatures import sign_request
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.shuffler_calls import batch_delete, recipe_register
@@ -46,7 +46,7 @@ class TestRecipes:
         signature = collection.register()
         analyzer = Ed25519PrivateKey.generate()
         pinned = Ed25519PrivateKey.from_private_bytes(django_settings.SIGNING_KEY).public_key()
-        Recipe.verified(
+        PublishedRecipe.verified(
             collection.recipe.document,
             collection.identifier,
             collection.recipe.sign(analyzer),

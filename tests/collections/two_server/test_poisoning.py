@@ -26,7 +26,7 @@ HONEST = ((1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0))
 
 def released(recipe: Recipe, lies: Sequence[Sequence[int]]) -> Release:
     """The result of the honest reports, with those of liars among them."""
-    width = recipe.published.mechanism.report_ciphertexts
+    width = recipe.published.calibrated_statistic.report_ciphertexts
     reports = [sealed_report(recipe, bits[:width]) for bits in HONEST]
     reports[2:2] = [poisoned_report(recipe, elements) for elements in lies]
     assert upload(recipe, reports) == []

@@ -16,7 +16,7 @@ from dap.models import Side, Task
 from leader.models import Registration
 from leader.registrations import LONGEST_BEGINNING, registrations_call_off
 from panprivacy.errors import FieldError
-from panprivacy.recipe import Recipe as PublishedRecipe
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import HelperSignature, Recipe, RecipeKey

@@ -38,7 +38,7 @@ def collected(*bits: int, bad: int = 0, **changes: Any) -> Recipe:
 def test_release_of_two_servers_is_the_estimate_of_the_same_sum() -> None:
     release = result_release(recipe=collected(1, 1, 1, 0, 0, 1))
     assert release is not None
-    expected = published_recipe().published.mechanism.estimate((4,), 6)
+    expected = published_recipe().published.calibrated_statistic.estimate((4,), 6)
     assert (release.outcome, release.reports) == ("released", 6)
     assert tuple(release.values) == pytest.approx(expected.values)
     assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors)
@@ -52,7 +52,7 @@ def test_release_of_a_histogram_of_two_servers_has_every_bucket() -> None:
     settle()
     release = result_release(recipe=recipe)
     assert release is not None
-    expected = recipe.published.mechanism.estimate((2, 3, 2), 5)
+    expected = recipe.published.calibrated_statistic.estimate((2, 3, 2), 5)
     assert tuple(release.values) == pytest.approx(expected.values)
 
 
@@ -178,12 +178,12 @@ def test_what_verifying_found_is_not_public_for_real_devices_but_told_to_who_wat
     """The leader's half of an old copy of a device's state with the helper's half of a newer one verifies
     only if nothing happened in between."""
     recipe = collected(1, 1, 1, 1, 1, bad=2)
-    standing = trust_model_of(recipe).progress(recipe)
+    so_far = trust_model_of(recipe).progress(recipe)
     release = result_release(recipe=recipe)
     assert release is not None
     assert (release.reports, release.rejected) == (5, {})
     assert all(server["rejected"] == {} for server in release.servers)
-    told = servers_of(recipe, standing, everything=True)
+    told = servers_of(recipe, so_far, everything=True)
     assert [dict(server.rejected) for server in told] == [{}, {"vdaf_verify_error": 2}]
 
 

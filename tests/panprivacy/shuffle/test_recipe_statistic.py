@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import Recipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.shuffle.distinct_elements import DistinctElements
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust_models import Servers
@@ -16,7 +16,7 @@ OF_DEVICES = {"statistic": "count_nonzero", "steps": 4, "epsilon": 2.0, "delta":
 OF_A_SHUFFLE = {"statistic": "distinct_elements", "epsilon": 1, "delta": 1e-6, "cohort_size": 100, "k": 5}
 
 
-def published(members: dict[str, object], servers: Servers) -> Recipe:
+def published(members: dict[str, object], servers: Servers) -> PublishedRecipe:
     draft = RecipeDraft.from_mapping({"name": "Test", "question": "How many?", **members})
     return draft.publish(servers, datetime(2026, 1, 1, tzinfo=UTC))
 
