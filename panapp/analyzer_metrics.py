@@ -5,18 +5,13 @@ from collections.abc import Iterator
 from django.db.models import Min
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from analyzer.models import BatchFetch
-from panapp.gauges import gauge, seconds_since
+from panapp.gauges import DatabaseCollector, gauge, seconds_since
 
 
-class FetchesCollector(Collector):
+class FetchesCollector(DatabaseCollector):
     """Batches that a shuffler holds for us, read from the database at every scrape."""
-
-    def describe(self) -> list[GaugeMetricFamily]:
-        """Nothing: registering must not read the database."""
-        return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         there = BatchFetch.objects.filter(is_deleted_there=False)

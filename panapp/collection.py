@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -72,7 +73,7 @@ class CollectionResult:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         mechanism = self.recipe.published.calibrated_statistic
-        shape = _first if mechanism.scalar else list
+        shape = itemgetter(0) if mechanism.scalar else list
         released = self.release.outcome == Release.Outcome.RELEASED
         accepted = self.release.reports if released else self.fleet.accepted
         errors = self.release.standard_errors
@@ -256,7 +257,3 @@ def _wait_until_partner_heard(recipe: Recipe, say: Say, seconds: float = PARTNER
     model = trust_model_of(recipe)
     if model.partner and not wait_until(lambda: not model.partner_must_hear(recipe), seconds, POLL_SECONDS):
         say(f"the {model.partner.name} has not heard of the end; it is told when both run again")
-
-
-def _first(values: Any) -> Any:
-    return values[0]

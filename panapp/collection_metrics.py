@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from django.db.models import Min
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from aggregation.models import Chunk, SubAggregate
-from panapp.gauges import gauge, seconds_since, total
+from panapp.gauges import DatabaseCollector, gauge, seconds_since, total
 from recipes.models import Recipe
 from reports.models import StoredReports
 
@@ -16,12 +15,8 @@ MANY_ATTEMPTS = 3
 """A chunk that was sent again more often than this does not fail by chance."""
 
 
-class CollectionsCollector(Collector):
+class CollectionsCollector(DatabaseCollector):
     """How the collections stand, read from the database at every scrape."""
-
-    def describe(self) -> list[GaugeMetricFamily]:
-        """Nothing: registering must not read the database."""
-        return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         now = timezone.now()

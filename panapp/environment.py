@@ -51,9 +51,9 @@ def whole_number(name: str, default: int, minimum: int) -> int:
     return number
 
 
-def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
+def words(name: str) -> list[str]:
     """A comma-separated list."""
-    return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()] or list(default)
+    return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
 
 
 def key_of_32_bytes(name: str, value: str) -> bytes:

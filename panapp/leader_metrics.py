@@ -5,18 +5,13 @@ from collections.abc import Iterator
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from leader.models import AggregationJob, CollectionJob, EndNotice, Exchange, Uploads
-from panapp.gauges import gauge, seconds_since, total
+from panapp.gauges import DatabaseCollector, gauge, seconds_since, total
 
 
-class LeaderCollector(Collector):
+class LeaderCollector(DatabaseCollector):
     """The leader's waiting lines, read from the database at every scrape."""
-
-    def describe(self) -> list[GaugeMetricFamily]:
-        """Nothing: registering must not read the database."""
-        return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         now = timezone.now()

@@ -16,15 +16,9 @@ from django_prometheus import middleware
 
 def is_unmeasured(request: HttpRequest) -> bool:
     """Whether this is a batch of items of a stream, or the messages of one user of a shuffler."""
-    return _brings_items(request.path) or _brings_messages(request.path)
-
-
-def _brings_items(path: str) -> bool:
-    return path.startswith("/api/") and path.endswith("/items/")
-
-
-def _brings_messages(path: str) -> bool:
-    return path.startswith("/shuffler/") and path.endswith("/messages")
+    path = request.path
+    brings_items = path.startswith("/api/") and path.endswith("/items/")
+    return brings_items or (path.startswith("/shuffler/") and path.endswith("/messages"))
 
 
 class _Unobserved:

@@ -4,18 +4,13 @@ from collections.abc import Iterator
 
 from django.db.models import Count
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
-from panapp.gauges import gauge, total
+from panapp.gauges import DatabaseCollector, gauge, total
 from shuffler.models import Batch
 
 
-class BatchesCollector(Collector):
+class BatchesCollector(DatabaseCollector):
     """What a shuffler holds, read from the database at every scrape."""
-
-    def describe(self) -> list[GaugeMetricFamily]:
-        """Nothing: registering must not read the database."""
-        return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         batches = GaugeMetricFamily(

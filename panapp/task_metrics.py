@@ -4,18 +4,13 @@ from collections.abc import Iterator
 
 from django.db.models import Sum
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from dap.models import BatchBucket, ReportRejection, Task
-from panapp.gauges import gauge, total
+from panapp.gauges import DatabaseCollector, gauge, total
 
 
-class TasksCollector(Collector):
+class TasksCollector(DatabaseCollector):
     """What leader and helper both count, read from the database at every scrape."""
-
-    def describe(self) -> list[GaugeMetricFamily]:
-        """Nothing: registering must not read the database."""
-        return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield gauge(

@@ -35,6 +35,7 @@ __all__ = [
     "remedies",
     "shuffle",
     "simulation",
+    "shown",
     "statistic",
     "streams",
     "trust",

@@ -43,24 +43,6 @@ def variance(scale: Fraction) -> float:
     return 1 / (2 * math.sinh(1 / (2 * float(scale))) ** 2)
 
 
-def tail_bound(scale: Fraction, failure_probability: float) -> int:
-    """The smallest b ≥ 0 that the absolute value of `sample` exceeds with at most this probability.
-
-    Exactly, Pr[|x| > b] = 2a^(b+1)/(1+a) with a = exp(−1/scale).
-
-    Args:
-        failure_probability: above 0, at most 1.
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
-    _require_positive(scale)
-    if not 0 < failure_probability <= 1:
-        raise ValueError(f"failure_probability must be above 0 and at most 1, not {failure_probability}")
-    ratio = math.exp(-1 / float(scale))
-    return max(0, math.ceil(float(scale) * math.log(2 / (failure_probability * (1 + ratio)))) - 1)
-
-
 def log_moment(scale: Fraction, exponent: float) -> float:
     """ln E[exp(exponent·x)] = ln((1−a)²/((1−a·e^exponent)(1−a·e^−exponent))) with a = exp(−1/scale).
 

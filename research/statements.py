@@ -1,11 +1,15 @@
 """Computed numbers and lines as plain values, each with what it rests on or what a paper prints."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import TypeVar
 
 from panprivacy.accounting.guarantees import Relation
+
+X = TypeVar("X")
 
 
 class Paper(StrEnum):
@@ -91,6 +95,11 @@ class Line:
     name: str
     kind: Role | Basis
     y: tuple[float | None, ...]
+
+    @classmethod
+    def over(cls, x: Iterable[X], name: str, kind: Role | Basis, y: Callable[[X], float | None]) -> "Line":
+        """The line of what `y` gives for each x."""
+        return cls(name, kind, tuple(map(y, x)))
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,6 @@ REQUESTS_SECONDS = 10.0
 worker for so long and one request, and its failure is noted before the time limit of the task."""
 
 State = BatchFetch.State
-ENDS = (State.NOT_FULL, State.REFUSED)
 
 
 def fetch_begin(*, recipe: Recipe, now: datetime) -> BatchFetch:

@@ -6,7 +6,6 @@ class AuditWithoutAccountsConfig(AppConfig):
     """The log alone, for a process that nobody signs in to."""
 
     name = "audit"
-    verbose_name = "Audit"
 
     def ready(self) -> None:
         autodiscover_modules("actions")

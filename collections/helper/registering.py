@@ -159,15 +159,12 @@ def plain_task_register(
         )
 
 
-def decode_bytes(name: str, value: str, *, length: int | None = None) -> bytes:
-    """Base64 of a registration; Problem that names the field where it is not, or not `length` bytes."""
+def decode_bytes(name: str, value: str) -> bytes:
+    """Base64 of a registration; Problem that names the field where it is not."""
     try:
-        decoded = base64_text.decode(value)
+        return base64_text.decode(value)
     except base64_text.Base64Error:
         raise _refused(f"{name}: must be base64.") from None
-    if length is not None and len(decoded) != length:
-        raise _refused(f"{name}: must be {length} bytes, not {len(decoded)}.")
-    return decoded
 
 
 def decode_request(value: str) -> bytes:

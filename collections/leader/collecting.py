@@ -39,7 +39,7 @@ from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.prio3.interface import InexactSumError
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_status_at_helper
-from storage.columns import stored_bytes, stored_number
+from storage.columns import stored, stored_bytes
 
 logger = structlog.get_logger(__name__)
 
@@ -253,11 +253,8 @@ def _selector(job: CollectionJob) -> BatchSelector | None:
 
 def _counted(task: Task, job: CollectionJob) -> int:
     selector = _selector(job)
-    return 0 if selector is None else _counted_in(task, selector)
-
-
-def _counted_in(task: Task, selector: BatchSelector) -> int:
-    return buckets_of(task, selector).aggregate(n=Sum("report_count"))["n"] or 0
+    buckets = BatchBucket.objects.none() if selector is None else buckets_of(task, selector)
+    return buckets.aggregate(n=Sum("report_count"))["n"] or 0
 
 
 def _take(task: Task, job: CollectionJob, now: datetime) -> None:
@@ -324,8 +321,8 @@ def _complete(row: CollectionJob, share: AggregateShare, helper_count: int | Non
     if helper_count is not None:
         HelperCount.objects.create(task=row.task, report_count=helper_count)
     locked.response = CollectionJobResp(
-        stored_number(locked.report_count),
-        Interval(stored_number(locked.first_time), stored_number(locked.span)),
+        stored(locked.report_count),
+        Interval(stored(locked.first_time), stored(locked.span)),
         HpkeCiphertext.decode(stored_bytes(locked.leader_share)),
         share.encrypted_aggregate_share,
     ).encode()

@@ -12,7 +12,7 @@ from ledger.composed import Allowance, Event, all_readable
 from ledger.models import Population, Spending
 from panprivacy.errors import FieldError
 from panprivacy.shown import plain
-from storage.columns import stored_json
+from storage.columns import stored
 
 DELTA = 1e-6
 """δ at which spending is shown where no budget names one."""
@@ -67,7 +67,7 @@ def population_choices() -> list[tuple[str, str]]:
 def unreturned_events(population: Population) -> list[Event]:
     """The events of every recipe that spent and was not given back, oldest first."""
     spent = population.spendings.filter(returns=None, returned_by=None).order_by("pk")
-    return [stored_json(event) for event in spent.values_list("event", flat=True)]
+    return [stored(event) for event in spent.values_list("event", flat=True)]
 
 
 def conditions_of(population: Population) -> list[str]:
@@ -173,8 +173,8 @@ def balance_of(population: Population, allowance: Allowance | None = None) -> Ba
     pairs = list(spent.values_list("event", "event_if_half_colludes"))
     return Balance(
         population,
-        [stored_json(event) for event, _ in pairs],
-        [stored_json(event) for _, event in pairs],
+        [stored(event) for event, _ in pairs],
+        [stored(event) for _, event in pairs],
         Allowance(SECONDS) if allowance is None else allowance,
     )
 
@@ -244,7 +244,7 @@ def lines_of(balance: Balance, rows: Sequence[Spending]) -> list[Line]:
     events_after: dict[int, list[Event]] = {}
     for pk, returns, event in book.values_list("pk", "returns", "event"):
         if returns is None:
-            unreturned[pk] = stored_json(event)
+            unreturned[pk] = stored(event)
         else:
             unreturned.pop(returns, None)
         if pk in wanted:
@@ -256,7 +256,7 @@ def lines_of(balance: Balance, rows: Sequence[Spending]) -> list[Line]:
 def _line(balance: Balance, row: Spending, events: Sequence[Event]) -> Line:
     epsilon = balance.allowance.composed_epsilon
     spent = row.returns or row
-    event: Event = stored_json(spent.event)
+    event: Event = stored(spent.event)
     returned = getattr(row, "returned_by", None)
     return Line(
         at=row.at,

@@ -10,7 +10,7 @@ from recipes.models import Recipe
 from recipes.selectors import recipes_search
 from releases.excerpt import Excerpt
 from releases.models import NUMBERS, Release
-from storage.columns import stored_json
+from storage.columns import stored
 
 LEVEL = 0.95
 
@@ -60,7 +60,7 @@ def with_release(recipes: QuerySet[Recipe]) -> QuerySet[Recipe]:
 
 def excerpt_of(release: Release) -> Excerpt:
     """What pages show of a released result."""
-    return Excerpt(**stored_json(release.excerpt), confidence=release.confidence, details=release.details)
+    return Excerpt(**stored(release.excerpt), confidence=release.confidence, details=release.details)
 
 
 def interval_of(numbers: Numbers, level: float = LEVEL) -> Interval | None:

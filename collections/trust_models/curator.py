@@ -5,11 +5,10 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeDraft, format_time
+from panprivacy.recipe import PublishedRecipe, format_time
 from panprivacy.streams.parameters import LISTED
 from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
@@ -17,7 +16,7 @@ from panprivacy.trust_models.curator import Curator
 from recipes.models import Recipe
 from streams.operations import estimate_draw, stream_close, stream_estimate, stream_forget, stream_start
 from streams.selectors import intrusions_of, stream_is_closed
-from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.outcomes import Estimated, Outcome, Progress, ServerProgress
 
 
@@ -37,25 +36,17 @@ class CuratorModel(TrustModel):
     # On a file beside the database. Where it is missing, somebody may bring it back, or give up.
     waits_for_another = True
 
-    def prepare(
-        self,
-        draft: RecipeDraft,
-        *,
-        now: datetime,
-        simulation: bool,
-        partners: Partners,
-        universe: Sequence[str] | None,
-    ) -> Prepared:
-        parameters = draft.calibrated_statistic().parameters
-        if universe is None and parameters.sample_kind == LISTED:
+    def prepare(self, wish: Wish) -> Prepared:
+        parameters = wish.draft.calibrated_statistic().parameters
+        if wish.universe is None and parameters.sample_kind == LISTED:
             raise FieldError(
                 "items",
                 "can be listed only where there is a list: a recipe file names it as `universe`, "
                 "a CSV with one column `item`",
             )
-        sample = Sample.draw(parameters, universe, secrets.SystemRandom())
+        sample = Sample.draw(parameters, wish.universe, secrets.SystemRandom())
         digest = hashlib.sha256(sample.to_bytes()).digest()
-        published = draft.publish(Curator(sample_digest=digest), now, simulation=simulation)
+        published = wish.publish(Curator(sample_digest=digest))
         return _DrawnSample(published, sample)
 
     def close(self, recipe: Recipe) -> None:

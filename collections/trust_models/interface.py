@@ -2,11 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust import Trust
+from panprivacy.trust_models import Servers
 from peers.partner import Partner
 from peers.roles import PartnerRole
 from recipes.models import Recipe
@@ -14,6 +16,28 @@ from trust_models.outcomes import Outcome, Progress
 
 Partners = Mapping[Trust, Partner]
 """The other servers that are set up, by the trust model that needs one of them."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A recipe that somebody wishes to publish.
+
+    Attributes:
+        now: the time that the document will name.
+        simulation: whether it says that it is one.
+        partners: the other servers that may be asked.
+        universe: the items that a recipe over a list is about; None of every other recipe.
+    """
+
+    draft: RecipeDraft
+    now: datetime
+    simulation: bool
+    partners: Partners
+    universe: Sequence[str] | None
+
+    def publish(self, servers: Servers) -> PublishedRecipe:
+        """Its document."""
+        return self.draft.publish(servers, self.now, simulation=self.simulation)
 
 
 class Prepared(ABC):
@@ -55,19 +79,8 @@ class TrustModel(ABC):
         return "" if self.partner is None or self.trust in partners else self.partner.missing
 
     @abstractmethod
-    def prepare(
-        self,
-        draft: RecipeDraft,
-        *,
-        now: datetime,
-        simulation: bool,
-        partners: Partners,
-        universe: Sequence[str] | None,
-    ) -> Prepared:
+    def prepare(self, wish: Wish) -> Prepared:
         """Make the keys and the document. May take seconds and ask others: call it outside of transactions.
-
-        Args:
-            universe: the items that a recipe over a list is about; None of every other recipe.
 
         Raises:
             FieldError: the draft cannot be published as it stands.

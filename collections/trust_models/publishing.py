@@ -19,7 +19,7 @@ from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_draft_save, recipe_locked, status_require
 from storage.signing_key import signing_key
 from trust_models import TRUST_MODELS, Partners
-from trust_models.interface import Prepared
+from trust_models.interface import Prepared, Wish
 
 NOBODY: Partners = {}
 """No other server is set up."""
@@ -100,7 +100,7 @@ def _prepare(
     guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
     # Last, because others may be asked: nobody is for a draft that is refused here.
     made = TRUST_MODELS[draft.trust].prepare(
-        draft, now=now, simulation=simulation, partners=partners, universe=universe
+        Wish(draft, now=now, simulation=simulation, partners=partners, universe=universe)
     )
     return _Prepared(made, now, guarantees)
 

@@ -5,9 +5,7 @@ a publication binds nobody: no device knows of it, and the shuffler drops it whe
 """
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.utils import timezone
 
@@ -15,7 +13,7 @@ from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_of
 from analyzer.fetching import fetch_begin, fetch_end
 from analyzer.models import BatchFetch
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.roles import SHUFFLER
@@ -23,7 +21,7 @@ from peers.shuffler_calls import recipe_register
 from recipes.models import Recipe, ShufflerSignature
 from reports.selectors import rejections_by_reason
 from trust_models.agreement import asked, partner_of, require_signed
-from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
 from trust_models.outcomes import (
     Outcome,
@@ -60,23 +58,15 @@ class ShufflerModel(TrustModel):
     cohort_of = "devices"
     waits_for_another = True
 
-    def prepare(
-        self,
-        draft: RecipeDraft,
-        *,
-        now: datetime,
-        simulation: bool,
-        partners: Partners,
-        universe: Sequence[str] | None,
-    ) -> Prepared:
-        partner = partner_of(self.trust, SHUFFLER, partners)
-        private_key = recipe_key_make(draft, secrets.SystemRandom())
+    def prepare(self, wish: Wish) -> Prepared:
+        partner = partner_of(self.trust, SHUFFLER, wish.partners)
+        private_key = recipe_key_make(wish.draft, secrets.SystemRandom())
         servers = ShufflerAndAnalyzer(
             shuffler_url=partner.url,
             shuffler_verification_key=partner.verification_key,
             analyzer_key_members=private_key.public_key.to_json(),
         )
-        published = draft.publish(servers, now, simulation=simulation)
+        published = wish.publish(servers)
         signature = asked(
             self.trust,
             SHUFFLER,

@@ -1,22 +1,20 @@
 """One server: it makes the key pair and keeps the private half; reports are decrypted and added up here."""
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Self
 
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.single_server import OneServer
 from recipes.models import Recipe, RecipeKey
 from reports.parsing import ARRIVAL_REASONS
 from reports.selectors import rejections_by_reason
 from storage.sealing import secret_seal
-from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
 from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
 
@@ -44,17 +42,9 @@ class SingleServerModel(TrustModel):
     trust = Trust.SINGLE_SERVER
     waits_for_another = False
 
-    def prepare(
-        self,
-        draft: RecipeDraft,
-        *,
-        now: datetime,
-        simulation: bool,
-        partners: Partners,
-        universe: Sequence[str] | None,
-    ) -> Prepared:
-        private_key = recipe_key_make(draft, secrets.SystemRandom())
-        published = draft.publish(OneServer.of(private_key.public_key), now, simulation=simulation)
+    def prepare(self, wish: Wish) -> Prepared:
+        private_key = recipe_key_make(wish.draft, secrets.SystemRandom())
+        published = wish.publish(OneServer.of(private_key.public_key))
         return SealedKey.of(private_key, published)
 
     def advance(self, recipe: Recipe) -> None:

@@ -7,9 +7,7 @@ note. What becomes of a note that stays behind, leader/registrations.py says.
 """
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.utils import timezone
 
@@ -27,7 +25,7 @@ from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import task_of
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3 import VERIFY_KEY_SIZE
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.two_server import TwoServers
 from peers.helper_calls import REQUEST_BYTES, helper_key, recipe_task_register
@@ -36,7 +34,7 @@ from peers.roles import HELPER
 from recipes.errors import RecipeStateError
 from recipes.models import HelperSignature, Recipe
 from trust_models.agreement import asked, partner_of, require_signed
-from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
 from trust_models.outcomes import (
     Outcome,
@@ -106,18 +104,10 @@ class TwoServerModel(TrustModel):
     partner = HELPER
     waits_for_another = True
 
-    def prepare(
-        self,
-        draft: RecipeDraft,
-        *,
-        now: datetime,
-        simulation: bool,
-        partners: Partners,
-        universe: Sequence[str] | None,
-    ) -> Prepared:
-        partner = partner_of(self.trust, HELPER, partners)
+    def prepare(self, wish: Wish) -> Prepared:
+        partner = partner_of(self.trust, HELPER, wish.partners)
         source = secrets.SystemRandom()
-        share_key = recipe_key_make(draft, source)
+        share_key = recipe_key_make(wish.draft, source)
         request = source.randbytes(REQUEST_BYTES)
         scheme = share_key.public_key.scheme
         theirs = asked(
@@ -130,7 +120,7 @@ class TwoServerModel(TrustModel):
             helper_key_members=theirs.to_json(),
             helper_verification_key=partner.verification_key,
         )
-        published = draft.publish(servers, now, simulation=simulation)
+        published = wish.publish(servers)
         verify_key = source.randbytes(VERIFY_KEY_SIZE)
         collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
         task_id = bytes.fromhex(published.identifier)

@@ -113,14 +113,11 @@ class Repeated(NestedEvent, Decomposable):
     """
 
     kind: ClassVar[str] = "repeated"
+    quick = False
 
     times: int = described(
         label="Times", help="Number of independent events.", minimum=1, maximum=LARGEST_TIMES
     )
-
-    @property
-    def quick(self) -> bool:
-        return False
 
     @property
     def method(self) -> str:

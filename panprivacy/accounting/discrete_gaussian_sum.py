@@ -61,6 +61,9 @@ class DiscreteGaussianSum(PrivacyEvent):
     """Σ of n whole numbers, each with its own N_Z(0, scale²), against observers of all but one."""
 
     kind: ClassVar[str] = "discrete_gaussian_sum"
+    neighbours = Relation.REPLACE
+    proved = True
+    method = "exact convolution of the noise, by characteristic functions with bounded errors"
 
     n: int = described(**DEVICES)
     scale: float = described(
@@ -75,18 +78,6 @@ class DiscreteGaussianSum(PrivacyEvent):
         minimum=1,
         maximum=1_000_000,
     )
-
-    @property
-    def neighbours(self) -> Relation:
-        return Relation.REPLACE
-
-    @property
-    def proved(self) -> bool:
-        return True
-
-    @property
-    def method(self) -> str:
-        return "exact convolution of the noise, by characteristic functions with bounded errors"
 
     def delta(self, epsilon: float) -> float:
         require_epsilon(epsilon)
@@ -369,7 +360,7 @@ class _Narrow:
         # Values are counted from the one nearest to the mean, which keeps phases small.
         nearest = round(mean)
         distance = a - n * nearest
-        length = _power_of_two(max(32.0, 10 * deviation, (40 - height) / theta))
+        length = int(2 ** math.ceil(math.log2(max(32.0, 10 * deviation, (40 - height) / theta))))
         while True:
             log_phi, spread, frequency = self._characteristic(x - nearest, weights, length)
             term = np.exp(n * log_phi - 1j * frequency * distance)
@@ -478,10 +469,6 @@ class _Narrow:
 def _offset(centre: float, scale: float) -> float:
     """The exponent that brings the lattice point nearest to `centre` to weight 1 (else all may underflow)."""
     return (centre - round(centre)) ** 2 / (2 * scale**2)
-
-
-def _power_of_two(at_least: float) -> int:
-    return int(2 ** math.ceil(math.log2(at_least)))
 
 
 def _merging_error(n: int, scale: float) -> float:

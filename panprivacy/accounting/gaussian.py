@@ -42,6 +42,8 @@ class Gaussian(Decomposable):
     """
 
     kind: ClassVar[str] = "gaussian"
+    neighbours = Relation.ADD_REMOVE
+    proved = True
 
     sigma: float = described(
         label="Noise multiplier (σ)",
@@ -61,14 +63,6 @@ class Gaussian(Decomposable):
     rounds: int = described(
         label="Rounds", help="Number of sums released.", minimum=1, maximum=LARGEST_ROUNDS, default=1
     )
-
-    @property
-    def neighbours(self) -> Relation:
-        return Relation.ADD_REMOVE
-
-    @property
-    def proved(self) -> bool:
-        return True
 
     @property
     def method(self) -> str:

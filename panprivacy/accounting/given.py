@@ -20,6 +20,8 @@ class GivenGuarantee(PrivacyEvent):
     """
 
     kind: ClassVar[str] = "given"
+    proved = True
+    method = "as given; the worst mechanism with this guarantee (Kairouz, Oh & Viswanath 2015, Theorem 3.1)"
 
     epsilon_given: float = described(
         label="Privacy loss (ε)", help="ε of the guarantee, in nats.", minimum=0, maximum=100
@@ -41,14 +43,6 @@ class GivenGuarantee(PrivacyEvent):
     @property
     def neighbours(self) -> Relation:
         return Relation(self.relation)
-
-    @property
-    def proved(self) -> bool:
-        return True
-
-    @property
-    def method(self) -> str:
-        return "as given; the worst mechanism with this guarantee (Kairouz, Oh & Viswanath 2015, Theorem 3.1)"
 
     def delta(self, epsilon: float) -> float:
         require_epsilon(epsilon)

@@ -35,6 +35,7 @@ class RandomizedResponseSum(PrivacyEvent):
     """Σ of n randomized bits, to an observer who knows every bit but one."""
 
     kind: ClassVar[str] = "randomized_response"
+    neighbours = Relation.REPLACE
 
     n: int = described(**DEVICES)
     epsilon0: float = described(
@@ -50,10 +51,6 @@ class RandomizedResponseSum(PrivacyEvent):
         maximum=1,
         default=1.0,
     )
-
-    @property
-    def neighbours(self) -> Relation:
-        return Relation.REPLACE
 
     @property
     def quick(self) -> bool:

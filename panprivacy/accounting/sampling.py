@@ -61,6 +61,7 @@ class Sampled(NestedEvent):
     """
 
     kind: ClassVar[str] = "sampled"
+    quick = False
 
     n: int = described(
         label="Devices (n)", help="Number of devices that may take part.", minimum=1, maximum=LARGEST_N
@@ -76,10 +77,6 @@ class Sampled(NestedEvent):
             raise FieldError("event", "must be one under replacement")
         if getattr(self.event, "sampling_rate", 1.0) != 1.0:
             raise FieldError("event", "must not be sampled already")
-
-    @property
-    def quick(self) -> bool:
-        return False
 
     @property
     def method(self) -> str:

@@ -70,10 +70,6 @@ class Interval(Message):
         """The first time after it."""
         return self.start + self.duration
 
-    def contains(self, time: int) -> bool:
-        """Whether `time`, in the same units, falls within it."""
-        return self.start <= time < self.end
-
     def encloses(self, other: "Interval") -> bool:
         """Whether `other` neither starts before nor ends after it."""
         return self.start <= other.start and other.end <= self.end

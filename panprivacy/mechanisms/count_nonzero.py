@@ -35,14 +35,14 @@ class CountNonzero(Mechanism[Parameters]):
     counts_devices = True
     values_are_bits = True
     parameters_class = Parameters
+    state_ciphertexts = 1
+    report_ciphertexts = 1
+    contribution_length = 1
+    labels = ("at least one event",)
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters)
         self._response = RandomizedResponse(parameters.epsilon)
-
-    @property
-    def state_ciphertexts(self) -> int:
-        return 1
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
         return (public_key.encrypt(0, random_source),)
@@ -70,16 +70,8 @@ class CountNonzero(Mechanism[Parameters]):
         return (public_key.encrypt(response, random_source, rerandomizations=self.parameters.steps + 1),)
 
     @property
-    def report_ciphertexts(self) -> int:
-        return 1
-
-    @property
     def allowed_values(self) -> range:
         return range(2)
-
-    @property
-    def contribution_length(self) -> int:
-        return 1
 
     def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
         self.require_values(values)
@@ -95,10 +87,6 @@ class CountNonzero(Mechanism[Parameters]):
             standard_error_note=bits_standard_error_note(rate),
             projection=(min(max(value, 0.0), reports / rate),),
         )
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return ("at least one event",)
 
     def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
         return (float(sum(devices for count, devices in devices_by_count.items() if count > 0)),)

@@ -153,6 +153,7 @@ class Mean(Mechanism[MeanParameters]):
     unit = "events per device"
     counts_devices = False
     parameters_class = MeanParameters
+    report_ciphertexts = 1
 
     @property
     def state_ciphertexts(self) -> int:
@@ -210,10 +211,6 @@ class Mean(Mechanism[MeanParameters]):
     def _require_state(self, state: State) -> None:
         if len(state) != self.parameters.k:
             raise ValueError(f"a state has {self.parameters.k} ciphertexts, not {len(state)}")
-
-    @property
-    def report_ciphertexts(self) -> int:
-        return 1
 
     @property
     def allowed_values(self) -> range:

@@ -101,6 +101,7 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         "RSP Theorem 3.3, with the exact ε(γ) and δ(γ) of its proof and shares whose distance is computed "
         "exactly (after Balle, Bell, Gascón & Nissim 2020)."
     )
+    labels = ("different values",)
 
     def require_promise(self) -> None:
         """FieldError where values are hashed and the seed is missing."""
@@ -253,10 +254,6 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
                 "differ, too few places stay empty to tell how many there are. A larger k helps."
             )
         return "Includes that values may share a place by their hash."
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return ("different values",)
 
     def truth(self, users_by_value: Mapping[int, int]) -> tuple[float, ...]:
         """The number of different places that users have: of values, unless they are hashed."""

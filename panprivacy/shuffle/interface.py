@@ -37,6 +37,7 @@ class ShuffleStatistic(ReportStatistic[P]):
     device_input = DeviceInput.VALUE
 
     source: ClassVar[str]
+    report_ciphertexts = 1
     """The theorem behind every guarantee, as a sentence."""
 
     @property
@@ -91,10 +92,6 @@ class ShuffleStatistic(ReportStatistic[P]):
     @property
     def contribution_length(self) -> int:
         return 2 * self.parameters.k
-
-    @property
-    def report_ciphertexts(self) -> int:
-        return 1
 
     @property
     def allowed_values(self) -> range:

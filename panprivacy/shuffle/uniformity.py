@@ -119,6 +119,7 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     gives_verdict = True
     parameters_class = UniformityParameters
     source = "RSP Theorem 4.2; δ as its proof has it before ln(2k/δ) is replaced by ln(2/δ)."
+    labels = ("Z′",)
 
     def require_promise(self) -> None:
         """FieldError where the test is the final one and the seed of its partition is missing."""
@@ -228,10 +229,6 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         as far above 1/k as the others are below.
         """
         return 4 * self.parameters.alpha**2 * (samples - 1)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return ("Z′",)
 
     def truth(self, users_by_value: Mapping[int, int]) -> tuple[float, ...]:
         """What Z′ is on average over the users' noise, given their values: Z of the counts plus k̂²λ/(4m)."""

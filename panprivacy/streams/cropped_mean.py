@@ -59,14 +59,11 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         "again with a slightly biased coin."
     )
     parameters_class = CroppedMeanParameters
+    theorem = "PPS Theorem 3.3"
 
     @property
     def labels(self) -> tuple[str, ...]:
         return (f"mean of at most {self.parameters.t:,} appearances per item",)
-
-    @property
-    def theorem(self) -> str:
-        return "PPS Theorem 3.3"
 
     def start(self, random_source: random.Random) -> StreamState:
         state = super().start(random_source)

@@ -74,14 +74,12 @@ class Density(BitTable[DensityParameters]):
         "about its item; many together show how many items came."
     )
     parameters_class = DensityParameters
+    labels = ("items that appear at least once",)
+    largest = 1.0
 
     def __init__(self, parameters: DensityParameters) -> None:
         super().__init__(parameters)
         self._reading = READINGS[parameters.sample_kind](self)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return ("items that appear at least once",)
 
     @property
     def tables(self) -> int:
@@ -113,10 +111,6 @@ class Density(BitTable[DensityParameters]):
 
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
         return (sum(count > 0 for count in counts.values()) / self.parameters.universe_size,)
-
-    @property
-    def largest(self) -> float:
-        return 1.0
 
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)

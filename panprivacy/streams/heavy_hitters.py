@@ -104,6 +104,7 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
     )
     parameters_class = HeavyHittersParameters
     fixed_point: ClassVar[Mapping[str, int]] = {"multiplicities": UNIT, "counters": UNIT}
+    largest = 1.0
 
     def __init__(self, parameters: HeavyHittersParameters) -> None:
         super().__init__(parameters)
@@ -244,10 +245,6 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
     def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float]:
         distributions = self._distributions(announced_intrusions)
         return float(distributions.absent), float(distributions.present)
-
-    @property
-    def largest(self) -> float:
-        return 1.0
 
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)

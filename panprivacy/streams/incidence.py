@@ -87,6 +87,7 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         "hardly anything."
     )
     parameters_class = IncidenceParameters
+    largest = 1.0
 
     def __init__(self, parameters: IncidenceParameters) -> None:
         super().__init__(parameters)
@@ -239,10 +240,6 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
             f"PPS Theorem 5.2 for the {self.drawn} counters of an item, which share ε: together ε for each "
             "look at the state and ε for the result."
         )
-
-    @property
-    def largest(self) -> float:
-        return 1.0
 
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         """For the largest primes of the pool."""

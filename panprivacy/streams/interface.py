@@ -46,10 +46,7 @@ class StreamStatistic(Statistic[P]):
     device_input = DeviceInput.ITEMS
 
     parameters_class: ClassVar[type[StreamParameters]]
-
-    @property
-    def cohort_size(self) -> int:
-        return 0
+    cohort_size = 0
 
     @abstractmethod
     def start(self, random_source: random.Random) -> StreamState:

@@ -76,6 +76,11 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
         "little more often than others, so its value reveals hardly anything about its item."
     )
     parameters_class = ModIncidenceParameters
+    source = (
+        "PPS Theorem 5.2, with noise for both entries that one item moves: ε for each look at the state "
+        "and ε for the result; exact."
+    )
+    largest = 1.0
 
     def __init__(self, parameters: ModIncidenceParameters) -> None:
         super().__init__(parameters)
@@ -174,17 +179,6 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
 
     def total_epsilon(self, announced_intrusions: int) -> float:
         return (announced_intrusions + 2) * self.parameters.epsilon
-
-    @property
-    def source(self) -> str:
-        return (
-            "PPS Theorem 5.2, with noise for both entries that one item moves: ε for each look at the state "
-            "and ε for the result; exact."
-        )
-
-    @property
-    def largest(self) -> float:
-        return 1.0
 
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         return self._error_bound(announced_intrusions + 1, confidence)

@@ -1,7 +1,7 @@
 """SipHash-2-4 with 64 bits, a keyed hash for short strings (Aumasson & Bernstein 2012).
 
-`siphash` is the definition; `siphash_items` computes it of many strings at once. Without the key nobody
-can tell the hashes from random ones, and so nobody can choose items that fall together.
+Computed of many strings at once. Without the key nobody can tell the hashes from random ones, and so nobody
+can choose items that fall together.
 """
 
 import numpy as np
@@ -22,49 +22,8 @@ BLOCK = 16_384
 Words = NDArray[np.uint64]
 
 
-def siphash(key: bytes, message: bytes) -> int:
-    """The hash of one message, by the definition (section 2 of the paper).
-
-    Args:
-        key: of 16 bytes.
-
-    Raises:
-        ValueError: the key has another length.
-    """
-    halves = _key_halves(key)
-    state = [constant ^ half for constant, half in zip(INITIAL, halves * 2, strict=True)]
-    padded = message + bytes(-(len(message) + 1) % WORD_BYTES) + bytes([len(message) % 256])
-    for start in range(0, len(padded), WORD_BYTES):
-        word = int.from_bytes(padded[start : start + WORD_BYTES], "little")
-        state[3] ^= word
-        for _ in range(COMPRESSION_ROUNDS):
-            _round(state)
-        state[0] ^= word
-    state[2] ^= 0xFF
-    for _ in range(FINALIZATION_ROUNDS):
-        _round(state)
-    return state[0] ^ state[1] ^ state[2] ^ state[3]
-
-
-def _round(v: list[int]) -> None:
-    v[0] = (v[0] + v[1]) % 2**64
-    v[1] = _rotated(v[1], 13) ^ v[0]
-    v[0] = _rotated(v[0], 32)
-    v[2] = (v[2] + v[3]) % 2**64
-    v[3] = _rotated(v[3], 16) ^ v[2]
-    v[0] = (v[0] + v[3]) % 2**64
-    v[3] = _rotated(v[3], 21) ^ v[0]
-    v[2] = (v[2] + v[1]) % 2**64
-    v[1] = _rotated(v[1], 17) ^ v[2]
-    v[2] = _rotated(v[2], 32)
-
-
-def _rotated(word: int, left: int) -> int:
-    return (word << left) % 2**64 | word >> (64 - left)
-
-
 def siphash_items(key: bytes, items: ItemBytes) -> Words:
-    """The hash of every item, in their order: `siphash(key, …)` of each.
+    """The hash of every item by itself, in their order (section 2 of the paper).
 
     Raises:
         ValueError: the key does not have 16 bytes.
@@ -114,7 +73,7 @@ def _hash_block(
 
 
 def _rounds(v: list[Words], spare: Words, rounds: int) -> None:
-    """`_round` on every entry, in place."""
+    """Some SipRounds on every entry, in place."""
     for _ in range(rounds):
         v[0] += v[1]
         _rotate(v[1], 13, spare)

@@ -32,6 +32,7 @@ class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_in
     lists = ("universe",)
     reports_elsewhere = ("recipe-of-a-curator", "The recipe is about a stream of items")
     encrypts = False
+    scheme = None
 
     def __post_init__(self) -> None:
         if len(self.sample_digest) != 32:
@@ -45,10 +46,6 @@ class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_in
 
     def where_items_go(self) -> str:
         return ""
-
-    @property
-    def scheme(self) -> None:
-        return None
 
     def public_key(self, identifier: str) -> PublicKey:  # noqa: ARG002  # there is none for any recipe
         raise ValueError("nothing is encrypted to a curator")

@@ -5,7 +5,8 @@ say only that a parameter exists, and the order of the error; here are the param
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import scipy
 
@@ -70,20 +71,17 @@ def error_of_theorem_7(epsilon: float, delta: float) -> float:
 def _theorem_7() -> Iterator[Statement]:
     epsilon, delta = TARGET
     constants = []
+    statement = partial(Statement, place="Theorem 7", relation=Relation.REPLACE, delta=delta)
     for n in DEVICES:
         epsilon0 = largest_epsilon0(n, epsilon, delta)
         constants.append(standard_error(n, epsilon0) / error_of_theorem_7(epsilon, delta))
-        yield Statement(
-            place="Theorem 7",
+        yield statement(
             quantity=f"largest ε₀ with ε = 1 for the sum, n = {n:,}",
             value=epsilon0,
             method="exact sum over outcomes, for the worst assignment of the other bits",
             why="“There is an ε₀.”",
-            relation=Relation.REPLACE,
-            delta=delta,
         )
-    yield Statement(
-        place="Theorem 7",
+    yield statement(
         quantity="standard error as a multiple of √(ln(1/δ))/ε, the largest for n = 1,000 to 1,000,000",
         printed="O(1)",
         value=max(constants),
@@ -91,8 +89,6 @@ def _theorem_7() -> Iterator[Statement]:
         agrees=max(constants) < 2 and max(constants) / min(constants) < 1.1,
         expected=True,
         why="The constant hardly changes from a thousand devices to a million.",
-        relation=Relation.REPLACE,
-        delta=delta,
     )
     for n, epsilon0 in ((1_000, 1.0), (10_000, 2.0)):
         event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
@@ -115,14 +111,11 @@ def _theorem_7() -> Iterator[Statement]:
                 "It under-reports.",
             ),
         ):
-            yield Statement(
-                place="Theorem 7",
+            yield statement(
                 quantity=case,
                 value=value,
                 method=method,
                 why=why,
-                relation=Relation.REPLACE,
-                delta=delta,
             )
 
 
@@ -140,26 +133,21 @@ def _theorem_13() -> Iterator[Statement]:
     continuous = continuous_scale(n, VALUE_RANGE, epsilon, delta)
     exact = smallest_scale(n, VALUE_RANGE, epsilon, delta)
     case = "n = 10,000 values from 0 to 10"
-    yield Statement(
-        place="Theorem 13",
+    statement = partial(Statement, place="Theorem 13", relation=Relation.REPLACE, delta=delta)
+    yield statement(
         quantity=f"smallest scale s with ε = 1 for the sum, {case}",
         value=exact,
         method="exact distribution of the sum of discrete Gaussians",
         why="“There is a σ.”",
-        relation=Relation.REPLACE,
-        delta=delta,
     )
     found = DiscreteGaussianSum(n=n, scale=continuous, value_range=VALUE_RANGE).epsilon(delta)
-    yield Statement(
-        place="Theorem 13",
+    yield statement(
         quantity=f"ε of the sum with s = {continuous:.5f} by the continuous rule, {case}",
         value=found,
         method="exact distribution of the sum of discrete Gaussians",
         why="The rule promises ε = 1. The variance of N_Z(0, s²) is below s² when s is small: "
         f"here {variance(continuous):.4f} instead of {continuous**2:.4f}. The sum does not have the "
         f"variance n·s² that the rule counts on.",
-        relation=Relation.REPLACE,
-        delta=delta,
     )
 
 
@@ -169,7 +157,7 @@ def _theorem_13() -> Iterator[Statement]:
 def figures() -> Iterator[Figure]:
     """What the theorems leave to the reader, drawn. Takes some seconds."""
     epsilon, delta = TARGET
-    solved = [largest_epsilon0(n, epsilon, delta) for n in _DEVICES_DRAWN]
+    line = partial(Line.over, _DEVICES_DRAWN)
     yield Figure(
         key="lpp-theorem-7",
         title="Theorem 7",
@@ -184,28 +172,19 @@ def figures() -> Iterator[Figure]:
                 "ε = 1, δ = 10⁻⁶, one device replaced",
                 tuple(float(n) for n in _DEVICES_DRAWN),
                 (
-                    Line(
-                        "√(ln(1/δ))/ε",
-                        Role.BASELINE,
-                        tuple(error_of_theorem_7(epsilon, delta) for _ in _DEVICES_DRAWN),
-                    ),
-                    Line(
-                        "each bit 1-private",
-                        Role.AGGREGATED,
-                        tuple(standard_error(n, epsilon) for n in _DEVICES_DRAWN),
-                    ),
-                    Line(
+                    line("√(ln(1/δ))/ε", Role.BASELINE, lambda _: error_of_theorem_7(epsilon, delta)),
+                    line("each bit 1-private", Role.AGGREGATED, lambda n: standard_error(n, epsilon)),
+                    line(
                         "the sum (1, 10⁻⁶)-private",
                         Role.SAMPLED,
-                        tuple(
-                            standard_error(n, found) for n, found in zip(_DEVICES_DRAWN, solved, strict=True)
-                        ),
+                        lambda n: standard_error(n, largest_epsilon0(n, epsilon, delta)),
                     ),
                 ),
             ),
         ),
         choices="The paper has no figure of it. Chosen: ε = 1, δ = 10⁻⁶.",
     )
+    line = partial(Line.over, _SCALED_DEVICES_DRAWN)
     yield Figure(
         key="lpp-theorem-13",
         title="Theorem 13",
@@ -220,17 +199,9 @@ def figures() -> Iterator[Figure]:
                 "values from 0 to 10, one device replaced",
                 tuple(float(n) for n in _SCALED_DEVICES_DRAWN),
                 (
-                    Line("promised", Role.BASELINE, tuple(epsilon for _ in _SCALED_DEVICES_DRAWN)),
-                    Line(
-                        "s by the continuous rule",
-                        Role.AGGREGATED,
-                        tuple(_epsilon_by_continuous_rule(n) for n in _SCALED_DEVICES_DRAWN),
-                    ),
-                    Line(
-                        "s by the exact sum",
-                        Role.SAMPLED,
-                        tuple(_epsilon_by_exact_rule(n) for n in _SCALED_DEVICES_DRAWN),
-                    ),
+                    line("promised", Role.BASELINE, lambda _: epsilon),
+                    line("s by the continuous rule", Role.AGGREGATED, _epsilon_by(continuous_scale)),
+                    line("s by the exact sum", Role.SAMPLED, _epsilon_by(smallest_scale)),
                 ),
             ),
         ),
@@ -238,13 +209,12 @@ def figures() -> Iterator[Figure]:
     )
 
 
-def _epsilon_by_continuous_rule(n: int) -> float:
+def _epsilon_by(rule: Callable[[int, int, float, float], float]) -> Callable[[int], float]:
+    """ε of the sum of n values, with the scale by a rule for the (ε, δ) of `TARGET`."""
     epsilon, delta = TARGET
-    scale = continuous_scale(n, VALUE_RANGE, epsilon, delta)
-    return DiscreteGaussianSum(n=n, scale=scale, value_range=VALUE_RANGE).epsilon(delta)
 
+    def found(n: int) -> float:
+        scale = rule(n, VALUE_RANGE, epsilon, delta)
+        return DiscreteGaussianSum(n=n, scale=scale, value_range=VALUE_RANGE).epsilon(delta)
 
-def _epsilon_by_exact_rule(n: int) -> float:
-    epsilon, delta = TARGET
-    scale = smallest_scale(n, VALUE_RANGE, epsilon, delta)
-    return DiscreteGaussianSum(n=n, scale=scale, value_range=VALUE_RANGE).epsilon(delta)
+    return found

@@ -5,16 +5,18 @@ Talwar et al., *Samplable Anonymous Aggregation for Private Federated Data Analy
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import scipy
 
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.guarantees import Relation
+from panprivacy.accounting.interface import require_delta
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import amplified_epsilon
-from panprivacy.accounting.shuffled import Shuffled, ShuffledClones, largest_epsilon0_2022
+from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
 from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.sampled_gaussian import (
@@ -82,8 +84,8 @@ def _example_1() -> Iterator[Statement]:
 def _example_3() -> Iterator[Statement]:
     delta = 1e-8
     classical = math.sqrt(2 * math.log(1.25 / delta)) / 7
-    yield Statement(
-        place="Example 3",
+    statement = partial(Statement, place="Example 3", relation=_ADD_REMOVE, delta=delta)
+    yield statement(
         quantity="ε of a Gaussian sum, σ = 7, sensitivity 1",
         printed="at most 1",
         value=classical,
@@ -91,24 +93,18 @@ def _example_3() -> Iterator[Statement]:
         agrees=classical <= 1,
         expected=True,
         why="σ = 6.11 would do by the same formula.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
     needed = noise_multiplier(1.0, 1, 1.0, delta)
-    yield Statement(
-        place="Example 3",
+    yield statement(
         quantity="smallest σ of a Gaussian sum with ε = 1, sensitivity 1",
         printed="5.1",
         value=needed,
         method="exact (Balle & Wang 2018)",
         agrees=rounds_to(needed, "5.1"),
         expected=True,
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
     found = Gaussian(sigma=5.1).epsilon(delta)
-    yield Statement(
-        place="Example 3",
+    yield statement(
         quantity="ε of a Gaussian sum, σ = 5.1, sensitivity 1",
         printed="at most 1",
         value=found,
@@ -116,17 +112,15 @@ def _example_3() -> Iterator[Statement]:
         agrees=found <= 1,
         expected=False,
         why="σ was rounded down: the guarantee is missed by 0.006 %. σ = 5.1004 keeps it.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
 
 
 def _example_4() -> Iterator[Statement]:
     n, epsilon0, delta = 10_000, 4.0, 1e-10
+    statement = partial(Statement, place="Example 4", relation=_REPLACE, delta=delta)
     case = "ε of 10,000 shuffled reports, ε₀ = 4"
     found = Shuffled(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield Statement(
-        place="Example 4",
+    yield statement(
         quantity=case,
         printed="0.61",
         value=found,
@@ -136,12 +130,9 @@ def _example_4() -> Iterator[Statement]:
         why="For randomized response, and others that decompose like it: the authors' erratum takes the "
         "bound "
         "back for “any ε₀-local DP mechanism”, as the example has it.",
-        relation=_REPLACE,
-        delta=delta,
     )
     clones = ShuffledClones(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield Statement(
-        place="Example 4",
+    yield statement(
         quantity=case,
         printed="0.61",
         value=clones,
@@ -152,11 +143,9 @@ def _example_4() -> Iterator[Statement]:
         "The cited bound gives "
         "more, and it is the one that holds for any randomizer that is ε₀-private under replacement. (The "
         "paper's Definition 2.4 asks for a reference distribution instead, which allows up to 2ε₀.)",
-        relation=_REPLACE,
-        delta=delta,
     )
     largest = largest_epsilon0_2022(n=n, delta=delta)
-    yield Statement(
+    yield statement(
         place="Example 4, footnote 3",
         quantity="largest ε₀ for which the closed form is proved, n = 10,000",
         printed="at least 4",
@@ -166,12 +155,9 @@ def _example_4() -> Iterator[Statement]:
         expected=False,
         why="The footnote leaves the condition out; at the example's own parameters it is not met. "
         "The numerical bound needs no such condition. (There, it would give ε = 1.11.)",
-        relation=_REPLACE,
-        delta=delta,
     )
     exact = RandomizedResponseSum(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield Statement(
-        place="Example 4",
+    yield statement(
         quantity="ε of the sum of 10,000 two-option randomized responses, ε₀ = 4",
         printed="at most 0.61",
         value=exact,
@@ -179,8 +165,6 @@ def _example_4() -> Iterator[Statement]:
         agrees=exact <= 0.61,
         expected=True,
         why="Of bits, shuffling shows their sum and nothing else; that can be computed.",
-        relation=_REPLACE,
-        delta=delta,
     )
     for relation, expected, why in (
         (_ADD_REMOVE, True, "This is the relation in which Example 2 calls RAPPOR ε₀-private."),
@@ -193,8 +177,7 @@ def _example_4() -> Iterator[Statement]:
     ):
         # The coordinates in which two values do not differ carry nothing, so that K does not matter.
         one_hot = OneHotSum(n=n, k=10, epsilon0=epsilon0, relation=relation).epsilon(delta)
-        yield Statement(
-            place="Example 4",
+        yield statement(
             quantity="ε of the sum of 10,000 RAPPOR reports, flip probability 1/(e⁴ + 1)",
             printed="at most 0.61",
             value=one_hot,
@@ -203,16 +186,22 @@ def _example_4() -> Iterator[Statement]:
             expected=expected,
             why=why,
             relation=relation,
-            delta=delta,
         )
+
+
+def largest_epsilon0_2022(*, n: int, delta: float) -> float:
+    """ln(n/(8·ln(2/δ)) − 1), up to which FMT 2022, Theorem 3.2 is proved; 0 where it nowhere is."""
+    require_delta(delta)
+    growth = n / (8 * math.log(2 / delta)) - 1
+    return math.log(growth) if growth > 1 else 0.0
 
 
 def _example_5() -> Iterator[Statement]:
     sigma, rate, rounds, delta = 5.1, 0.02, 2_500, 1e-8
     one = Gaussian(sigma=sigma, sampling_rate=rate).epsilon(delta)
     amplified = amplified_epsilon(Gaussian(sigma=sigma).epsilon(delta), rate)
-    yield Statement(
-        place="Example 5",
+    statement = partial(Statement, place="Example 5", relation=_ADD_REMOVE, delta=delta)
+    yield statement(
         quantity="ε of one round, σ = 5.1, q = 0.02",
         printed="0.034",
         value=amplified,
@@ -220,23 +209,17 @@ def _example_5() -> Iterator[Statement]:
         agrees=rounds_to(amplified, "0.034"),
         expected=True,
         why="Theorem 4 gives it at δ = 2·10⁻¹⁰ already.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
-    yield Statement(
-        place="Example 5",
+    yield statement(
         quantity="ε of one round, σ = 5.1, q = 0.02",
         printed="at most 0.034",
         value=one,
         method="exact (sampled Gaussian)",
         agrees=one <= 0.034,
         expected=True,
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
     formula = rate * math.sqrt(2 * math.log(1.25 / delta)) / sigma
-    yield Statement(
-        place="Example 5",
+    yield statement(
         quantity="ε of one round, σ = 5.1, q = 0.02, as a multiple of q√(2 ln(1.25/δ))/σ",
         printed="≈ 1",
         value=one / formula,
@@ -244,13 +227,10 @@ def _example_5() -> Iterator[Statement]:
         agrees=about(one / formula, 1),
         expected=True,
         why="An approximation, and no bound: the exact ε is larger.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
     case = "ε of 2,500 rounds, σ = 5.1, q = 0.02"
     total = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).epsilon(delta)
-    yield Statement(
-        place="Example 5",
+    yield statement(
         quantity=case,
         printed="0.8",
         value=total,
@@ -258,12 +238,9 @@ def _example_5() -> Iterator[Statement]:
         agrees=rounds_to(total, "0.8"),
         expected=False,
         why="No accountant that we tried gives 0.8, and a tight one cannot give less than this.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
     renyi = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).renyi_epsilon(delta)
-    yield Statement(
-        place="Example 5",
+    yield statement(
         quantity=case,
         printed="0.8",
         value=renyi,
@@ -271,10 +248,8 @@ def _example_5() -> Iterator[Statement]:
         agrees=rounds_to(renyi, "0.8"),
         expected=False,
         why="The accountant that is named gives more than the tight one, as it must.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
-    yield Statement(
+    yield statement(
         place="Section 1",
         quantity=case,
         printed="≈ 1",
@@ -283,24 +258,18 @@ def _example_5() -> Iterator[Statement]:
         agrees=about(total, 1),
         expected=True,
         why="The introduction cites Example 5 with this value; the example itself prints 0.8.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
     unamplified = Gaussian(sigma=sigma, rounds=rounds).epsilon(delta)
-    yield Statement(
-        place="Example 5",
+    yield statement(
         quantity="ε of 2,500 rounds without sampling, σ = 5.1",
         printed="above 100",
         value=unamplified,
         method="exact: one Gaussian sum with σ/√2500",
         agrees=unamplified > 100,
         expected=True,
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
     known = Gaussian(sigma=sigma, rounds=50).epsilon(delta)
-    yield Statement(
-        place="Example 5",
+    yield statement(
         quantity="ε of the 50 rounds that one user takes part in on average, σ = 5.1",
         printed="8.3",
         value=known,
@@ -309,8 +278,6 @@ def _example_5() -> Iterator[Statement]:
         expected=True,
         why="Of users who toss a coin in each round, about half take part in more than 50 rounds, and pay "
         "more.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
 
 
@@ -373,17 +340,15 @@ def _section_3() -> Iterator[Statement]:
 def _section_3_1() -> Iterator[Statement]:
     epsilon, delta = BUDGET
     rate, tasks = 0.01, 1_000
+    statement = partial(Statement, place="Section 3.1", relation=_ADD_REMOVE, delta=delta)
     for sigma, method in (
         (noise_multiplier(rate, tasks, epsilon, delta), "privacy loss distribution"),
         (moments_accountant_noise(rate, tasks, epsilon, delta), "Rényi divergences (moments accountant)"),
     ):
-        yield Statement(
-            place="Section 3.1",
+        yield statement(
             quantity="σ for ε = 1 over T = 1,000 tasks, q = 0.01",
             value=sigma,
             method=method,
-            relation=_ADD_REMOVE,
-            delta=delta,
         )
     setting = Setting(population=POPULATION, reports=10_000, buckets=10_000, tasks=tasks)
     parameters = "N = 1,000,000, M = 10,000, K = 10,000, T = 1,000"
@@ -393,7 +358,7 @@ def _section_3_1() -> Iterator[Statement]:
         ("AGG", aggregated_error(setting), "1/M + Kσ²/M² with the σ of ⌈TM/N⌉ = 10 sums"),
         ("SAMPAGG", sampled, "1/M + Kσ²/M² with the σ above (privacy loss distribution)"),
     ):
-        yield Statement(
+        yield statement(
             place="Section 3.1, Figure 2",
             quantity=f"squared error of {name}, {parameters}",
             value=value,
@@ -402,16 +367,13 @@ def _section_3_1() -> Iterator[Statement]:
             relation=None if name == "NONPRIV" else _ADD_REMOVE,
             delta=None if name == "NONPRIV" else delta,
         )
-    yield Statement(
-        place="Section 3.1",
+    yield statement(
         quantity=f"what privacy adds to the error of SAMPAGG, as a multiple of 1/M, {parameters}",
         printed="negligible",
         value=errors.privacy_share(sampled, errors.without_privacy(setting)),
         method="Kσ²/M",
         why="Said of plots whose parameters are not in the text. It holds for few tasks or small alphabets; "
         "at these parameters the added error is the larger part.",
-        relation=_ADD_REMOVE,
-        delta=delta,
     )
 
 

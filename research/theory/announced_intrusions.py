@@ -10,10 +10,9 @@ import numpy as np
 
 from panprivacy import discrete_laplace
 from panprivacy.simulation import source
-from panprivacy.streams.density import Density, DensityParameters
-from panprivacy.streams.parameters import NUMBERED
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
+from research.theory.full_density import full_density
 
 KEY = "announced-intrusions"
 
@@ -25,33 +24,22 @@ TARGET = 0.05
 """A standard error one could live with, as a part of the universe."""
 
 
-def statistic(table_size: int, announced_intrusions: int) -> Density:
-    """The density of a universe of numbers with a cell for each."""
-    return Density(
-        DensityParameters(
-            epsilon=EPSILON,
-            universe_size=table_size,
-            items=NUMBERED,
-            table_size=table_size,
-            announced_intrusions=announced_intrusions,
-        )
-    )
-
-
 def standard_error(table_size: int, announced_intrusions: int) -> float:
     """Standard deviation of the estimate when half of the items have appeared, as a part of the universe.
 
     The number of ones is a sum of independent bits plus discrete Laplace noise of scale 1/ε, and the
     estimate divides it by m times the distance of D₀ and D₁ after all intrusions, about (ε/4)^(a+1).
     """
-    return math.sqrt(statistic(table_size, announced_intrusions).share_variance(0.5, announced_intrusions))
+    return math.sqrt(
+        full_density(EPSILON, table_size, announced_intrusions).share_variance(0.5, announced_intrusions)
+    )
 
 
 def measured_error(table_size: int, announced_intrusions: int, seed: int) -> float:
     """Root mean square error over `REPETITIONS` streams in which half of the items appear: one half of these
     before all intrusions, the other after them."""
     random_source = source(seed, KEY, table_size, announced_intrusions)
-    density = statistic(table_size, announced_intrusions)
+    density = full_density(EPSILON, table_size, announced_intrusions)
     early, late = np.arange(0, table_size, 4), np.arange(2, table_size, 4)
     errors = []
     for _ in range(REPETITIONS):
@@ -67,7 +55,7 @@ def measured_error(table_size: int, announced_intrusions: int, seed: int) -> flo
 
 def required_table_size(announced_intrusions: int) -> float:
     """How many cells it takes for a standard error of `TARGET`: about 1/(ε/4)^(2a+2) times a constant."""
-    one_cell = statistic(1, announced_intrusions)
+    one_cell = full_density(EPSILON, 1, announced_intrusions)
     distance = one_cell.distributions(announced_intrusions).distance
     # Of a table of m cells, the bits have the variance bits/m, and the noise noise/m².
     noise = discrete_laplace.variance(1 / one_cell.table_epsilon) / distance**2
@@ -126,11 +114,7 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="cells",
         panels=one_panel(
             INTRUSIONS,
-            Line(
-                "density",
-                Basis.COMPUTED,
-                tuple(required_table_size(count) for count in INTRUSIONS),
-            ),
+            Line.over(INTRUSIONS, "density", Basis.COMPUTED, required_table_size),
         ),
         logarithmic_x=False,
     )

@@ -1,7 +1,7 @@
 """Locally pan-private counters of devices with an event, as the constructions of LPP section 6 take them.
 
-A counter is the four functions of LPP section 2: Initialize, State_t, Out and Est. Two stand here: the
-encrypted one of this product, and the one that only randomizes its state.
+A counter is the four functions of LPP section 2: Initialize, State_t, Out and Est. Here stands the encrypted
+one of this product; tests have another, which only randomizes its state.
 """
 
 import random
@@ -90,36 +90,3 @@ class EncryptedCounter(Counter[tuple[PublicKey, Ciphertexts], PrivateKey, Report
             for private_key, (value,) in zip(servers, outputs, strict=True)
         )
         return self._response.debiased(total, len(outputs))
-
-
-class RandomizedCounter(Counter[int, None, int]):
-    """A sum of randomized responses to every bit (LPP Lemma 3.2): ε-locally pan-private without any secret.
-
-    The server keeps nothing to itself: whoever sees a state can do all that the server can.
-    """
-
-    def __init__(self, steps: int, epsilon: float) -> None:
-        """
-        Args:
-            steps: T ≥ 1.
-            epsilon: ε between "no event" and "one event"; FieldError unless above 0.
-        """
-        self._steps = steps
-        self._response = RandomizedResponse(epsilon)
-
-    @property
-    def steps(self) -> int:
-        return self._steps
-
-    def initialize(self, random_source: random.Random) -> tuple[int, None]:  # noqa: ARG002  # nothing is drawn
-        return 0, None
-
-    def step(self, state: int, event: bool, step: int, random_source: random.Random) -> int:  # noqa: ARG002
-        return state + self._response.respond(int(event), random_source)
-
-    def output(self, state: int, random_source: random.Random) -> int:  # noqa: ARG002
-        return state
-
-    def estimate(self, servers: Sequence[None], outputs: Sequence[int]) -> float:  # noqa: ARG002
-        # Each of the n·T responses is debiased for itself.
-        return self._response.debiased(sum(outputs), len(outputs) * self._steps)

@@ -9,10 +9,9 @@ from panprivacy.shuffle.interface import CONFIDENCE
 from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
 from panprivacy.shuffle.uniformity_statistic import CALIBRATED_LEVEL
 from panprivacy.simulation import source
-from panprivacy.streams.density import Density, DensityParameters
-from panprivacy.streams.parameters import NUMBERED
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
+from research.theory.full_density import full_density
 from research.theory.uniformity_users import (
     ALPHA,
     DELTA,
@@ -55,11 +54,7 @@ def measured_shuffle(k: int, seed: int) -> float:
 def measured_pan(k: int, seed: int) -> float:
     """The same of the pan-private density estimator with a cell for each of k items."""
     random_source = source(seed, KEY, "pan", k)
-    density = Density(
-        DensityParameters(
-            epsilon=EPSILON, universe_size=k, items=NUMBERED, table_size=k, announced_intrusions=0
-        )
-    )
+    density = full_density(EPSILON, k, 0)
     cells = np.arange(different_values(k))
     estimates = []
     for _ in range(REPETITIONS):
@@ -103,16 +98,8 @@ def demonstrate(seed: int) -> Demonstration:
             VALUES_DISTINCT,
             Line("shuffle protocol", Basis.MEASURED, shuffle),
             Line("pan-private density", Basis.MEASURED, pan),
-            Line(
-                "shuffle, at most, 95 %",
-                Basis.BOUND,
-                tuple(shuffle_error_bound(k) for k in VALUES_DISTINCT),
-            ),
-            Line(
-                "√(k/ε), necessary",
-                Basis.PRINTED,
-                tuple(printed_lower_bound(k) for k in VALUES_DISTINCT),
-            ),
+            Line.over(VALUES_DISTINCT, "shuffle, at most, 95 %", Basis.BOUND, shuffle_error_bound),
+            Line.over(VALUES_DISTINCT, "√(k/ε), necessary", Basis.PRINTED, printed_lower_bound),
         ),
     )
     uniform = Figure(
@@ -129,13 +116,9 @@ def demonstrate(seed: int) -> Demonstration:
             VALUES_UNIFORM,
             Line("preliminary test", Basis.MEASURED, preliminary),
             Line("final test", Basis.MEASURED, final),
-            Line(
-                "Theorem 4.2, slope ¾",
-                Basis.PRINTED,
-                tuple(map(printed_preliminary, VALUES_UNIFORM)),
-            ),
-            Line("Theorem 4.8, slope ⅔", Basis.PRINTED, tuple(map(printed_final, VALUES_UNIFORM))),
-            Line("central, slope ½", Basis.PRINTED, tuple(map(printed_central, VALUES_UNIFORM))),
+            Line.over(VALUES_UNIFORM, "Theorem 4.2, slope ¾", Basis.PRINTED, printed_preliminary),
+            Line.over(VALUES_UNIFORM, "Theorem 4.8, slope ⅔", Basis.PRINTED, printed_final),
+            Line.over(VALUES_UNIFORM, "central, slope ½", Basis.PRINTED, printed_central),
         ),
     )
     return Demonstration(

@@ -58,7 +58,7 @@ def wrong_bit_probability(devices: int, epsilon: float) -> float:
 
 
 def read_without_key(devices: int, steps: int, epsilon: float, random_source: random.Random) -> float:
-    """How often a bit encrypted with `RandomizedCounter` is read rightly after `steps` steps in all.
+    """How often a bit is read rightly after `steps` steps in all, if the counter sums randomized responses.
 
     No private key is needed, as there is nothing in it: an eavesdropper reads a fresh ciphertext after the 1
     step of Enc, a receiver who follows Dec after T. Half of the bits are 1.

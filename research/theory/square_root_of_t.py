@@ -171,15 +171,12 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="total variation distance",
         panels=one_panel(
             STEPS,
-            Line(
-                "largest possible",
-                Basis.COMPUTED,
-                tuple(total_variation(steps, EPSILON) for steps in STEPS),
-            ),
-            Line(
+            Line.over(STEPS, "largest possible", Basis.COMPUTED, lambda t: total_variation(t, EPSILON)),
+            Line.over(
+                STEPS,
                 "inequality of Theorem 12",
                 Basis.PRINTED,
-                tuple(printed_total_variation_bound(steps, EPSILON) for steps in STEPS),
+                lambda t: printed_total_variation_bound(t, EPSILON),
             ),
         ),
     )

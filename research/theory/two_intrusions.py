@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from panprivacy.simulation import source
 from panprivacy.streams.announced import BitDistributions
-from panprivacy.streams.density import Density, DensityParameters
-from panprivacy.streams.parameters import NUMBERED
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
+from research.theory.full_density import full_density
 
 KEY = "two-intrusions"
 
@@ -26,19 +25,6 @@ ITEMS = 200_000
 """In the universe; half of them appear once before each look, the others never."""
 
 
-def density(announced_intrusions: int) -> Density:
-    """The estimator that is attacked, with a cell for every item."""
-    return Density(
-        DensityParameters(
-            epsilon=EPSILON,
-            universe_size=ITEMS,
-            items=NUMBERED,
-            table_size=ITEMS,
-            announced_intrusions=announced_intrusions,
-        )
-    )
-
-
 def looks_at(count: int, announced: bool, seed: int) -> NDArray[np.uint8]:
     """What an intruder sees: bits, shape (looks, items). The first half of the items appears before each.
 
@@ -46,7 +32,7 @@ def looks_at(count: int, announced: bool, seed: int) -> NDArray[np.uint8]:
         announced: whether each look is made known after it was taken.
     """
     random_source = source(seed, KEY, "announced" if announced else "by surprise", count)
-    statistic = density(count if announced else 0)
+    statistic = full_density(EPSILON, ITEMS, count if announced else 0)
     state = statistic.start(random_source)
     appearing = np.arange(ITEMS // 2)
     seen = []
@@ -131,11 +117,7 @@ def demonstrate(seed: int) -> Demonstration:
                 Basis.MEASURED,
                 tuple(hits - alarms for hits, alarms in surprise.values()),
             ),
-            Line(
-                "looks by surprise",
-                Basis.COMPUTED,
-                tuple(advantage(count, False) for count in LOOKS),
-            ),
+            Line.over(LOOKS, "looks by surprise", Basis.COMPUTED, lambda count: advantage(count, False)),
             Line(
                 "announced looks",
                 Basis.MEASURED,

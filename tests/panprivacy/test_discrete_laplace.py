@@ -56,28 +56,11 @@ def test_variance_is_the_sum_of_its_definition(scale):
     assert discrete_laplace.variance(scale) == pytest.approx(expected, rel=1e-9)
 
 
-@given(SCALES, st.floats(1e-9, 1))
-def test_tail_bound_is_the_smallest_that_is_exceeded_no_more_often(scale, failure_probability):
-    def exceeded(bound):
-        return 2 * probability(bound + 1, scale) / (1 - math.exp(-1 / scale))
-
-    bound = discrete_laplace.tail_bound(scale, failure_probability)
-    assert exceeded(bound) <= failure_probability * (1 + 1e-9)
-    assert bound == 0 or exceeded(bound - 1) >= failure_probability * (1 - 1e-9)
-
-
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1)])
 def test_a_scale_that_is_not_positive_is_refused(scale):
     for operation in (
         lambda: discrete_laplace.sample(scale, random.Random(1)),
         lambda: discrete_laplace.variance(scale),
-        lambda: discrete_laplace.tail_bound(scale, 0.1),
     ):
         with pytest.raises(ValueError, match="above 0"):
             operation()
-
-
-@pytest.mark.parametrize("failure_probability", [0, -0.1, 1.1])
-def test_tail_bound_of_no_probability_is_refused(failure_probability):
-    with pytest.raises(ValueError, match="failure_probability"):
-        discrete_laplace.tail_bound(Fraction(2), failure_probability)

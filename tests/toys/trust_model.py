@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,13 +27,13 @@ from panprivacy.accounting.guarantees import Model
 from panprivacy.device_input import DeviceInput
 from panprivacy.encryption import generate_private_key, load_public_key
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models import Servers
 from panprivacy.trust_models.members import read_public_key, read_server
 from recipes.models import Recipe
-from trust_models.interface import Partners, Prepared, TrustModel
+from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
 from trust_models.single_server import SealedKey
 
@@ -78,18 +77,10 @@ class ToyModel(TrustModel):
     waits_for_another = False
     cohort_of = "valid toys"
 
-    def prepare(
-        self,
-        draft: RecipeDraft,
-        *,
-        now: datetime,
-        simulation: bool,
-        partners: Partners,
-        universe: Sequence[str] | None,
-    ) -> Prepared:
-        key = generate_private_key(str(draft.encryption), secrets.SystemRandom())
+    def prepare(self, wish: Wish) -> Prepared:
+        key = generate_private_key(str(wish.draft.encryption), secrets.SystemRandom())
         box = ToyBox(owner="Christopher", key_members=key.public_key.to_json())
-        return SealedKey.of(key, draft.publish(box, now, simulation=simulation))
+        return SealedKey.of(key, wish.publish(box))
 
     def advance(self, recipe: Recipe) -> None:
         sum_advance(recipe=recipe)

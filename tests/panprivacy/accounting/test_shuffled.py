@@ -5,9 +5,10 @@ import math
 import pytest
 from mpmath import mp
 
-from panprivacy.accounting.shuffled import Shuffled, ShuffledClones, closed_form_2021, closed_form_2022
+from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
 from panprivacy.errors import FieldError
 from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick
+from tests.panprivacy.accounting.closed_forms import closed_form_2021, closed_form_2022
 from tests.panprivacy.accounting.contract import CohortContract
 
 

@@ -178,12 +178,6 @@ def test_task_interval_is_that_of_the_extension_or_none():
     assert dataclasses.replace(CONFIGURATION, extensions=()).task_interval is None
 
 
-def test_interval_contains_its_start_and_not_its_end():
-    interval = dap.Interval(5, 2)
-    assert [time for time in range(10) if interval.contains(time)] == [5, 6]
-    assert not any(dap.Interval(5, 0).contains(time) for time in range(10))
-
-
 @pytest.mark.parametrize(
     ("inner", "enclosed"),
     [((5, 4), True), ((6, 2), True), ((4, 3), False), ((8, 2), False), ((4, 9), False)],

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from panprivacy.streams import siphash as module
 from panprivacy.streams.item_bytes import encode_items
-from panprivacy.streams.siphash import siphash, siphash_items
+from panprivacy.streams.siphash import siphash_items
+from tests.panprivacy.streams.siphash_by_definition import siphash
 
 KEY = bytes(range(16))
 VECTORS = {
@@ -61,7 +62,5 @@ def test_siphash_of_a_long_item_among_short_ones_is_that_of_each(length):
 
 @pytest.mark.parametrize("length", [0, 15, 17])
 def test_key_of_another_length_is_refused(length):
-    with pytest.raises(ValueError, match="16 bytes"):
-        siphash(bytes(length), b"")
     with pytest.raises(ValueError, match="16 bytes"):
         siphash_items(bytes(length), encode_items(["a"]))

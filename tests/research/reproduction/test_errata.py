@@ -8,7 +8,7 @@ from mpmath import mp, mpf, ncdf
 from scipy.stats import binom
 
 from panprivacy.accounting.discrete_gaussian_sum import delta_of
-from panprivacy.accounting.shuffled import ShuffledClones, closed_form_2022, largest_epsilon0_2022
+from panprivacy.accounting.shuffled import ShuffledClones
 from panprivacy.errors import FieldError
 from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
@@ -16,9 +16,11 @@ from research.reproduction.local_pan_privacy import continuous_scale
 from research.reproduction.samplable_anonymous_aggregation import (
     aggregated_error,
     dummy_reports_delta,
+    largest_epsilon0_2022,
     sampled_error,
 )
 from research.reproduction.sampled_gaussian import renyi_divergence_of_order_2
+from tests.panprivacy.accounting.closed_forms import closed_form_2022
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.02, 0.5, 0.99])

@@ -7,6 +7,7 @@ import pytest
 import scipy
 
 from research.theory import announced_intrusions as theory
+from research.theory.full_density import full_density
 
 
 def test_standard_error_grows_four_over_epsilon_times_with_each_announced_look():
@@ -30,7 +31,7 @@ def test_density_after_an_announced_look_has_the_computed_error_and_no_bias():
     # fail with probability below 1e-6. A look more would make the error 8 times larger.
     repetitions, size = 300, 2_000
     assert scipy.stats.chi2.sf(300 * 1.45, 300) + scipy.stats.chi2.cdf(300 * 0.55, 300) < 1e-6
-    density = theory.statistic(size, 1)
+    density = full_density(theory.EPSILON, size, 1)
     random_source = random.Random(11)
     estimates = []
     for _ in range(repetitions):
@@ -52,7 +53,7 @@ def seen(probabilities):
 
 def test_one_item_all_the_time_and_another_are_two_steps_apart_and_not_one_as_lemma_6_4_has_it():
     # The state of a density with a cell for each of two items, after either came.
-    absent, present = theory.statistic(2, 0).bit_probabilities(0)
+    absent, present = full_density(theory.EPSILON, 2, 0).bit_probabilities(0)
     nothing, one, other = (seen(p) for p in ((absent, absent), (present, absent), (absent, present)))
     epsilon = np.abs(np.log(one / nothing)).max()
     assert np.abs(np.log(other / nothing)).max() == pytest.approx(epsilon)

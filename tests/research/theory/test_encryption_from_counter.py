@@ -6,7 +6,8 @@ import scipy
 
 from research.theory import encryption_from_counter as theory
 from research.theory.counter_encryption import CounterEncryption, RerandomizationsUsedUpError
-from research.theory.counters import EncryptedCounter, RandomizedCounter
+from research.theory.counters import EncryptedCounter
+from tests.research.theory.randomized_counter import RandomizedCounter
 
 STEPS, EPSILON = 3, 3.0
 

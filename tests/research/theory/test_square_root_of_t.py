@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from research.theory import square_root_of_t as theory
-from research.theory.counters import RandomizedCounter
+from tests.research.theory.randomized_counter import RandomizedCounter
 
 EPSILONS = st.floats(0.05, 4)
 

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class PanappConfig(AppConfig):
-    name = "panapp"
-    verbose_name = "Commands"
