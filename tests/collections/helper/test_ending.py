@@ -49,10 +49,11 @@ NOTHING = {"verify_key": None, "share_key": None, "shares": [b""], "reports": 0,
 
 
 def busy_task(**changes: Any) -> Leader:
-    leader = registered(**changes)
-    reports = leader.reports(3)
+    # The time is read once: the clock may tick between reports and selector.
+    leader, now = registered(**changes), current_time()
+    reports = leader.reports(3, time=now)
     leader.aggregate([*reports, leader.report(2, cheat=True)])
-    leader.send_share(leader.share_request(reports, interval_selector(current_time())))
+    leader.send_share(leader.share_request(reports, interval_selector(now)))
     return leader
 
 
