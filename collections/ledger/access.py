@@ -2,20 +2,9 @@
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 
-from audit.access import AccessCheckedView
-
 CHANGE = "ledger.change_population"
 
 
 def may_change_populations(user: AbstractBaseUser | AnonymousUser) -> bool:
     """Whether the account may make populations and set budgets: administrators, no group."""
     return isinstance(user, PermissionsMixin | AnonymousUser) and user.has_perm(CHANGE)
-
-
-class AdministratorsOnly(AccessCheckedView):
-    """A page for those who set budgets."""
-
-    refusal = "Only administrators may make populations and set their budgets."
-
-    def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
-        return may_change_populations(user)

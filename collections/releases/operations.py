@@ -23,7 +23,7 @@ from releases.progress import progress_text
 from releases.servers import ServerShown, servers_of
 from storage.erasing import log_truncate_on_commit
 from trust_models import trust_model_of
-from trust_models.outcomes import Outcome, Progress, Refused, StreamLostError, TooFew
+from trust_models.outcomes import Outcome, Progress, Refused, SourceLostError, TooFew
 from trust_models.publishing import recipe_close
 
 Cause = Release.Cause
@@ -55,8 +55,8 @@ def collections_advance() -> None:
     for recipe in unfinished:
         try:
             _advance(recipe)
-        except StreamLostError:
-            # Known, and said again at every look until the key is back or the result given up.
+        except SourceLostError:
+            # Known, and said again at every look until the source is back or the result given up.
             logger.error("stream_lost", recipe=recipe.identifier)
         except Exception:
             # One recipe that cannot be advanced must not hold up all others.

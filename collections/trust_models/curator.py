@@ -3,7 +3,8 @@ takes its place. There is no key: what is made at publication is the sample of i
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,11 @@ from panprivacy.streams.sample import Sample
 from panprivacy.trust import Trust
 from panprivacy.trust_models.curator import Curator
 from recipes.models import Recipe
+from streams.errors import StreamLostError
 from streams.operations import estimate_draw, stream_close, stream_estimate, stream_forget, stream_start
 from streams.selectors import intrusions_of, stream_is_closed
 from trust_models.interface import Prepared, TrustModel, Wish
-from trust_models.outcomes import Estimated, Outcome, Progress, ServerProgress
+from trust_models.outcomes import Estimated, Outcome, Progress, ServerProgress, SourceLostError
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,12 @@ class CuratorModel(TrustModel):
         return stream_is_closed(str(recipe.identifier))
 
     def draw(self, recipe: Recipe) -> None:
-        estimate_draw(identifier=str(recipe.identifier))
+        with _lost_source_told():
+            estimate_draw(identifier=str(recipe.identifier))
 
     def outcome(self, recipe: Recipe) -> Outcome | None:
-        return Estimated(stream_estimate(identifier=str(recipe.identifier)))
+        with _lost_source_told():
+            return Estimated(stream_estimate(identifier=str(recipe.identifier)))
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
         stream_forget(identifier=str(recipe.identifier))
@@ -73,3 +77,11 @@ class CuratorModel(TrustModel):
         recipe says."""
         made = intrusions_of(str(recipe.identifier))
         return {"intrusions_made": [{"number": look.number, "at": format_time(look.at)} for look in made]}
+
+
+@contextmanager
+def _lost_source_told() -> Iterator[None]:
+    try:
+        yield
+    except StreamLostError as error:
+        raise SourceLostError(str(error)) from error

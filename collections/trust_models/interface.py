@@ -108,12 +108,15 @@ class TrustModel(ABC):
         came to nothing, and the next one must write the same.
 
         Raises:
-            StreamLostError: what it is drawn from cannot be read until somebody brings its key back.
+            SourceLostError: what it is drawn from cannot be read until somebody brings its key back.
         """
 
     @abstractmethod
     def outcome(self, recipe: Recipe) -> Outcome | None:
-        """The outcome of a closed recipe, whose row is locked, as drawn; None where there is none yet."""
+        """The outcome of a closed recipe, whose row is locked, as drawn; None where there is none yet.
+
+        Raises SourceLostError as `draw` does.
+        """
 
     @abstractmethod
     def forget(self, recipe: Recipe, outcome: str) -> None:

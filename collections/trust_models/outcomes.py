@@ -7,7 +7,10 @@ from datetime import datetime
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
-from streams.errors import StreamLostError as StreamLostError
+
+
+class SourceLostError(RuntimeError):
+    """What a result is made of cannot be read now. Somebody may bring it back, or give the result up."""
 
 
 @dataclass(frozen=True)

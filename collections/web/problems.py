@@ -76,7 +76,7 @@ def from_exception(error: Exception) -> Problem | None:
     if isinstance(error, Problem):
         return error
     if isinstance(error, Http404):
-        return not_found("No recipe, population or page has this address.")
+        return not_found("Nothing has this address.")
     if isinstance(error, exceptions.MethodNotAllowed):
         return method_not_allowed("see the API documentation")
     if isinstance(error, exceptions.ValidationError) and isinstance(error.detail, dict):

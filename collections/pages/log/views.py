@@ -10,10 +10,10 @@ from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpRespo
 from django.shortcuts import get_object_or_404, render
 from django.utils.cache import patch_vary_headers
 
-from audit.access import LogReadersOnly
 from audit.models import Entry
 from audit.registry import action_choices
 from audit.selectors import BrokenChainError, entries_search, log_verify
+from pages.access import LogReadersOnly
 from recipes.selectors import names_of
 from web.htmx import htmx_of
 from web.paging import page_of, text_of

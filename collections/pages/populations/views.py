@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views import View
 
 from audit.access import may_read_log, signed_in_user
-from ledger.access import AdministratorsOnly, may_change_populations
+from ledger.access import may_change_populations
 from ledger.exports import book_csv, book_document
 from ledger.models import Population
 from ledger.operations import population_change, population_create
@@ -21,6 +21,7 @@ from ledger.selectors import (
     populations_list,
     spendings_list,
 )
+from pages.access import AdministratorsOnly
 from pages.populations.charts import spending_figure
 from pages.populations.forms import PopulationForm
 from pages.populations.sentences import event_in_words

@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from audit.access import signed_in_user
+from pages.access import PublishersOnly
 from pages.kinds import KINDS, Kind, kind_of
 from pages.publish.forms import RecipeForm, recipe_form_class, trust_unavailable
 from pages.publish.promise import Promise, promise_of
@@ -20,7 +21,6 @@ from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
 from panprivacy.streams.parameters import LISTED
 from panprivacy.trust_models import trust_named, trusts_of, under_trust
-from recipes.access import PublishersOnly
 from recipes.budget import effect_of
 from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe

@@ -7,13 +7,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from audit.access import signed_in_user
+from pages.access import AnnouncersOnly
 from pages.recipe.seen_states import arrays_seen
 from pages.recipe.stream_section import looks_shown, wonders
 from panprivacy.errors import FieldError
 from panprivacy.streams.recipe_statistic import stream_statistic
 from panprivacy.streams.state import StreamState
 from recipes.models import Recipe
-from streams.access import AnnouncersOnly
 from streams.errors import IntrusionRefusedError, StreamLostError
 from streams.models import AnnouncedIntrusion
 from streams.operations import REASON_LENGTH, intrusion_announce

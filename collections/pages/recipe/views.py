@@ -18,6 +18,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from audit.access import may_read_log, signed_in_user
 from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_balances
+from pages.access import PublishersOnly
 from pages.kinds import kind_of
 from pages.recipe.charts import release_figure
 from pages.recipe.details import details_of
@@ -42,7 +43,7 @@ from pages.words.sentences import (
     sampling_sentence,
 )
 from panprivacy.coarse import coarse
-from recipes.access import PublishersOnly, may_publish
+from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import drafts_list, guarantees_of

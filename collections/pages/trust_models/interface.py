@@ -106,7 +106,7 @@ class ShownTrustModel:
         counted: what progress is a number of; empty where nobody counts.
         rejected: what servers reject, in the plural.
         hides_failed_checks: whether failed checks are hidden from the public, with the reason shown.
-        partner_counts: whether the partner counts valid reports.
+        partner_uncounted: why the partner counts no valid reports, as a clause; empty where it does.
         needed: what a cohort consists of.
         partner_shown: the document's servers → the server beside this one that signs the recipe too.
         digests_shown: the document's servers → digests that it has of them, in hexadecimal digits.
@@ -128,7 +128,7 @@ class ShownTrustModel:
     counted: str
     rejected: str = "Reports"
     needed: str = "valid reports"
-    partner_counts: bool = False
+    partner_uncounted: str = ""
     verifying: str = "devices pin that key and refuse anything else."
     joining: str = "Take part with a device"
     simulated: str = "Real devices refuse simulations."

@@ -86,5 +86,6 @@ SHUFFLER = ShownTrustModel(
     rejected="Messages",
     hides_failed_checks=False,
     needed="devices",
+    partner_uncounted="it cannot read messages",
     partner_shown=_shuffler,
 )

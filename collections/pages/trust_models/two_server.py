@@ -83,6 +83,5 @@ TWO_SERVER = ShownTrustModel(
     ),
     counted="reports",
     hides_failed_checks=True,
-    partner_counts=True,
     partner_shown=_helper,
 )
