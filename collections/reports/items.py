@@ -8,7 +8,7 @@ from django.contrib.humanize.templatetags.humanize import ordinal
 
 from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
-from web.problems import Problem, malformed_body
+from web.problems import Problem, malformed_body, unsupported_media_type
 
 NONCE_BYTES = 16
 BATCH_ITEMS = 10_000
@@ -56,12 +56,7 @@ def read_items(body: bytes, media_type: str) -> ItemsBatch:
         Problem: an unsupported media type, not a body of that type, or not a batch.
     """
     if media_type not in _READERS:
-        raise Problem(
-            "unsupported-media-type",
-            "The media type is not supported",
-            415,
-            f"Content-Type must be {' or '.join(_READERS)}.",
-        )
+        raise unsupported_media_type(f"Content-Type must be {' or '.join(_READERS)}.")
     try:
         content = _READERS[media_type](body)
     # RecursionError: brackets nested deeper than the parser's stack.
