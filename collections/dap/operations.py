@@ -226,8 +226,8 @@ def reports_claim(*, task: Task, report_ids: Iterable[bytes]) -> set[bytes]:
         rows = ", ".join(["(%s, %s)"] * len(part))
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {AggregatedReport._meta.db_table} (task_id, report_id) VALUES {rows} "  # noqa: S608  # placeholders only
-                "ON CONFLICT DO NOTHING RETURNING report_id",
+                f"INSERT INTO {AggregatedReport._meta.db_table} (task_id, report_id) "  # noqa: S608  # our own table
+                f"VALUES {rows} ON CONFLICT DO NOTHING RETURNING report_id",
                 [value for report_id in part for value in (task.pk, report_id)],
             )
             fresh.update(bytes(row[0]) for row in cursor.fetchall())
@@ -246,8 +246,8 @@ def rejections_add(*, task: Task, side: Side, reasons: Mapping[str, int]) -> Non
     for reason, count in sorted(reasons.items()):
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {ReportRejection._meta.db_table} AS total (task_id, side, reason, count) "  # noqa: S608  # our own table
-                "VALUES (%s, %s, %s, %s) ON CONFLICT (task_id, side, reason) "
+                f"INSERT INTO {ReportRejection._meta.db_table} AS total "  # noqa: S608  # our own table
+                "(task_id, side, reason, count) VALUES (%s, %s, %s, %s) ON CONFLICT (task_id, side, reason) "
                 "DO UPDATE SET count = total.count + excluded.count",
                 [task.pk, side.value, reason, count],
             )
