@@ -220,14 +220,15 @@ def reports_claim(*, task: Task, report_ids: Iterable[bytes]) -> set[bytes]:
     task_hold_alive(task=task)
     # Sorted, so that two transactions cannot wait for each other.
     ordered = sorted(set(report_ids))
+    table = AggregatedReport._meta.db_table
     fresh: set[bytes] = set()
     for start in range(0, len(ordered), CLAIM_ROWS):
         part = ordered[start : start + CLAIM_ROWS]
         rows = ", ".join(["(%s, %s)"] * len(part))
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {AggregatedReport._meta.db_table} (task_id, report_id) "  # noqa: S608  # our own table
-                f"VALUES {rows} ON CONFLICT DO NOTHING RETURNING report_id",
+                f"INSERT INTO {table} (task_id, report_id) VALUES {rows} "  # noqa: S608  # placeholders only
+                "ON CONFLICT DO NOTHING RETURNING report_id",
                 [value for report_id in part for value in (task.pk, report_id)],
             )
             fresh.update(bytes(row[0]) for row in cursor.fetchall())
