@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from panapp.items_file import read_items
 from panprivacy.errors import FieldError
+from panprivacy.json_objects import without_repetition
 from panprivacy.parameters import as_typed
 from panprivacy.streams.parameters import LISTED
 from recipes.item_lists import distinct_items
@@ -29,7 +30,7 @@ def read_recipe_file(path: Path) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise FieldError("file", f"{path} is larger than {MAX_BYTES:,} bytes")
     try:
-        members = json.loads(content, object_pairs_hook=_without_repetition)
+        members = json.loads(content, object_pairs_hook=_named_members)
     except FieldError:
         raise
     except (ValueError, RecursionError) as error:
@@ -67,15 +68,14 @@ def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
     return universe
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if not all(map(_is_name, members)):
+def _named_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if not all(_is_name(name) for name, _ in pairs):
         raise FieldError("file", f"has a member whose name is not 1 to {LONGEST_NAME} printable characters")
-    if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise FieldError(repeated, "stands more than once in the file")
-    return members
+    return without_repetition(pairs, _refuse_repeated)
+
+
+def _refuse_repeated(name: str) -> NoReturn:
+    raise FieldError(name, "stands more than once in the file")
 
 
 def _is_name(text: str) -> bool:

@@ -9,7 +9,7 @@ from panprivacy import base64_text
 from panprivacy.dap.basics import TASK_ID_BYTES
 from panprivacy.dap.codec import Message
 from panprivacy.dap.media import is_media_type
-from web.problems import Problem
+from web.problems import unsupported_media_type
 
 RESOURCE_ID_BYTES = 16
 
@@ -43,12 +43,7 @@ class ResourceIdConverter(_IdConverter):
 def require_message_type(request: HttpRequest, message: type[Message]) -> None:
     """Raises Problem unless Content-Type names `message`."""
     if not is_media_type(request.headers.get("Content-Type", ""), message):
-        raise Problem(
-            "unsupported-media-type",
-            "The media type is not supported",
-            415,
-            f"Content-Type must be that of {message.__name__}.",
-        )
+        raise unsupported_media_type(f"Content-Type must be that of {message.__name__}.")
 
 
 def empty_response() -> HttpResponse:

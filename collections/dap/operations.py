@@ -220,13 +220,14 @@ def reports_claim(*, task: Task, report_ids: Iterable[bytes]) -> set[bytes]:
     task_hold_alive(task=task)
     # Sorted, so that two transactions cannot wait for each other.
     ordered = sorted(set(report_ids))
+    table = AggregatedReport._meta.db_table
     fresh: set[bytes] = set()
     for start in range(0, len(ordered), CLAIM_ROWS):
         part = ordered[start : start + CLAIM_ROWS]
         rows = ", ".join(["(%s, %s)"] * len(part))
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {AggregatedReport._meta.db_table} (task_id, report_id) VALUES {rows} "  # noqa: S608  # placeholders only
+                f"INSERT INTO {table} (task_id, report_id) VALUES {rows} "  # noqa: S608  # placeholders only
                 "ON CONFLICT DO NOTHING RETURNING report_id",
                 [value for report_id in part for value in (task.pk, report_id)],
             )
@@ -246,8 +247,8 @@ def rejections_add(*, task: Task, side: Side, reasons: Mapping[str, int]) -> Non
     for reason, count in sorted(reasons.items()):
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {ReportRejection._meta.db_table} AS total (task_id, side, reason, count) "  # noqa: S608  # our own table
-                "VALUES (%s, %s, %s, %s) ON CONFLICT (task_id, side, reason) "
+                f"INSERT INTO {ReportRejection._meta.db_table} AS total "  # noqa: S608  # our own table
+                "(task_id, side, reason, count) VALUES (%s, %s, %s, %s) ON CONFLICT (task_id, side, reason) "
                 "DO UPDATE SET count = total.count + excluded.count",
                 [task.pk, side.value, reason, count],
             )

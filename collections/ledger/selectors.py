@@ -230,10 +230,10 @@ def spendings_list(population: Population) -> QuerySet[Spending]:
 
 
 def lines_of(balance: Balance, rows: Sequence[Spending]) -> list[Line]:
-    """What each of these rows of the population's book came to, in their order, at the standing's δ.
+    """What each of these rows of the population's book came to, in their order, at the balance's δ.
 
     Args:
-        standing: of the population, with the allowance for these numbers too.
+        balance: of the population, with the allowance for these numbers too.
         rows: some of `spendings_list`.
     """
     if not rows:

@@ -27,7 +27,7 @@ class Effect:
     """Where a population would stand with one more recipe.
 
     Attributes:
-        standing: where it stands without.
+        balance: where it stands without.
         composed: ε with the recipe, at the same δ; None where time did not suffice.
         exceeds: whether that is above the budget.
         delta_reason: why no ε is promised with it, and which δ would fit, as a clause; else empty.

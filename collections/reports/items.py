@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 
+from panprivacy.json_objects import without_repetition
 from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
-from web.problems import Problem, malformed_body
+from web.problems import Problem, malformed_body, unsupported_media_type
 
 NONCE_BYTES = 16
 BATCH_ITEMS = 10_000
@@ -56,12 +57,7 @@ def read_items(body: bytes, media_type: str) -> ItemsBatch:
         Problem: an unsupported media type, not a body of that type, or not a batch.
     """
     if media_type not in _READERS:
-        raise Problem(
-            "unsupported-media-type",
-            "The media type is not supported",
-            415,
-            f"Content-Type must be {' or '.join(_READERS)}.",
-        )
+        raise unsupported_media_type(f"Content-Type must be {' or '.join(_READERS)}.")
     try:
         content = _READERS[media_type](body)
     # RecursionError: brackets nested deeper than the parser's stack.
@@ -89,19 +85,16 @@ def _read_json(body: bytes) -> object:
     # Bounded before they are built: an empty list takes a byte in the body and a hundred in memory.
     if body.count(b"[") + body.count(b"{") > JSON_BRACKETS:
         raise malformed_body("Not a batch of items: too many objects and lists.")
-    content = json.loads(body, object_pairs_hook=_without_repetition)
+    content = json.loads(body, object_pairs_hook=lambda pairs: without_repetition(pairs, _refuse_repeated))
     if isinstance(content, dict) and isinstance(content.get("batch"), str):
         content["batch"] = _from_hexadecimal(content["batch"])
     return content
 
 
-def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The object; Problem where a member of a batch stands in it twice: readers differ in which they take."""
-    names = [name for name, _ in pairs]
-    for field in ("batch", "items"):
-        if names.count(field) > 1:
-            raise _invalid(field, "appears more than once.")
-    return dict(pairs)
+def _refuse_repeated(name: str) -> None:
+    # Other names are refused where the batch is read, without showing them.
+    if name in {"batch", "items"}:
+        raise _invalid(name, "appears more than once.")
 
 
 def _from_hexadecimal(text: str) -> bytes | None:

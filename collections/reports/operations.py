@@ -83,8 +83,8 @@ def rejections_count(*, recipe: Recipe, reasons: Mapping[str, int]) -> None:
     for reason, count in sorted(reasons.items()):
         with connection.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO {RejectionCount._meta.db_table} AS total (recipe_id, reason, count) "  # noqa: S608  # our own table
-                "VALUES (%s, %s, %s) ON CONFLICT (recipe_id, reason) "
+                f"INSERT INTO {RejectionCount._meta.db_table} AS total "  # noqa: S608  # our own table
+                "(recipe_id, reason, count) VALUES (%s, %s, %s) ON CONFLICT (recipe_id, reason) "
                 "DO UPDATE SET count = total.count + excluded.count",
                 [recipe.pk, reason, count],
             )
@@ -117,8 +117,8 @@ def _claim_nonces(recipe: Recipe, nonces: Sequence[bytes]) -> set[bytes]:
     parameters = [value for nonce in nonces for value in (recipe.pk, nonce)]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO reports_reportnonce (recipe_id, nonce) VALUES {rows} "  # noqa: S608  # placeholders only
-            "ON CONFLICT DO NOTHING RETURNING nonce",
+            f"INSERT INTO reports_reportnonce (recipe_id, nonce) "  # noqa: S608  # placeholders only
+            f"VALUES {rows} ON CONFLICT DO NOTHING RETURNING nonce",
             parameters,
         )
         return {bytes(row[0]) for row in cursor.fetchall()}

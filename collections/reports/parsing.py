@@ -10,7 +10,7 @@ from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
 from web.bodies import MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
-from web.problems import Problem, malformed_body
+from web.problems import malformed_body, unsupported_media_type
 
 NONCE_BYTES = 16
 BATCH_REPORTS = 1_000
@@ -84,12 +84,7 @@ def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> t
         Problem: an unsupported media type, or not a body of that type.
     """
     if media_type not in accepted:
-        raise Problem(
-            "unsupported-media-type",
-            "The media type is not supported",
-            415,
-            f"Content-Type must be {' or '.join(accepted)}, not {media_type!r}.",
-        )
+        raise unsupported_media_type(f"Content-Type must be {' or '.join(accepted)}, not {media_type!r}.")
     try:
         if media_type == MESSAGEPACK_TYPE:
             content = read_messagepack(body, containers=BATCH_CONTAINERS, members=CONTAINER_LENGTH)

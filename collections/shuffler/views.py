@@ -18,7 +18,7 @@ from shuffler.receiving import submission_accept
 from shuffler.registering import batch_register, recipe_of
 from web.bodies import MESSAGEPACK_TYPE, read_body
 from web.failures import View, receiving
-from web.problems import Problem
+from web.problems import Problem, unsupported_media_type
 
 PART_TYPE = "application/octet-stream"
 
@@ -46,8 +46,7 @@ def messages(request: HttpRequest, identifier: str) -> HttpResponse:
     """POST one user's messages."""
     batch = _batch(identifier)
     if request.content_type != MESSAGEPACK_TYPE:
-        detail = f"Content-Type must be {MESSAGEPACK_TYPE}."
-        raise Problem("unsupported-media-type", "The media type is not supported", 415, detail)
+        raise unsupported_media_type(f"Content-Type must be {MESSAGEPACK_TYPE}.")
     body = read_body(request, largest_body(recipe_of(batch.document)))
     submission_accept(batch=batch, body=body, now=timezone.now())
     response = json_response({"status": "accepted"})

@@ -100,4 +100,5 @@ class Guard:
         same = " OR ".join(f"kept.{column} = NEW.{column}" for column in (self.key, *self.unique))
         protected = self.delete_when.replace("OLD.", "kept.")
         other = f" AND kept.{self.key} <> OLD.{self.key}" if other_than_old else ""
-        return f"EXISTS (SELECT 1 FROM {self.table} AS kept WHERE ({same}) AND ({protected}){other})"  # noqa: S608  # our own names
+        wanted = f"({same}) AND ({protected}){other}"
+        return f"EXISTS (SELECT 1 FROM {self.table} AS kept WHERE {wanted})"  # noqa: S608  # our names

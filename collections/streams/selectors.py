@@ -21,7 +21,8 @@ class ArrayLayout:
 
 def state_layout(published: PublishedRecipe) -> tuple[ArrayLayout, ...]:
     """What the arrays of such a recipe's state look like. It follows from the recipe, not from any stream."""
-    state = stream_statistic(published).start(random.Random())  # noqa: S311  # thrown away: only its shape is read
+    thrown_away = random.Random()  # noqa: S311  # only the shape of what it draws is read
+    state = stream_statistic(published).start(thrown_away)
     return tuple(ArrayLayout(name, array.dtype.name, array.shape) for name, array in state.arrays.items())
 
 

@@ -17,8 +17,6 @@ from trust_models.two_server import TwoServerModel
 
 __all__ = [
     "TRUST_MODELS",
-    "Partners",
-    "TrustModel",
     "configured_partners",
     "outcomes",
     "publishing",

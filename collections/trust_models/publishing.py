@@ -18,8 +18,8 @@ from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_draft_save, recipe_locked, status_require
 from storage.signing_key import signing_key
-from trust_models import TRUST_MODELS, Partners
-from trust_models.interface import Prepared, Wish
+from trust_models import TRUST_MODELS
+from trust_models.interface import Partners, Prepared, Wish
 
 NOBODY: Partners = {}
 """No other server is set up."""

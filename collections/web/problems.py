@@ -59,6 +59,10 @@ def invalid_parameter(field: str, detail: str) -> Problem:
     return Problem("invalid-parameter", "A parameter is not understood", 400, detail, field=field)
 
 
+def unsupported_media_type(detail: str) -> Problem:
+    return Problem("unsupported-media-type", "The media type is not supported", 415, detail)
+
+
 def not_found(detail: str) -> Problem:
     return Problem("not-found", "There is nothing here", 404, detail)
 
@@ -88,7 +92,7 @@ def from_exception(error: Exception) -> Problem | None:
     if isinstance(error, exceptions.NotAcceptable):
         return Problem("not-acceptable", "The media type asked for is not served", 406, str(error.detail))
     if isinstance(error, exceptions.UnsupportedMediaType):
-        return Problem("unsupported-media-type", "The media type is not supported", 415, str(error.detail))
+        return unsupported_media_type(str(error.detail))
     if isinstance(error, exceptions.APIException):
         return Problem("request-refused", "The request was refused", error.status_code, str(error.detail))
     return None

@@ -28,7 +28,12 @@ class Shuffler(ReportingModel):
     def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return ShufflerUpload(recipe, transport)
 
-    def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:  # noqa: ARG002  # no steps
+    def fleet_devices(
+        self,
+        recipe: PublishedRecipe,
+        *,
+        eager: bool,  # noqa: ARG002  # no steps
+    ) -> FleetDevices[Any]:
         return ValueDevices(recipe)
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:

@@ -123,7 +123,9 @@ def _multiply_generator(scalar: bytes) -> _Point:
     return CurvePoint.from_valid_secret(scalar).public_key
 
 
-@ffi.callback("int(unsigned char *, const unsigned char *, const unsigned char *, void *)")  # type: ignore[untyped-decorator]  # cffi is untyped
+@ffi.callback(  # type: ignore[untyped-decorator]  # cffi is untyped
+    "int(unsigned char *, const unsigned char *, const unsigned char *, void *)"
+)
 def _copy_coordinates(output: Any, x: Any, y: Any, _data: Any) -> int:
     ffi.memmove(output, x, SCALAR_BYTES)
     ffi.memmove(output + SCALAR_BYTES, y, SCALAR_BYTES)

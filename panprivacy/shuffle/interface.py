@@ -177,5 +177,5 @@ class ShuffleStatistic(ReportStatistic[P]):
         """None: one user's messages by themselves are not protected."""
         return ()
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nobody is sampled
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nobody is
         return tuple(self.guarantee(fraction) for fraction in DISHONEST_FRACTIONS)

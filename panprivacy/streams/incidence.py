@@ -119,7 +119,12 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         for prime, counters in zip(state.arrays["primes"].tolist(), state.arrays["counters"], strict=True):
             counters[:] = (counters + self._noise(prime).draw(len(counters), random_source)) % prime
 
-    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:  # noqa: ARG002
+    def process(
+        self,
+        state: StreamState,
+        cell: int,
+        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
+    ) -> None:
         counters = state.arrays["counters"]
         counters[:, cell] = (counters[:, cell] + 1) % state.arrays["primes"]
 
@@ -127,7 +132,7 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         self,
         state: StreamState,
         cells: NDArray[np.int64],
-        random_source: random.Random,  # noqa: ARG002
+        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
     ) -> None:
         seen, appearances = np.unique(cells, return_counts=True)
         for prime, counters in zip(state.arrays["primes"].tolist(), state.arrays["counters"], strict=True):

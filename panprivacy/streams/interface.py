@@ -90,7 +90,10 @@ class StreamStatistic(Statistic[P]):
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: item → how often it appeared; without those that did not."""
 
-    def truth_range(self, counts: Mapping[Any, int]) -> tuple[float, float] | None:  # noqa: ARG002
+    def truth_range(
+        self,
+        counts: Mapping[Any, int],  # noqa: ARG002  # most estimate `truth` itself
+    ) -> tuple[float, float] | None:
         """The lowest and the highest value that the estimated number can have, where it is not `truth`."""
         return None
 
@@ -98,7 +101,10 @@ class StreamStatistic(Statistic[P]):
     def guarantee(self, announced_intrusions: int) -> Guarantee:
         """The guarantee against one surprise look, so many announced looks, and the result."""
 
-    def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float] | None:  # noqa: ARG002
+    def bit_probabilities(
+        self,
+        announced_intrusions: int,  # noqa: ARG002  # for states of bits
+    ) -> tuple[float, float] | None:
         """The probability that a bit of the state is 1 after so many announced intrusions: for an item that
         never came, and the highest for one that did. None where the state is not made of such bits."""
         return None

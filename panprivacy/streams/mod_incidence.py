@@ -95,7 +95,12 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
         counters = self._noise.draw(self.parameters.table_size, random_source).astype(np.int16)
         return StreamState(self.statistic, arrays={"counters": counters})
 
-    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:  # noqa: ARG002
+    def process(
+        self,
+        state: StreamState,
+        cell: int,
+        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
+    ) -> None:
         counters = state.arrays["counters"]
         counters[cell] = (counters[cell] + 1) % self.parameters.k
 
@@ -103,7 +108,7 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
         self,
         state: StreamState,
         cells: NDArray[np.int64],
-        random_source: random.Random,  # noqa: ARG002
+        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
     ) -> None:
         counters = state.arrays["counters"]
         seen, appearances = np.unique(cells, return_counts=True)

@@ -118,14 +118,19 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
         counters = self.parameters.noise.draw(self.parameters.universe_size, random_source)
         return StreamState(self.statistic, arrays={"counters": counters})
 
-    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:  # noqa: ARG002
+    def process(
+        self,
+        state: StreamState,
+        cell: int,
+        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
+    ) -> None:
         state.arrays["counters"][cell] += 1
 
     def process_batch(
         self,
         state: StreamState,
         cells: NDArray[np.int64],
-        random_source: random.Random,  # noqa: ARG002
+        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
     ) -> None:
         np.add.at(state.arrays["counters"], cells, 1)
 
@@ -200,7 +205,10 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
         )
         return (self.guarantee(allowed), user)
 
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:  # noqa: ARG002
+    def aggregator_event(
+        self,
+        dishonest_fraction: float = 0.0,  # noqa: ARG002  # devices add no noise
+    ) -> PrivacyEvent:
         """What a budget is charged with, if everybody contributes one element, as RSP section 2.2 assumes:
         to replace that is to replace all that they did."""
         return GivenGuarantee(

@@ -49,7 +49,10 @@ class UserLevelStatistic(StreamStatistic[P]):
         counts = dict.fromkeys((self.parameters.announced_intrusions, 0))
         return tuple(self.guarantee(count) for count in counts)
 
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:  # noqa: ARG002
+    def aggregator_event(
+        self,
+        dishonest_fraction: float = 0.0,  # noqa: ARG002  # devices add no noise
+    ) -> PrivacyEvent:
         """All looks and the result, as a budget cannot assume that the state was never read.
 
         What holds for any change of one item's appearances holds where its whole history is replaced.

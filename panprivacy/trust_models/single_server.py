@@ -31,7 +31,7 @@ class OneServer(
     def scheme(self) -> str:
         return self.key_members["scheme"]
 
-    def public_key(self, identifier: str) -> PublicKey:  # noqa: ARG002  # it binds shares, of which there are none
+    def public_key(self, identifier: str) -> PublicKey:  # noqa: ARG002  # for shares
         return load_public_key(self.key_members)
 
     def members(self) -> dict[str, Any]:

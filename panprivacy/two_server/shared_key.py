@@ -161,7 +161,7 @@ class SharedKey(PublicKey):
         """Refused with TypeError: sharings are added by the servers, once verified."""
         raise TypeError("sharings cannot be added under encryption")
 
-    def scale(self, ciphertext: Ciphertext, factor: int) -> NoReturn:  # noqa: ARG002  # the interface's signature
+    def scale(self, ciphertext: Ciphertext, factor: int) -> NoReturn:  # noqa: ARG002  # the interface's
         """Refused with TypeError."""
         raise TypeError("sharings cannot be multiplied under encryption")
 

@@ -138,16 +138,16 @@ def demonstrate(seed: int) -> Demonstration:
     return Demonstration(
         key=KEY,
         title="Counting so privately is as hard as encrypting",
-        sentence="Whoever has a counter that no intruder can read, and that still counts well, can send "
-        "secret messages with it. So there is no such counter without public-key encryption.",
+        sentence="With a counter that no intruder can read, and that still counts well, anybody can send "
+        "secret messages. So there is no such counter without public-key encryption.",
         measured=f"“{MESSAGE}”, bit by bit: each is the first event of {DEVICES} devices of count_nonzero "
         f"(ElGamal on secp256k1, ε = {EPSILON:g}, T = {STEPS}), rerandomized {STEPS - 1} times, then "
         f"decrypted by counting. Beside it {REPETITIONS:,} bits through {DEVICES} devices that keep "
         f"randomized sums, ε = {EPSILON:g}.",
         proved="The encryption is as secure as the counter is pan-private, here under the decisional "
         "Diffie–Hellman assumption: an eavesdropper’s one half is that assumption, not a measurement. A "
-        "counter without cryptography leaves nothing for a private key: whoever sees the states can count "
-        "as well as the receiver.",
+        "counter without cryptography leaves nothing for a private key: an eavesdropper who sees the states "
+        "can count as well as the receiver.",
         source="Local Pan-Privacy for Federated Analytics, section 6, Theorem 6.1",
         seed=seed,
         charts=(chart,),

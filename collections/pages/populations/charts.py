@@ -19,7 +19,7 @@ def spending_figure(balance: Balance, lines: Sequence[Line], until: datetime) ->
     infinite, the steps end.
 
     Args:
-        standing: of the population now.
+        balance: of the population now.
         lines: of its book, newest first.
         until: right end of the time axis.
     """

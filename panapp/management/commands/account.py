@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 
 from panprivacy.accounting.question import answer
 from panprivacy.errors import FieldError
+from panprivacy.json_objects import without_repetition
 
 LONGEST_LINE = 65_536
 """Bytes of one question."""
@@ -58,7 +59,11 @@ def _parsed(line: bytes) -> object:
     if len(line) > LONGEST_LINE:
         raise FieldError("line", f"must have at most {LONGEST_LINE:,} bytes")
     try:
-        return json.loads(line, parse_constant=_refused, object_pairs_hook=_without_repetition)
+        return json.loads(
+            line,
+            parse_constant=_refused,
+            object_pairs_hook=lambda pairs: without_repetition(pairs, _refuse_repeated),
+        )
     except FieldError:
         raise
     except (ValueError, RecursionError) as error:
@@ -69,11 +74,8 @@ def _refused(constant: str) -> NoReturn:
     raise FieldError("line", f"must be JSON, which has no {constant}")
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise FieldError("line", "must name each field once")
-    return members
+def _refuse_repeated(_name: str) -> NoReturn:
+    raise FieldError("line", "must name each field once")
 
 
 @contextmanager

@@ -31,7 +31,8 @@ MARK = secrets.token_hex(12)
 
 
 def post(url: str, body: bytes, media_type: str) -> int:
-    request = urllib.request.Request(url, body, {"Content-Type": media_type})  # noqa: S310  # http to ourselves
+    headers = {"Content-Type": media_type}
+    request = urllib.request.Request(url, body, headers)  # noqa: S310  # http to ourselves
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             text, status = answer.read(), answer.status
