@@ -1,5 +1,7 @@
 """The sum of a recipe's reports: have it made, read it, delete what it was made of."""
 
+import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,7 +38,13 @@ def sum_advance(*, recipe: Recipe, least: int | None = None) -> None:
         least: number of reports below which a closed recipe is not decrypted at all; its cohort size by
             default.
     """
-    for chunk in (*chunks_resend(recipe=recipe), *chunks_plan(recipe=recipe, least=least)):
+    # Sent before anything else is tried: they are marked as sent, and would wait for minutes otherwise.
+    _send(chunks_resend(recipe=recipe))
+    _send(chunks_plan(recipe=recipe, least=least))
+
+
+def _send(chunks: Iterable[uuid.UUID]) -> None:
+    for chunk in chunks:
         transaction.on_commit(partial(process_chunk.delay, str(chunk)))
 
 
