@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from panprivacy.trust import Trust
 from tests.processes import database_url, services_on_test_database
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,10 +26,10 @@ def test_worked_example_prints_the_result_it_promises_and_the_interval_is_closed
         line.replace(".venv/bin/python", sys.executable).replace("task.json", str(tmp_path / "task.json"))
         for line in EXAMPLE.splitlines()
     )
-    with services_on_test_database(helper=tmp_path / "helper") as services:
+    with services_on_test_database(partners={"helper": tmp_path / "helper"}) as services:
         environment = {
             **os.environ,
-            **services.pairings[Trust.TWO_SERVER].site_variables(),
+            **services.pairings["helper"].site_variables(),
             "DATABASE_URL": database_url(),
             "PANAPP_DATA_DIR": str(settings.DATA_DIR),
         }
