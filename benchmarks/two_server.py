@@ -215,7 +215,9 @@ def main() -> int:
         from leader.plain_tasks import PlainTask, plain_task_create
         from panapp.services import running_services
 
-        with running_services(workers=arguments.workers, helper=directory / "helper") as services:
+        with running_services(
+            workers=arguments.workers, partners={"helper": directory / "helper"}
+        ) as services:
             plain = PlainTask(
                 vdaf="prio3count",
                 parameters={},

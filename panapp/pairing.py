@@ -115,6 +115,10 @@ class ShufflerPairing(Pairing):
         )
 
 
+KINDS: dict[str, type[Pairing]] = {kind.role: kind for kind in (HelperPairing, ShufflerPairing)}
+"""Role of a partner → how this installation is paired with it."""
+
+
 @contextmanager
 def pair(kind: type[P], *, site_port: int, data: Path) -> Iterator[P]:
     """This installation paired with a partner that has secrets of its own, made where there are none.

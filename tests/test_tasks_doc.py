@@ -26,7 +26,7 @@ def test_worked_example_prints_the_result_it_promises_and_the_interval_is_closed
         line.replace(".venv/bin/python", sys.executable).replace("task.json", str(tmp_path / "task.json"))
         for line in EXAMPLE.splitlines()
     )
-    with services_on_test_database(helper=tmp_path / "helper") as services:
+    with services_on_test_database(partners={"helper": tmp_path / "helper"}) as services:
         environment = {
             **os.environ,
             **services.pairings["helper"].site_variables(),

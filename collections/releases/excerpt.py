@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 MOST_SHOWN = 200
-MOST_DRAWN = 30
-"""Estimates that a page shows in its table and in its chart; of more, the largest. The files have all."""
+"""Estimates that a page shows; of more, the largest. The files have all."""
 
 
 @dataclass(frozen=True, kw_only=True)

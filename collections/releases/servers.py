@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from panprivacy.coarse import coarse, coarse_rejections
@@ -43,49 +42,6 @@ class ServerShown:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class TroubleShown:
-    """A server that does not do its part, with what somebody may know of it.
-
-    Attributes:
-        name: the server's.
-        since: when it last answered.
-        waiting: requests that wait for it; None where that is not told.
-        next_attempt: when it is asked again; None where that is not told, as it depends on when the first
-            attempt was.
-        error: what happened at the last attempt; empty where that is not told.
-    """
-
-    name: str
-    since: datetime
-    waiting: int | None = None
-    next_attempt: datetime | None = None
-    error: str = ""
-
-
-def troubles_of(recipe: Recipe, progress: Progress, *, everything: bool) -> list[TroubleShown]:
-    """The servers that do not do their part.
-
-    Requests of an open recipe are about the reports whose leader's half opened: that one waits would tell
-    whoever sent a single report that it did, and so what is in the copy of a state it was made from. Of a
-    closed recipe some request waits for a silent server whatever has opened, and when it was closed is
-    public. So that is all that the public is told.
-
-    Args:
-        everything: for those who watch over the collection.
-    """
-    troubles = [(server.name, server.trouble) for server in progress.servers if server.trouble]
-    if everything:
-        return [TroubleShown(name, t.since, t.waiting, t.next_attempt, t.error) for name, t in troubles]
-    if recipe.closed_at is None:
-        return []
-    closed_at = recipe.closed_at
-    # By the minute: a few seconds pass until what is closed without any waiting report asks the helper.
-    return [
-        TroubleShown(name, max(t.since, closed_at).replace(second=0, microsecond=0)) for name, t in troubles
-    ]
 
 
 def servers_of(recipe: Recipe, progress: Progress, *, everything: bool = False) -> list[ServerShown]:

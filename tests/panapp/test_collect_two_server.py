@@ -89,7 +89,7 @@ def test_collect_with_one_server_starts_no_helper(tmp_path: Path, events: Path) 
 
 
 def test_helper_killed_in_the_middle_changes_nothing_in_the_result(tmp_path: Path, events: Path) -> None:
-    with services_on_test_database(helper=tmp_path / "helper") as services:
+    with services_on_test_database(partners={"helper": tmp_path / "helper"}) as services:
         undisturbed = collect_histogram(services, events)
         killed = []
 

@@ -64,7 +64,7 @@ def installation(
 ) -> Iterator[Installation]:
     helper, shuffler = (tmp_path_factory.mktemp(name) for name in ("helper", "shuffler"))
     with django_db_blocker.unblock():
-        with services_on_test_database(helper=helper, shuffler=shuffler) as services:
+        with services_on_test_database(partners={"helper": helper, "shuffler": shuffler}) as services:
             yield Installation(services, helper, shuffler)
 
 

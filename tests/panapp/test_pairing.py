@@ -76,7 +76,7 @@ def test_pairing_again_finds_the_partner_under_the_same_address_and_key(
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_database(tmp_path: Path) -> None:
-    with services_on_test_database(helper=tmp_path) as services:
+    with services_on_test_database(partners={"helper": tmp_path}) as services:
         port = services.pairings["helper"].port
         killed = services.pid("helper")
         kill_helper(services)
@@ -101,5 +101,5 @@ def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_databas
 def test_helper_whose_database_cannot_be_made_ready_stops_the_start_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "panapp.sqlite3").write_bytes(b"this is no database" * 100)
     with pytest.raises(ServiceError, match="the helper's database cannot be made ready"):
-        with running_services(helper=tmp_path):
+        with running_services(partners={"helper": tmp_path}):
             pass

@@ -56,10 +56,11 @@ def test_lasting_port_that_is_in_use_gives_way_for_this_time_only(tmp_path: Path
 def test_partners_that_remember_one_port_listen_at_two(tmp_path: Path) -> None:
     with held_port() as port:
         pass
-    for partner in ("helper", "shuffler"):
-        (tmp_path / partner).mkdir()
-        (tmp_path / partner / "port").write_text(str(port))
-    with running_services(helper=tmp_path / "helper", shuffler=tmp_path / "shuffler") as services:
+    partners = {role: tmp_path / role for role in ("helper", "shuffler")}
+    for data in partners.values():
+        data.mkdir()
+        (data / "port").write_text(str(port))
+    with running_services(partners=partners) as services:
         ports = [pairing.port for pairing in services.pairings.values()]
         assert ports[0] == port
         assert ports[1] != port

@@ -8,7 +8,7 @@ from typing import Any
 
 from pages.recipe.presentation import percent
 from recipes.models import Recipe
-from releases.excerpt import MOST_DRAWN, Excerpt, largest_positions
+from releases.excerpt import Excerpt, largest_positions
 from releases.models import Release, SimulatedTruth
 from releases.selectors import (
     Interval,
@@ -23,6 +23,9 @@ THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "ca
 """Detail of a test → its name in the legend."""
 
 TRUTH_NAME = "truth (simulation only)"
+
+MOST_DRAWN = 30
+"""Estimates in a chart; of more, the largest. The table beside it has more."""
 
 MARGIN = 0.06
 """Room beyond the outermost interval, as a share of the range."""

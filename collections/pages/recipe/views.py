@@ -20,7 +20,7 @@ from audit.selectors import entries_of_recipe
 from ledger.selectors import spending_balances
 from pages.access import PublishersOnly
 from pages.kinds import kind_of
-from pages.recipe.charts import release_figure
+from pages.recipe.charts import MOST_DRAWN, release_figure
 from pages.recipe.details import details_of
 from pages.recipe.presentation import (
     Headline,
@@ -34,6 +34,7 @@ from pages.recipe.presentation import (
     says_nothing,
     status_of,
 )
+from pages.recipe.troubles import TroubleShown, troubles_of
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import (
@@ -47,7 +48,6 @@ from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import drafts_list, guarantees_of
-from releases.excerpt import MOST_DRAWN
 from releases.exports import file_version, release_csv, release_document, release_json
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
@@ -62,11 +62,9 @@ from releases.selectors import (
 )
 from releases.servers import (
     ServerShown,
-    TroubleShown,
     counts_differ,
     servers_of,
     stated_servers,
-    troubles_of,
 )
 from trust_models import trust_model_of
 from trust_models.publishing import recipe_close

@@ -86,8 +86,7 @@ class Command(BaseCommand):
             require_migrated_database()
             partner = TRUST_MODELS[draft.trust].partner
             beside = {} if partner is None else {partner.name: settings.DATA_DIR / partner.name}
-            helper, shuffler = beside.get("helper"), beside.get("shuffler")
-            with running_services(workers=options["workers"], helper=helper, shuffler=shuffler) as services:
+            with running_services(workers=options["workers"], partners=beside) as services:
                 result = collection_run(
                     members=members,
                     workload=workload,

@@ -18,7 +18,7 @@ from devices_sim.workloads import Workload, flights
 from devices_sim.workloads.flights import home_airports, tail_numbers
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
-from panapp.pairing import Pairing
+from panapp.pairing import KINDS, Pairing
 from panapp.ports import HOST
 from panapp.services import BASE_DIR, ServiceError, Services, running_services
 from panapp.stream_collection import stream_run
@@ -62,12 +62,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def run(self, *, serve: bool, port: int) -> None:
-        # One helper and one shuffler for all: what is published with the form may name them too.
-        with running_services(
-            port=port if serve else None,
-            helper=settings.DATA_DIR / "helper",
-            shuffler=settings.DATA_DIR / "shuffler",
-        ) as services:
+        # One partner of each kind for all: what is published with the form may name them too.
+        beside = {role: settings.DATA_DIR / role for role in KINDS}
+        with running_services(port=port if serve else None, partners=beside) as services:
             late = flights()
             for example in EVENTS:
                 self.collect(example, late, services)

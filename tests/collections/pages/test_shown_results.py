@@ -2,10 +2,10 @@ import math
 
 import pytest
 
-from pages.recipe.charts import release_figure
+from pages.recipe.charts import MOST_DRAWN, release_figure
 from pages.recipe.details import details_of
 from pages.recipe.presentation import error_sentence, estimate_rows, headline, says_nothing
-from releases.excerpt import MOST_DRAWN, MOST_SHOWN, excerpt_made
+from releases.excerpt import MOST_SHOWN, excerpt_made
 from releases.models import NUMBERS, Release
 from releases.selectors import bounds_of, excerpt_of, interval_of
 from tests.scenes import open_stream
