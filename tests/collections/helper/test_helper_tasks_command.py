@@ -90,6 +90,7 @@ def test_end_takes_the_spelling_of_dap_though_it_reads_like_an_option(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connections, "close_all", lambda: None)  # the test goes on with them
+    monkeypatch.setattr("django.setup", lambda: None)  # done already; it would set up logging anew
     first, second = registered(0xF8), registered(1)
     identifier = base64_text.encode_url(bytes(first.task_id))
     assert identifier.startswith("-")
