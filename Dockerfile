@@ -3,13 +3,15 @@ FROM python:3.11.13-slim-bookworm
 
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
+    # What a large body took goes back to the machine once it is answered.
+    MALLOC_MMAP_THRESHOLD_=131072 \
     PANAPP_DATA_DIR=/var/lib/panapp \
     PANAPP_STATIC_ROOT=/srv/panapp/static
 
 WORKDIR /srv/panapp
 
 COPY requirements.txt .
-RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt
 
 COPY . .
 
@@ -19,7 +21,7 @@ RUN env $(python -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production 
         python manage.py collectstatic --noinput \
     && useradd --system --home-dir /var/lib/panapp --create-home panapp \
     # A new volume takes over whose directory it was.
-    && install --directory --owner panapp --mode 700 /var/lib/panapp/stream-keys
+    && install --directory --owner panapp --mode 700 /var/lib/panapp/stream-keys /var/lib/panapp/erasable-keys
 
 USER panapp
 ENV PANAPP_MODE=production

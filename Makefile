@@ -21,7 +21,7 @@ LEADER = PANAPP_ROLE=leader PANAPP_LEADER_URL=https://leader.example/leader \
 HELPER = PANAPP_ROLE=helper PANAPP_HELPER_URL=https://helper.example/helper PANAPP_LEADER_KEY=$(OTHER_KEY)
 SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
-.PHONY: help setup demo test test-all check openapi architecture bench clean
+.PHONY: help setup demo test test-all check openapi architecture tables bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -35,7 +35,7 @@ $(READY): requirements.txt requirements-dev.txt
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "Python's venv module does not work here. On Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into $(VENV) (a minute or two the first time) …"
-	@$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@# Tools that read imports look for the apps, which lie in collections/, on the import path.
 	@$(RUN) -c 'import pathlib, sysconfig; \
 		pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth").write_text(str(pathlib.Path("collections").resolve()))'
@@ -49,14 +49,15 @@ test: setup ## The tests, in some minutes; needs nothing that `make setup` does 
 	$(PYTEST) -p no:schemathesis -m "not long and not browser" $(PYTEST_ARGS)
 
 test-all: setup ## All tests, those that take long too; the browser's skip where there is none
-	$(PYTEST) $(PYTEST_ARGS)
+	$(PYTEST) --hypothesis-profile thorough $(PYTEST_ARGS)
 
-check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI, picture
+check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI, picture, tables
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
 	$(RUN) -m tests.architecture.picture --check
+	$(RUN) -m tests.tables --check
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(HELPER) $(RUN) manage.py makemigrations --check --dry-run
 	$(SHUFFLER) $(RUN) manage.py makemigrations --check --dry-run
@@ -74,10 +75,14 @@ openapi: setup ## Write docs/openapi.yaml anew
 architecture: setup ## Draw the picture of the rooms in docs/architecture.md anew, from their imports
 	$(RUN) -m tests.architecture.picture
 
+tables: setup ## Write the tables of statistics and encryption schemes in the docs anew, from the registries
+	$(RUN) -m tests.tables
+
 bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/encryption.py
 	$(RUN) benchmarks/prio3.py
 	$(RUN) benchmarks/accounting.py
+	$(RUN) benchmarks/noise_timing.py
 	$(RUN) benchmarks/streams.py
 	$(RUN) benchmarks/end_to_end.py --million
 	$(RUN) -m benchmarks.planner

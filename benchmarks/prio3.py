@@ -26,21 +26,19 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
-from panprivacy.prio3 import (
+from panprivacy.prio3.interface import Prepared, ReportInput, Verifier
+from panprivacy.prio3.prio3 import (
     NONCE_SIZE,
     VERIFY_KEY_SIZE,
-    Prepared,
     Prio3,
     Prio3Count,
     Prio3Histogram,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
-    Prio3Verifier,
-    ReportInput,
-    SlowVerifier,
-    Verifier,
 )
+from panprivacy.prio3.slow_verifier import SlowVerifier
+from panprivacy.prio3.verifier import Prio3Verifier
 
 RESULT = ROOT / "benchmarks" / "results" / "prio3.json"
 CONTEXT = b"a task"

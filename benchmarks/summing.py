@@ -46,7 +46,7 @@ def main() -> None:
             so_far = SubAggregate.objects.filter(recipe=recipe).first()
             if so_far is None and done:
                 break  # released, and so deleted: the last chunk had been counted within 0.02 s
-            counted = so_far.decrypted // CHUNK_REPORTS if so_far is not None else 0
+            counted = so_far.reports // CHUNK_REPORTS if so_far is not None else 0
             if counted > done:
                 last = time.perf_counter()
                 # Both workers must be at it before the clock starts.

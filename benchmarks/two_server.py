@@ -86,8 +86,8 @@ def made_reports(task: Any, count: int) -> list[Any]:
 def upload(task: Any, reports: Sequence[Any]) -> None:
     """Send every report, over a few connections that stay open, as a proxy in front of devices would."""
     from dap.operations import configuration_of
-    from panprivacy.dap import UploadRequest
     from panprivacy.dap.media import media_type
+    from panprivacy.dap.upload import UploadRequest
 
     leader = urlsplit(configuration_of(task).leader_aggregator_endpoint)
     path = f"{leader.path}/tasks/{base64_text.encode_url(bytes(task.task_id))}/reports"
@@ -128,7 +128,7 @@ def collect(task: Any, reports: int) -> tuple[int, ...]:
     from leader.collecting import collection_job_create
     from leader.results import TaskResult, collection_result
     from leader.selectors import progress_of, times_uncollected
-    from panprivacy.dap import CollectionJobReq, Query
+    from panprivacy.dap.collection import CollectionJobReq, Query
 
     deadline = time.monotonic() + LONGEST_SECONDS
     while progress_of(task=task).counted < reports:
@@ -157,11 +157,12 @@ def bare_seconds(task: Any, reports: Sequence[Any]) -> float:
 
     from dap.hpke_keys import hpke_private_key
     from dap.operations import configuration_of, task_verify_key
-    from panprivacy.dap import InputShareAad, Role
+    from panprivacy.dap.basics import Role
     from panprivacy.dap.client import shard_measurement
     from panprivacy.dap.hpke import open_input_share
+    from panprivacy.dap.upload import InputShareAad
     from panprivacy.dap.vdafs import verifier_for
-    from panprivacy.prio3 import ReportInput
+    from panprivacy.prio3.interface import ReportInput
 
     configuration, task_id = configuration_of(task), bytes(task.task_id)
     leader, helper = (

@@ -1,4 +1,4 @@
-"""One device on the command line: `python -m devices_sim join | step | send`, or `send-value`.
+"""One device on the command line: `python -m devices_sim join | step | send`, or `send-value`; or a `fleet`.
 
 Exit codes:
 
@@ -10,12 +10,17 @@ Exit codes:
 """
 
 import argparse
+import json
+import os
+import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from devices_sim.algorithm import DeviceError, Phase
-from devices_sim.client import Device
+from devices_sim.announcement import announcement
+from devices_sim.client import Device, RecipeRefusedError
+from devices_sim.fleet import FleetError, run_fleet
 from devices_sim.storage import StateFileError
 from devices_sim.transport import (
     BatchFullError,
@@ -25,8 +30,10 @@ from devices_sim.transport import (
     TransportError,
 )
 from devices_sim.value_client import UnknownDeliveryError, send_value
+from devices_sim.workloads.synthetic import bernoulli
 from panprivacy import base64_text
-from panprivacy.recipe import IDENTIFIER_PATTERN
+from panprivacy.limits import USUAL, RecipeLimits
+from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
 
 VERIFICATION_KEY_BYTES = 32
 BAD_INPUT = 2
@@ -41,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
     except (BatchFullError, RecipeClosedError, ReportRejectedError, UnknownDeliveryError) as error:
         return _fail(error, UNDELIVERABLE)
-    except TransportError as error:
+    except (FleetError, TransportError) as error:
         return _fail(error, NOT_DELIVERED)
     except (DeviceError, StateFileError, ValueError, OSError) as error:
         return _fail(error, BAD_INPUT)
@@ -67,6 +74,20 @@ def _parser() -> argparse.ArgumentParser:
         help="the Ed25519 key that signs the server's recipes, from a source you trust",
     )
     recipe.add_argument("--simulation", action="store_true", help="this is a simulated device")
+    recipe.add_argument(
+        "--largest-epsilon",
+        type=float,
+        default=USUAL.largest_epsilon,
+        metavar="EPSILON",
+        help="take part in no recipe with a larger ε (default: %(default)g; simulations have no limit)",
+    )
+    recipe.add_argument(
+        "--smallest-cohort",
+        type=int,
+        default=USUAL.smallest_cohort,
+        metavar="DEVICES",
+        help="take part in no recipe that may release a result over fewer (default: %(default)s)",
+    )
 
     join = commands.add_parser("join", parents=[recipe, state], help="verify a recipe and take part in it")
     join.add_argument(
@@ -108,7 +129,63 @@ def _parser() -> argparse.ArgumentParser:
         "--value", metavar="TEXT", help="the value; where left out, the first line of standard input"
     )
     value.set_defaults(run=_send_value)
+
+    fleet = commands.add_parser(
+        "fleet",
+        help="report for many simulated devices",
+        description="Report for simulated devices with random events to a recipe for simulations "
+        "(`manage.py recipe publish --simulation`), and print one JSON object.",
+    )
+    fleet.add_argument("--server", required=True, metavar="URL", help="e.g. https://telemetry.example")
+    fleet.add_argument(
+        "--recipe", required=True, type=_identifier, metavar="ID", help="64 hexadecimal digits"
+    )
+    fleet.add_argument("--devices", required=True, type=int, help="number of devices, from 1")
+    fleet.add_argument(
+        "--rate", required=True, type=float, help="probability of an event in a step, from 0 to 1"
+    )
+    fleet.add_argument("--seed", type=int, help="repeats the devices' random choices")
+    fleet.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="processes that run devices, 1 to 256"
+    )
+    for whose, note in (("verification", "; by default what the server says"), ("helper", "")):
+        fleet.add_argument(
+            f"--{whose}-key", type=_verification_key, metavar="BASE64", help=f"as of join{note}"
+        )
+    fleet.set_defaults(run=_fleet)
     return parser
+
+
+def _fleet(options: argparse.Namespace) -> None:
+    with HttpTransport(options.server) as transport:
+        served = transport.recipe(options.recipe)
+        # Simulated devices have nothing to lose: they may ask the server itself.
+        key = options.verification_key or transport.verification_key()
+    recipe = served.verified(key, options.helper_key)
+    if not recipe.parameters.step_count:
+        raise RecipeRefusedError("devices take no steps in this recipe: a fleet has random events only")
+    result = run_fleet(
+        served=served,
+        verification_key=key,
+        partner_key=options.helper_key,
+        workload=bernoulli(
+            devices=options.devices,
+            steps=recipe.parameters.step_count,
+            probability=options.rate,
+            seed=secrets.randbits(64) if options.seed is None else options.seed,
+        ),
+        transport=options.server,
+        seed=options.seed,
+        processes=options.processes,
+    )
+    told = {
+        "recipe": options.recipe,
+        "devices": result.devices,
+        "sampled": result.sampled,
+        "reports": {"accepted": result.accepted, "rejected": dict(result.rejected)},
+        "seconds": round(result.elapsed_seconds, 3),
+    }
+    _say(json.dumps(told))
 
 
 def _join(options: argparse.Namespace) -> None:
@@ -121,9 +198,21 @@ def _join(options: argparse.Namespace) -> None:
         helper_key=options.helper_key,
         server=options.url,
         simulation=options.simulation,
+        limits=_limits(options),
+        announce=_announce,
     ) as device:
         part = "not sampled; takes no part" if device.phase is Phase.NOT_SAMPLED else "takes part"
         _say(f"joined “{device.recipe.name}” ({device.recipe.parameters.step_count} steps): {part}")
+
+
+def _announce(recipe: PublishedRecipe) -> None:
+    for line in announcement(recipe):
+        _say(line)
+    sys.stdout.flush()  # whoever watches sees it before anything is stored or sent
+
+
+def _limits(options: argparse.Namespace) -> RecipeLimits:
+    return RecipeLimits(options.smallest_cohort, options.largest_epsilon)
 
 
 def _step(options: argparse.Namespace) -> None:
@@ -152,6 +241,8 @@ def _send_value(options: argparse.Namespace) -> None:
             verification_key=options.verification_key,
             shuffler_key=options.shuffler_key,
             simulation=options.simulation,
+            limits=_limits(options),
+            announce=_announce,
         )
     _say("value delivered to the shuffler")
 

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
 
 from devices_sim.algorithm import (
     ClientAlgorithm,
@@ -23,8 +22,16 @@ from devices_sim.algorithm import (
 )
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
-from devices_sim.transport import Delivery, RecipeClosedError, RecipeNotOpenError, ServedRecipe, Transport
+from devices_sim.transport import (
+    Closable,
+    Delivery,
+    RecipeClosedError,
+    RecipeNotOpenError,
+    ServedRecipe,
+    Transport,
+)
 from devices_sim.trust_models import reporting_model
+from panprivacy.limits import USUAL, RecipeLimits
 from panprivacy.recipe import PublishedRecipe, format_time
 
 
@@ -40,7 +47,7 @@ class RecipeRefusedError(DeviceError):
     """A verified recipe that this device does not take part in: closed, or for simulated devices."""
 
 
-class Device:
+class Device(Closable):
     """One device's part in one recipe. Use it as a context manager: it holds a lock on its file.
 
     Made by `join` (once) or `open` (every later time). Not safe to share between threads. After an
@@ -67,6 +74,8 @@ class Device:
         helper_key: bytes | None = None,
         server: str = "",
         simulation: bool = False,
+        limits: RecipeLimits = USUAL,
+        announce: Callable[[PublishedRecipe], None] | None = None,
         random_source: random.Random | None = None,
     ) -> "Device":
         """Verify a recipe, toss the sampling coin, and write the first state.
@@ -78,12 +87,16 @@ class Device:
             helper_key: the helper's, pinned too; a two-server recipe is refused without it.
             server: the server's address, kept in the file for `send`'s caller.
             simulation: whether this device is a simulated one.
+            limits: of this device, for recipes that are no simulations.
+            announce: told of the verified recipe before any coin is tossed or anything stored; what it raises
+                leaves nothing behind.
             random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
 
         Raises:
             RecipeVerificationError: identifier or a signature does not hold, or the helper's key is missing
                 or another.
-            FieldError: the recipe is the server's, but its noise does not keep the guarantee it names.
+            FieldError: the recipe is the server's, but its noise does not keep the guarantee it names, or it
+                goes beyond this device's limits.
             RecipeRefusedError: a recipe for simulations on a real device or the reverse, a closed one, or
                 one in which devices take no steps.
             AlreadyJoinedError: `path` exists.
@@ -92,9 +105,11 @@ class Device:
         """
         enrolment = Enrolment(served, verification_key, server, helper_key)
         recipe = enrolment.verified()
-        require_takes_part(recipe, served, simulation=simulation)
+        require_takes_part(recipe, served, simulation=simulation, limits=limits)
         if not recipe.parameters.step_count:
             raise RecipeRefusedError("devices take no steps in this recipe (of values, see send-value)")
+        if announce is not None:
+            announce(recipe)
         source = secrets.SystemRandom() if random_source is None else random_source
 
         def start(content: bytes | None, file: AtomicFile) -> "Device":
@@ -235,12 +250,6 @@ class Device:
         self._usable = False
         self._file.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _require_usable(self) -> None:
         if not self._usable:
             raise DeviceError("this device is closed; open its state file again")
@@ -273,11 +282,14 @@ def early_or_late(
     return error.until(format_time(recipe.opens_at))
 
 
-def require_takes_part(recipe: PublishedRecipe, served: ServedRecipe, *, simulation: bool) -> None:
-    """RecipeRefusedError where a device must keep out of a verified recipe.
+def require_takes_part(
+    recipe: PublishedRecipe, served: ServedRecipe, *, simulation: bool, limits: RecipeLimits
+) -> None:
+    """RecipeRefusedError where a device must keep out of a verified recipe; FieldError where the recipe goes
+    beyond the device's limits.
 
     Args:
-        simulation: whether the device is a simulated one.
+        simulation: whether the device is a simulated one, which has no limits.
     """
     if recipe.simulation and not simulation:
         raise RecipeRefusedError("this recipe is for simulated devices")
@@ -285,6 +297,8 @@ def require_takes_part(recipe: PublishedRecipe, served: ServedRecipe, *, simulat
         raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
     if served.status == "closed":
         raise RecipeRefusedError("this recipe is closed")
+    if not recipe.simulation:
+        limits.require(recipe.document, whose="this device")
 
 
 def _not_joined(path: Path) -> NotJoinedError:

@@ -19,22 +19,16 @@ from devices_sim.transport import (
 )
 from devices_sim.upload import Upload
 from panprivacy import base64_text
-from panprivacy.dap import (
-    HpkeConfig,
-    HpkeConfigList,
-    InvalidMessageError,
-    ReportError,
-    ReportMetadata,
-    TaskConfiguration,
-    UploadErrors,
-    UploadRequest,
-)
+from panprivacy.dap.basics import HpkeConfig, ReportError
 from panprivacy.dap.client import ShardedReport, seal_report, shard_measurement
+from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.hpke import HpkeSealError, choose_config
 from panprivacy.dap.media import is_media_type, media_type
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.upload import HpkeConfigList, ReportMetadata, UploadErrors, UploadRequest
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.two_server import SharedKey
+from panprivacy.two_server.shared_key import SharedKey
 
 CLOSED_OR_EARLY = frozenset(
     {
@@ -188,12 +182,13 @@ class DapUpload(Upload):
             raise RecipeNotOpenError(message, problem=problem)
         raise ReportRejectedError(message, problem=problem)
 
-    def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
+    def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
         uploaded = self._client.upload([self._sharded(report) for report in reports])
+        repeated = sent_before or uploaded.repeated
         rejected = tuple(
             Rejection(index, error.reason, "")
             for index, error in enumerate(uploaded.errors)
-            if error is not None and not (uploaded.repeated and error is ReportError.REPORT_REPLAYED)
+            if error is not None and not (repeated and error is ReportError.REPORT_REPLAYED)
         )
         return BatchAnswer(len(reports) - len(rejected), rejected)
 

@@ -28,7 +28,7 @@ from devices_sim.transport import (
 from devices_sim.trust_models import reporting_model
 from devices_sim.upload import Upload
 from devices_sim.workers import WorkerError, run_workers
-from devices_sim.workloads import Bucket, Workload
+from devices_sim.workloads.bucket import Bucket, Workload
 from panprivacy.parameters import Description
 from panprivacy.recipe import PublishedRecipe
 
@@ -149,11 +149,38 @@ def run_share(plan: FleetPlan, buckets: Iterable[Bucket[Any]]) -> Generator[Flee
     Raises TransportError where a batch is not delivered.
     """
     recipe = plan.verified_recipe()
+    with plan.transport_factory() as transport:
+        yield from run_buckets(recipe, buckets, transport, seed=plan.seed, eager=plan.eager)
+
+
+def run_buckets(
+    recipe: PublishedRecipe,
+    buckets: Iterable[Bucket[Any]],
+    transport: Transport,
+    *,
+    seed: int | None,
+    eager: bool = False,
+    sent_before: bool = False,
+) -> Generator[FleetResult, None, None]:
+    """Let the devices of some buckets report; yields what was done since the last yield.
+
+    With a seed, the same bucket gives the same reports, nonces included. Sent again, each counts once.
+
+    Args:
+        recipe: verified, for simulations.
+        transport: to the server that published it; stays open.
+        seed, eager: as of `run_fleet`.
+        sent_before: an attempt that broke off may have sent the same reports. What is there already counts
+            as accepted.
+
+    Raises:
+        TransportError: a batch was not delivered.
+    """
     model = reporting_model(recipe)
-    devices = model.fleet_devices(recipe, eager=plan.eager)
-    random_sources = _RandomSources(plan.seed)
-    with plan.transport_factory() as transport, model.upload(recipe, transport) as upload:
-        batcher = _Batcher(upload)
+    devices = model.fleet_devices(recipe, eager=eager)
+    random_sources = _RandomSources(seed)
+    with model.upload(recipe, transport) as upload:
+        batcher = _Batcher(upload, sent_before)
         for bucket in buckets:
             result = FleetResult()
             started = time.monotonic()
@@ -198,8 +225,9 @@ class _RandomSources:
 class _Batcher:
     """Collects reports, each with what is true of its device, and submits them in batches."""
 
-    def __init__(self, upload: Upload) -> None:
+    def __init__(self, upload: Upload, sent_before: bool) -> None:
         self._upload = upload
+        self._sent_before = sent_before
         self._reports: list[WireReport] = []
         self._answers: list[TrueAnswer] = []
         self._size = 0
@@ -223,7 +251,7 @@ class _Batcher:
         if not self._reports:
             return
         started = time.monotonic()
-        answered = self._upload.submit_batch(self._reports)
+        answered = self._upload.submit_batch(self._reports, sent_before=self._sent_before)
         self.seconds += time.monotonic() - started
         rejected = {rejection.index: rejection.reason for rejection in answered.rejected}
         result.accepted += answered.accepted

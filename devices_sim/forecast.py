@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from devices_sim.algorithm import values_statistic
 from devices_sim.fleet_devices import ValueDevices
-from devices_sim.workloads import Workload
+from devices_sim.workloads.bucket import Workload
 from panprivacy.recipe import PublishedRecipe
 
 MEASURED_SECONDS = 0.2

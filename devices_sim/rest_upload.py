@@ -56,12 +56,12 @@ class RestUpload(Upload):
         if reason == DUPLICATE:
             return Delivery.DUPLICATE
         if reason is not None:
-            raise ReportRejectedError(str(error), status=error.status, problem=error.problem)
+            raise error.told_as(ReportRejectedError)
         if error.problem.get("type") == NOT_OPEN:
-            raise RecipeNotOpenError(str(error), status=error.status, problem=error.problem)
+            raise error.told_as(RecipeNotOpenError)
         raise error
 
-    def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
+    def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
         body = msgpack.packb(
             {
                 "reports": [
@@ -86,7 +86,7 @@ class RestUpload(Upload):
             raise TransportError(
                 f"the server answered for {accepted + len(rejected)} reports of {len(reports)}"
             )
-        if answer.attempts > 1:
+        if sent_before or answer.attempts > 1:
             stored = [rejection for rejection in rejected if rejection.reason == DUPLICATE]
             accepted += len(stored)
             rejected = [rejection for rejection in rejected if rejection.reason != DUPLICATE]

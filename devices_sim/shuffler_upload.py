@@ -62,10 +62,14 @@ class ShufflerUpload(Upload):
         if answer.status == http.HTTPStatus.CREATED:
             return Delivery.ACCEPTED
         error = refusal(answer, self._target)
-        kind = PROBLEMS.get(error.problem.get("type"), TransportError)
-        raise kind(str(error), status=error.status, problem=error.problem)
+        raise error.told_as(PROBLEMS.get(error.problem.get("type"), TransportError))
 
-    def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
+    def submit_batch(
+        self,
+        reports: Sequence[WireReport],
+        *,
+        sent_before: bool = False,  # noqa: ARG002  # a shuffler answers as it did before
+    ) -> BatchAnswer:
         """As of `Upload`; every user sends by itself, in simulations too."""
         rejected = []
         for index, report in enumerate(reports):

@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import os
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 
 class StateFileError(Exception):
@@ -79,12 +79,6 @@ class AtomicFile:
                     self._lock_path.unlink()
             self._lock.close()
             self._lock = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _locked(path: Path) -> IO[bytes]:

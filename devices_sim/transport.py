@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
@@ -47,6 +47,9 @@ DUPLICATE = "duplicate_nonce"
 logging.getLogger("urllib3").propagate = False
 
 
+Kind = TypeVar("Kind", bound="TransportError")
+
+
 class TransportError(Exception):
     """The server could not be reached, or refused the request.
 
@@ -63,6 +66,10 @@ class TransportError(Exception):
         self.status = status
         self.problem = dict(problem or {})
 
+    def told_as(self, kind: "type[Kind]", message: str = "") -> "Kind":
+        """The same answer as an error of another kind."""
+        return kind(message or str(self), status=self.status, problem=self.problem)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions with keyword arguments do not survive pickling by default.
         return _transport_error, (type(self), str(self), self.status, self.problem), self.__dict__
@@ -77,17 +84,14 @@ class RecipeNotOpenError(TransportError):
 
     def closed(self) -> "RecipeClosedError":
         """The same answer, known to be for good."""
-        return RecipeClosedError(
+        return self.told_as(
+            RecipeClosedError,
             "the recipe is closed: it takes no more reports, and this one stays undelivered",
-            status=self.status,
-            problem=self.problem,
         )
 
     def until(self, opening: str) -> "RecipeNotOpenError":
         """The same answer, known to be for now."""
-        return RecipeNotOpenError(
-            f"the recipe takes no reports yet: it opens {opening}", status=self.status, problem=self.problem
-        )
+        return self.told_as(RecipeNotOpenError, f"the recipe takes no reports yet: it opens {opening}")
 
 
 class RecipeClosedError(TransportError):
@@ -187,8 +191,23 @@ class Answer:
     attempts: int = 1
 
 
-class Transport(ABC):
-    """The requests of docs/protocol.md. Not safe to share between threads."""
+class Closable:
+    """What holds connections or a file, and lets go of them at the end of a context."""
+
+    def close(self) -> None:
+        """Let go of them."""
+        return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Transport(Closable, ABC):
+    """The requests of docs/protocol.md. Not safe to share between threads. One that was closed may be used
+    again."""
 
     @abstractmethod
     def at(self, base_url: str) -> "Transport":
@@ -207,16 +226,6 @@ class Transport(ABC):
         Raises:
             TransportError: no answer came.
         """
-
-    def close(self) -> None:
-        """Let go of connections. The transport may be used again."""
-        return
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def verification_key(self) -> bytes:
         """The Ed25519 key (32 bytes) that signs the server's recipes. Pin it: fetching it each time

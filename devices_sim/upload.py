@@ -2,15 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from devices_sim.transport import BatchAnswer, Delivery, WireReport
+from devices_sim.transport import BatchAnswer, Closable, Delivery, WireReport
 
 BATCH_REPORTS = 1_000
 """Most reports of one batch: what every server takes."""
 
 
-class Upload(ABC):
+class Upload(Closable, ABC):
     """The way of one recipe's reports. Not safe to share between threads."""
 
     batch_reports: ClassVar[int] = BATCH_REPORTS
@@ -27,22 +27,15 @@ class Upload(ABC):
         """
 
     @abstractmethod
-    def submit_batch(self, reports: Sequence[WireReport]) -> BatchAnswer:
+    def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
         """Send up to `batch_reports` reports in one request.
 
         Where the request had to be repeated, a report that is rejected because it is there already was
         stored by the earlier attempt: it counts as accepted.
 
+        Args:
+            sent_before: the caller may have sent the same reports in an earlier request.
+
         Raises:
             TransportError: the batch as a whole was refused or not delivered.
         """
-
-    def close(self) -> None:
-        """Let go of connections of its own."""
-        return
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

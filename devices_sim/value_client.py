@@ -6,6 +6,7 @@ Nothing is kept: value, randomness and messages are gone with the process.
 import http
 import random
 import secrets
+from collections.abc import Callable
 
 from devices_sim.algorithm import value_report
 from devices_sim.client import early_or_late, require_takes_part
@@ -18,6 +19,8 @@ from devices_sim.transport import (
 )
 from devices_sim.trust_models import reporting_model
 from panprivacy.errors import FieldError
+from panprivacy.limits import USUAL, RecipeLimits
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.shuffle.interface import ShuffleStatistic
 
 
@@ -33,6 +36,8 @@ def send_value(
     verification_key: bytes,
     shuffler_key: bytes | None,
     simulation: bool = False,
+    limits: RecipeLimits = USUAL,
+    announce: Callable[[PublishedRecipe], None] | None = None,
     random_source: random.Random | None = None,
 ) -> Delivery:
     """Randomize a value, encrypt every message to the analyzer, and send them to the shuffler.
@@ -47,12 +52,15 @@ def send_value(
         verification_key: that server's Ed25519 key (32 bytes), pinned beforehand.
         shuffler_key: the shuffler's, pinned too; the recipe is refused without it.
         simulation: whether this device is a simulated one.
+        limits: of this device, for recipes that are no simulations.
+        announce: told of the verified recipe before the value is looked at.
         random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
 
     Raises:
         RecipeVerificationError: identifier or a signature does not hold, or the shuffler's key is missing or
             another.
-        FieldError: the recipe takes no values, or not this one; or it does not keep its promise.
+        FieldError: the recipe takes no values, or not this one; it does not keep its promise, or goes beyond
+            this device's limits.
         RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
         RecipeNotOpenError: the recipe takes no values yet; RecipeClosedError: any more.
         BatchFullError: the shuffler has all the users that it mixes, and accepts no more.
@@ -66,7 +74,9 @@ def send_value(
         raise FieldError(
             "trust", f"is {recipe.trust}: devices of this recipe take steps, and send no value (join, step)"
         )
-    require_takes_part(recipe, served, simulation=simulation)
+    require_takes_part(recipe, served, simulation=simulation, limits=limits)
+    if announce is not None:
+        announce(recipe)
     source = secrets.SystemRandom() if random_source is None else random_source
     report = value_report(statistic, recipe.public_key, statistic.value_of(text), source)
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from devices_sim.dap_upload import TaskClient
 from devices_sim.transport import HttpTransport
 from panprivacy.base64_text import decode_url
-from panprivacy.dap import TaskConfiguration
+from panprivacy.dap.task import TaskConfiguration
 
 
 def main(file: str, *measurements: str) -> None:

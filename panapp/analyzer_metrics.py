@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from django.db.models import Min
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 
 from analyzer.models import BatchFetch
-from panapp.gauges import DatabaseCollector, gauge, seconds_since
+from panapp.gauges import DatabaseCollector, gauge, seconds_since_first
 
 
 class FetchesCollector(DatabaseCollector):
@@ -21,5 +20,5 @@ class FetchesCollector(DatabaseCollector):
         yield gauge(
             "panapp_shuffler_failing_seconds",
             "For how long the longest failing request to a shuffler has failed.",
-            seconds_since(there.aggregate(at=Min("failing_since"))["at"], timezone.now()),
+            seconds_since_first(timezone.now(), "failing_since", there),
         )

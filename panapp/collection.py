@@ -1,10 +1,7 @@
 """A whole collection with simulated devices: publish, run the devices, release."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -15,20 +12,16 @@ from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import Forecast
 from devices_sim.transport import HttpTransport
 from devices_sim.trust_models import reporting_model
-from devices_sim.workloads import Workload
+from devices_sim.workloads.bucket import Workload
 from panapp.services import ServiceError, Services, wait_until
-from panapp.simulation_end import simulation_close, simulation_give_up
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record
-from releases.selectors import interval_of
+from simulations.ending import simulation_close, simulation_give_up
+from simulations.outcome import CollectionResult, rejections, seconds_shared
 from storage.signing_key import verification_key
 from trust_models import TRUST_MODELS, trust_model_of
 from trust_models.publishing import recipe_publish_file
-
-KNOWN_TO_THE_FLEET = ("duplicate_nonce", "report_replayed", "batch_full")
-"""Reasons for rejections of which the devices know better how many there were: a server counts also what was
-sent again after its answer got lost, and a shuffler counts nothing."""
 
 STALLED_SECONDS = 600.0
 """Without any progress for so long, waiting for the workers is given up."""
@@ -41,74 +34,14 @@ SHORT_PARTNER_SECONDS = 10.0
 
 POLL_SECONDS = 0.1
 
-PRIVACY_MEMBERS = (
-    "model",
-    "relation",
-    "epsilon",
-    "found_epsilon",
-    "delta",
-    "dishonest_fraction",
-    "source",
-    "assumption",
-)
+INTERRUPTED = "the command that simulated it was interrupted"
+FAILED = "the command that simulated it failed"
 
 Say = Callable[[str], None]
 
 
 class CollectionStalledError(Exception):
     """The workers made no progress."""
-
-
-@dataclass(frozen=True)
-class CollectionResult:
-    """What `collect` prints; see docs/commands.md."""
-
-    recipe: Recipe
-    fleet: FleetResult
-    release: Release
-    rejected: Mapping[str, int]
-    truth: tuple[float, ...]
-    seconds: Mapping[str, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        mechanism = self.recipe.published.calibrated_statistic
-        shape = itemgetter(0) if mechanism.scalar else list
-        released = self.release.outcome == Release.Outcome.RELEASED
-        accepted = self.release.reports if released else self.fleet.accepted
-        errors = self.release.standard_errors
-        interval = interval_of(self.release)
-        return {
-            "recipe": self.recipe.identifier,
-            "statistic": self.recipe.statistic,
-            "devices": self.fleet.devices,
-            "sampled": self.fleet.sampled,
-            "reports": {"accepted": accepted, "rejected": dict(self.rejected)},
-            "released": released,
-            "reason": self.release.reason or None,
-            "estimate": shape(self.release.values) if released else None,
-            "standard_error": shape(errors) if errors else None,
-            "interval": None
-            if interval is None
-            else {"level": interval.level, "low": shape(interval.low), "high": shape(interval.high)},
-            **self._stated_besides(shape),
-            "truth": shape(self.truth),
-            "privacy": [
-                {member: guarantee[member] for member in PRIVACY_MEMBERS}
-                for guarantee in self.release.guarantees
-            ],
-            "seconds": {name: round(seconds, 3) for name, seconds in self.seconds.items()},
-        }
-
-    def _stated_besides(self, shape: Callable[[Any], Any]) -> dict[str, Any]:
-        """What only some statistics say: bounds of the error, and details."""
-        release = self.release
-        besides: dict[str, Any] = {}
-        if release.error_bounds:
-            besides |= {"error_bound": shape(release.error_bounds), "confidence": release.confidence}
-        if release.details:
-            besides["details"] = release.details
-        return besides
 
 
 def collection_run(
@@ -166,29 +99,27 @@ def collection_run(
         raise
     except BaseException as error:
         # Not all devices have reported, and the partner ends with this command: nobody else would end it.
-        simulation_give_up(recipe=recipe, error=error, actor=actor)
+        simulation_give_up(recipe=recipe, reason=reason_of(error), actor=actor)
         _wait_until_partner_heard(recipe, say, SHORT_PARTNER_SECONDS)
         raise
     recipe.refresh_from_db()
     ended = time.monotonic()
     _wait_until_partner_heard(recipe, say)
-    # Devices and requests overlap when several processes work: their wall-clock time is shared
-    # out in proportion to the time that the processes spent on each.
-    busy = fleet.device_seconds + fleet.submit_seconds
-    share = fleet.device_seconds / busy if busy else 0.0
     return CollectionResult(
         recipe=recipe,
         fleet=fleet,
         release=release,
-        rejected=_rejected(recipe, fleet),
+        rejected=rejections(recipe, fleet),
         truth=truth,
-        seconds={
-            "devices": fleet.elapsed_seconds * share,
-            "submit": fleet.elapsed_seconds * (1 - share),
-            "process": ended - submitted,
-            "total": ended - started,
-        },
+        seconds=seconds_shared(
+            fleet, reporting=fleet.elapsed_seconds, processing=ended - submitted, total=ended - started
+        ),
     )
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a command's simulation is given up, as a clause; only whether it was interrupted becomes public."""
+    return FAILED if isinstance(error, Exception) else INTERRUPTED
 
 
 def _run_devices(
@@ -215,18 +146,6 @@ def _run_devices(
         processes=processes,
         progress=lambda result: say(f"{result.devices:,} devices, {result.accepted:,} reports accepted"),
     )
-
-
-def _rejected(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
-    """The counts of every server, by reason; but a batch that had to be sent again was not rejected by its
-    own first try."""
-    first, *others = (
-        Counter({**server.public_rejections, **server.hidden_rejections})
-        for server in trust_model_of(recipe).progress(recipe).servers
-    )
-    first.update({reason: fleet.rejected[reason] - first[reason] for reason in KNOWN_TO_THE_FLEET})
-    rejected = sum(others, first)
-    return {reason: count for reason, count in rejected.items() if count}
 
 
 def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -> Release:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from django.db.models import Min
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 
 from aggregation.models import Chunk, SubAggregate
-from panapp.gauges import DatabaseCollector, gauge, seconds_since, total
+from panapp.gauges import DatabaseCollector, gauge, seconds_since_first
 from recipes.models import Recipe
 from reports.models import StoredReports
+from storage.columns import total
 
 MANY_ATTEMPTS = 3
 """A chunk that was sent again more often than this does not fail by chance."""
@@ -22,9 +22,7 @@ class CollectionsCollector(DatabaseCollector):
         now = timezone.now()
         unreleased = Recipe.objects.filter(release=None)
         chunks = Chunk.objects.all()
-        overdue_since = Recipe.objects.filter(status=Recipe.Status.PUBLISHED, simulation=False).aggregate(
-            at=Min("closes_at")
-        )["at"]
+        due = Recipe.objects.filter(status=Recipe.Status.PUBLISHED, simulation=False)
         yield gauge(
             "panapp_recipes_open",
             "Published recipes.",
@@ -54,10 +52,10 @@ class CollectionsCollector(DatabaseCollector):
         yield gauge(
             "panapp_chunk_overdue_seconds",
             "How long a chunk has waited to be sent again: grows when beat stands still.",
-            seconds_since(chunks.aggregate(at=Min("send_after"))["at"], now),
+            seconds_since_first(now, "send_after", chunks),
         )
         yield gauge(
             "panapp_closing_overdue_seconds",
             "How long ago a recipe that is still open should have closed: grows when beat stands still.",
-            seconds_since(overdue_since, now),
+            seconds_since_first(now, "closes_at", due),
         )

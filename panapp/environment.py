@@ -51,6 +51,18 @@ def whole_number(name: str, default: int, minimum: int) -> int:
     return number
 
 
+def number(name: str, default: float, most: float) -> float:
+    """A number above 0, at most `most`."""
+    value = os.environ.get(name) or str(default)
+    try:
+        found = float(value)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= most:
+        raise ImproperlyConfigured(f"{name} must be a number above 0, at most {most:g}, not {value!r}")
+    return found
+
+
 def words(name: str) -> list[str]:
     """A comma-separated list."""
     return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
@@ -97,13 +109,13 @@ def verification_key(name: str, *, own: bytes) -> bytes | None:
     """The other side's Ed25519 verification key, 32 bytes; None where the variable is unset or empty.
 
     Args:
-        own: our signing key. Its public half is no key of another.
+        own: our signing key, empty where this process has none. Its public half is no key of another.
     """
     value = os.environ.get(name)
     if not value:
         return None
     key = key_of_32_bytes(name, value)
-    if key == public_half(own):
+    if own and key == public_half(own):
         raise ImproperlyConfigured(f"{name} is our own verification key; it must be the other side's")
     return key
 

@@ -1,8 +1,9 @@
 """What collectors of metrics are made of."""
 
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Model, QuerySet, Sum
+from django.db.models import Min, QuerySet
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -20,11 +21,8 @@ def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(name, text, value=value)
 
 
-def total(rows: QuerySet[Model], column: str) -> int:
-    """Sum of a column; 0 of no rows."""
-    return rows.aggregate(sum=Sum(column))["sum"] or 0
-
-
-def seconds_since(moment: datetime | None, now: datetime) -> float:
-    """0 where there is no such moment, or where it is still to come."""
-    return 0.0 if moment is None else max(0.0, (now - moment).total_seconds())
+def seconds_since_first(now: datetime, column: str, *tables: QuerySet[Any]) -> float:
+    """Since the earliest time in a column of these rows; 0 where there is none, or it is still to come."""
+    moments = [rows.aggregate(at=Min(column))["at"] for rows in tables]
+    first = min((moment for moment in moments if moment is not None), default=now)
+    return max(0.0, (now - first).total_seconds())

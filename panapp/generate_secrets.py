@@ -4,19 +4,28 @@ Not a Django command: those need complete settings, and this is what completes t
 other server of a collection goes to standard error: no secret, and not for this environment file.
 """
 
+import os
 import secrets
+import stat
 import sys
 
 from panapp.environment import fresh_secrets
 from panapp.verification_key import verification_key
+
+READ_BY_COMPOSE = (
+    "POSTGRES_PASSWORD",
+    "POSTGRES_OWNER_PASSWORD",
+    "POSTGRES_PROCESS_PASSWORD",
+    "REDIS_PASSWORD",
+)
+"""Passwords of what runs beside the processes."""
 
 
 def named_secrets() -> dict[str, str]:
     """A fresh value for every secret of an installation, by the name of its variable; none needs quoting."""
     named = {f"PANAPP_{name.upper()}": value for name, value in fresh_secrets().items()}
     named["PANAPP_METRICS_TOKEN"] = secrets.token_urlsafe(32)
-    # Read by compose.yaml only.
-    named["POSTGRES_PASSWORD"] = secrets.token_urlsafe(32)
+    named.update({name: secrets.token_urlsafe(32) for name in READ_BY_COMPOSE})
     return named
 
 
@@ -32,7 +41,14 @@ def for_the_other_side(signing_key: str) -> list[str]:
     ]
 
 
+def keep_from_others(descriptor: int) -> None:
+    """Make an open file readable by its owner only; shells make files that everybody may read."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.fchmod(descriptor, 0o600)
+
+
 if __name__ == "__main__":
     made = named_secrets()
+    keep_from_others(sys.stdout.fileno())
     sys.stdout.writelines(f"{name}={value}\n" for name, value in made.items())
     sys.stderr.writelines(f"{line}\n" for line in for_the_other_side(made["PANAPP_SIGNING_KEY"]))

@@ -12,8 +12,13 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
 from panapp.celery import celery_application
+from storage import clock
+from storage.writing import require_room
 
 logger = structlog.get_logger(__name__)
+
+LARGEST_SKEW = 10.0
+"""Seconds between the clocks of a machine and of the database that are still well."""
 
 BROKER_SECONDS = 2
 """How long the broker may take to answer."""
@@ -21,6 +26,10 @@ BROKER_SECONDS = 2
 
 class _NotReadyError(Exception):
     """A check failed; the message is fit for strangers."""
+
+
+class _IncompleteError(Exception):
+    """Something is lost, of which all else is independent: no reason to stop serving."""
 
 
 @never_cache
@@ -37,8 +46,12 @@ def ready(request: HttpRequest) -> JsonResponse:
 
     The answer is the same whoever asks, and holds no address and no message of a library.
     """
-    checks = {name: _outcome(name, _CHECKS[name]) for name in settings.ROLE.checks}
-    well = all(outcome == "ok" for outcome in checks.values())
+    checks: dict[str, str] = {}
+    for name in settings.ROLE.checks:
+        # A database that does not answer is waited for once.
+        hopeless = name in _OF_THE_DATABASE and checks.get("database") == "failed"
+        checks[name] = "failed" if hopeless else _outcome(name, _CHECKS[name])
+    well = "failed" not in checks.values()
     return JsonResponse(
         {"status": "ok" if well else "unavailable", "checks": checks}, status=200 if well else 503
     )
@@ -55,6 +68,23 @@ def _migrations() -> None:
         raise _NotReadyError
 
 
+def _keys() -> None:
+    # Here: a shuffler seals nothing, and has no table of keys.
+    from storage.erasable_keys import keys_lost
+
+    lost, needed = keys_lost()
+    if lost:
+        logger.error("keys_lost", lost=lost, needed=needed)
+    if lost == needed > 0:
+        raise _NotReadyError
+    if lost:
+        raise _IncompleteError
+
+
+def _writes() -> None:
+    require_room(settings.STREAM_KEYS_DIR)
+
+
 def _broker() -> None:
     with celery_application.connection_for_write(
         connect_timeout=BROKER_SECONDS,
@@ -67,9 +97,23 @@ def _broker() -> None:
         broker.ensure_connection(max_retries=1, timeout=BROKER_SECONDS)
 
 
+def _clock() -> None:
+    """This process's clock and those of all machines that work here, beside the database's."""
+    if abs(clock.process_ahead()) > LARGEST_SKEW:
+        raise _NotReadyError
+    notes = clock.recent_notes()
+    if any(abs(row.ahead_seconds) > LARGEST_SKEW for row in notes):
+        raise _NotReadyError
+    # Closings wait, and everything else goes on.
+    if any(row.doubted_at is not None for row in notes):
+        raise _IncompleteError
+
+
 def _outcome(name: str, check: Callable[[], None]) -> str:
     try:
         check()
+    except _IncompleteError:
+        return "incomplete"
     except (_NotReadyError, Error, OperationalError, OSError) as error:
         # The type only: messages of drivers hold addresses and sometimes passwords.
         logger.warning("not_ready", check=name, error=type(error).__name__)
@@ -77,4 +121,12 @@ def _outcome(name: str, check: Callable[[], None]) -> str:
     return "ok"
 
 
-_CHECKS = {"database": _database, "migrations": _migrations, "broker": _broker}
+_OF_THE_DATABASE = {"migrations", "keys", "writes", "clock"}
+_CHECKS = {
+    "database": _database,
+    "migrations": _migrations,
+    "keys": _keys,
+    "writes": _writes,
+    "broker": _broker,
+    "clock": _clock,
+}

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
-from django.db.models import Min, QuerySet
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 
-from leader.models import AggregationJob, CollectionJob, EndNotice, Exchange, Uploads
-from panapp.gauges import DatabaseCollector, gauge, seconds_since, total
+from dap.models import AggregatedReport, Side
+from leader.models import Uploads
+from leader.selectors import exchanges
+from panapp.gauges import DatabaseCollector, gauge, seconds_since_first
+from storage.columns import total
 
 
 class LeaderCollector(DatabaseCollector):
@@ -15,7 +17,12 @@ class LeaderCollector(DatabaseCollector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         now = timezone.now()
-        requests = _requests_to_the_helper()
+        requests = exchanges()
+        yield gauge(
+            "panapp_task_reports_received",
+            "Reports of two-server tasks that have not ended, valid or not.",
+            AggregatedReport.objects.filter(task__side=Side.LEADER).count(),
+        )
         yield gauge(
             "panapp_task_reports_waiting",
             "Reports of two-server tasks that both servers have not verified yet.",
@@ -31,20 +38,13 @@ class LeaderCollector(DatabaseCollector):
             "Requests whose last attempt failed.",
             sum(rows.exclude(failing_since=None).count() for rows in requests),
         )
-        failing_since = [rows.aggregate(at=Min("failing_since"))["at"] for rows in requests]
         yield gauge(
             "panapp_helper_failing_seconds",
             "For how long the longest failing of them has failed: grows when the helper is not reached.",
-            seconds_since(min((at for at in failing_since if at is not None), default=None), now),
+            seconds_since_first(now, "failing_since", *requests),
         )
-        sent_after = [rows.aggregate(at=Min("send_after"))["at"] for rows in requests]
         yield gauge(
             "panapp_helper_request_overdue_seconds",
             "How long a request has waited to be sent: grows when beat or workers stand still.",
-            seconds_since(min((at for at in sent_after if at is not None), default=None), now),
+            seconds_since_first(now, "send_after", *requests),
         )
-
-
-def _requests_to_the_helper() -> list[QuerySet[Exchange]]:
-    asking = CollectionJob.objects.filter(state=CollectionJob.State.ASKING)
-    return [AggregationJob.objects.all(), asking, EndNotice.objects.all()]

@@ -4,7 +4,6 @@ Between two organizations people do the same by hand (docs/operations.md).
 """
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ P = TypeVar("P", bound="Pairing")
 
 
 @dataclass(frozen=True)
-class Pairing(ABC):
+class Pairing:
     """Addresses and verification keys of this installation, the site, and of one partner.
 
     Attributes:
@@ -71,9 +70,19 @@ class Pairing(ABC):
             self.site_key_variable: base64_text.encode(self.site_key),
         }
 
-    @abstractmethod
+    @property
+    def leader_url(self) -> str:
+        """Base address of the site's resources for its helper; empty for a partner that needs none."""
+        return ""
+
     def partner(self) -> Partner:
         """The partner, as those know it who publish recipes here."""
+        return Partner(
+            url=self.url,
+            verification_key=self.key,
+            leader_url=self.leader_url,
+            signing_key=settings.SIGNING_KEY,
+        )
 
 
 class HelperPairing(Pairing):
@@ -84,7 +93,6 @@ class HelperPairing(Pairing):
 
     @property
     def leader_url(self) -> str:
-        """Base address of the site's resources for its helper."""
         return f"http://{HOST}:{self.site_port}/leader"
 
     def site_variables(self) -> dict[str, str]:
@@ -94,25 +102,12 @@ class HelperPairing(Pairing):
             **super().site_variables(),
         }
 
-    def partner(self) -> Partner:
-        return Partner(
-            url=self.url,
-            verification_key=self.key,
-            leader_url=self.leader_url,
-            signing_key=settings.SIGNING_KEY,
-        )
-
 
 class ShufflerPairing(Pairing):
     """An analyzer, which is this installation, and a shuffler."""
 
     role = "shuffler"
     site_key_variable = "PANAPP_ANALYZER_KEY"
-
-    def partner(self) -> Partner:
-        return Partner(
-            url=self.url, verification_key=self.key, leader_url="", signing_key=settings.SIGNING_KEY
-        )
 
 
 KINDS: dict[str, type[Pairing]] = {kind.role: kind for kind in (HelperPairing, ShufflerPairing)}

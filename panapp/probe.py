@@ -8,7 +8,7 @@ import os
 import sys
 
 PORT = 8000
-TIMEOUT_SECONDS = 5
+TIMEOUT_SECONDS = 10
 
 
 def answers(path: str) -> bool:

@@ -15,7 +15,8 @@ class QueueNames(NamedTuple):
         shuffler, helper: of what asks one of them. Each has workers of its own in production and in
             panapp/services.py: one that answers late must hold up neither other recipes nor requests to the
             other one. A worker that serves all queues comes to these after what asks nobody.
-        plans: last, as anyone may ask for plans, and no collection must wait for that.
+        plans: as anyone may ask for plans, no collection must wait for that.
+        simulations: last, and of short tasks: simulated devices take what real recipes leave.
     """
 
     advance: str
@@ -23,11 +24,13 @@ class QueueNames(NamedTuple):
     shuffler: str
     helper: str
     plans: str
+    simulations: str
 
     @classmethod
     def of(cls, name: str) -> Self:
         """Those of the installation with this PANAPP_QUEUE."""
-        return cls(f"{name}-advance", name, f"{name}-shuffler", f"{name}-helper", f"{name}-plans")
+        kinds = ("shuffler", "helper", "plans", "simulations")
+        return cls(f"{name}-advance", name, *(f"{name}-{kind}" for kind in kinds))
 
     def queues(self) -> list[Queue]:
         """As they are declared; an exchange each, so that who deletes a queue leaves nothing of it."""

@@ -25,6 +25,7 @@ _SITE_APPS = (
     "django_prometheus",
     "storage",
     "audit",
+    "api_tokens",
     "dap",
     "leader",
     "streams",
@@ -35,10 +36,13 @@ _SITE_APPS = (
     "analyzer",
     "aggregation",
     "releases",
+    "series",
+    "simulations",
     "pages",
     "panapp",
 )
 _SITE_MIDDLEWARE = (
+    "web.bodies.BodiesMiddleware",
     "panapp.request_metrics.RequestsBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -63,9 +67,10 @@ _SITE_CONTEXT = (
     "csp.context_processors.nonce",
     "audit.access.log_access",
 )
-_SITE_CHECKS = ("database", "migrations", "broker")
+_SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "clock")
 _SITE_METRICS = (
     "panapp.collection_metrics.CollectionsCollector",
+    "panapp.clock_metrics.ClocksCollector",
     "panapp.task_metrics.TasksCollector",
     "panapp.leader_metrics.LeaderCollector",
     "panapp.analyzer_metrics.FetchesCollector",
@@ -77,9 +82,11 @@ _PARTNER_APPS = (
     "django.contrib.staticfiles",
     "csp",
     "django_prometheus",
+    "storage",
     "audit.apps.AuditWithoutAccountsConfig",
 )
 _PARTNER_MIDDLEWARE = (
+    "web.bodies.BodiesMiddleware",
     "panapp.request_metrics.RequestsBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -178,8 +185,8 @@ _HELPER = Role(
     required=("PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"),
     optional=(),
     tasks=False,
-    checks=("database", "migrations"),
-    metrics=("panapp.task_metrics.TasksCollector",),
+    checks=("database", "migrations", "keys", "writes", "clock"),
+    metrics=("panapp.task_metrics.TasksCollector", "panapp.clock_metrics.ClocksCollector"),
     # Its page looks like the site's.
     static_folders=("collections/pages/static",),
     data_folder="var/helper",
@@ -198,9 +205,10 @@ ROLES = {
             _HELPER,
             name="shuffler",
             apps=(*_PARTNER_APPS, "shuffler"),
+            checks=("database", "migrations", "writes", "clock"),
             urlconf="panapp.shuffler_urls",
             required=("PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"),
-            metrics=("panapp.shuffler_metrics.BatchesCollector",),
+            metrics=("panapp.shuffler_metrics.BatchesCollector", "panapp.clock_metrics.ClocksCollector"),
             data_folder="var/shuffler",
         ),
     )

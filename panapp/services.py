@@ -182,6 +182,7 @@ def running_services(
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
         port = stack.enter_context(held_port(port or 0))
+        variables["PANAPP_SITE_URL"] = f"http://{HOST}:{port}"
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
         broker = None
         if variables.get("CELERY_BROKER_URL"):
@@ -197,10 +198,12 @@ def running_services(
         for pairing in pairings:
             variables.update(pairing.site_variables())
             _migrate(pairing)
-            programs[pairing.role] = Program(web_command(pairing.port), pairing.partner_variables())
-        commands = {"web": web_command(port), "beat": beat_command(directory)}
-        commands.update(_worker_commands(workers, variables))
-        programs.update({name: Program(command, variables) for name, command in commands.items()})
+            programs[pairing.role] = Program(
+                web_command(pairing.port), {**pairing.partner_variables(), "PANAPP_PROCESS": "web"}
+            )
+        programs["web"] = Program(web_command(port), {**variables, "PANAPP_PROCESS": "web"})
+        programs["beat"] = Program(beat_command(), {**variables, "PANAPP_PROCESS": "beat"})
+        programs.update(_worker_programs(workers, variables))
         services = Services(f"http://{HOST}:{port}", broker, {pairing.role: pairing for pairing in pairings})
         stack.callback(services.stop)
         services.start(programs)
@@ -223,7 +226,7 @@ def web_command(port: int) -> list[str]:
     ]
 
 
-def _worker_commands(workers: int, variables: Mapping[str, str]) -> dict[str, list[str]]:
+def _worker_programs(workers: int, variables: Mapping[str, str]) -> dict[str, Program]:
     """Workers for what asks nobody, and others for each partner: they wait as long as it pleases."""
     names = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp")
     queue_of = {"helper": names.helper, "shuffler": names.shuffler}
@@ -232,8 +235,16 @@ def _worker_commands(workers: int, variables: Mapping[str, str]) -> dict[str, li
     }
     kinds = {"worker": ("--exclude-queues", ",".join(partners.values())) if partners else ()}
     kinds |= {f"worker to {partner}": ("--queues", queue) for partner, queue in partners.items()}
+
+    def process_kind(kind: str) -> str:
+        # One that is left the queue of a partner that was set up once may have to sign.
+        return "all" if kind == "worker" and partners != queue_of else kind.replace(" ", "-")
+
     return {
-        f"{kind} {number}": worker_command(f"{kind.replace(' ', '-')}-{number}-{os.getpid()}", *queues)
+        f"{kind} {number}": Program(
+            worker_command(f"{kind.replace(' ', '-')}-{number}-{os.getpid()}", *queues),
+            {**variables, "PANAPP_PROCESS": process_kind(kind)},
+        )
         for kind, queues in kinds.items()
         for number in range(1, workers + 1)
     }
@@ -250,11 +261,11 @@ def worker_command(name: str, *queues: str) -> list[str]:
     ]
 
 
-def beat_command(directory: Path) -> list[str]:
+def beat_command() -> list[str]:
     """The sender of the periodic task; exactly one per installation."""
     return [
         *(sys.executable, "-m", "celery", "-A", "panapp", "beat"),
-        *("--schedule", str(directory / "beat"), "--pidfile", "", "--loglevel", "WARNING"),
+        *("--pidfile", "", "--loglevel", "WARNING"),
     ]
 
 
@@ -319,7 +330,7 @@ def _migrate(pairing: Pairing) -> None:
     done = subprocess.run(
         [sys.executable, "manage.py", "migrate", "--noinput", "--verbosity", "0"],
         cwd=BASE_DIR,
-        env=pairing.partner_variables(),
+        env={**pairing.partner_variables(), "PANAPP_PROCESS": "migrate"},
         capture_output=True,
         text=True,
         check=False,

@@ -2,7 +2,7 @@
 
 PANAPP_MODE is `local` (default: answers to this machine only, with secrets made on
 first use) or `production` (every secret and service must be given). PANAPP_ROLE says what
-the process is for (roles.py).
+the installation is for (roles.py), PANAPP_PROCESS which of its processes this one is (process_kinds.py).
 """
 
 import os
@@ -15,7 +15,10 @@ from csp.constants import NONCE, NONE, SELF
 from dap import limits as dap_limits
 from panapp import environment, installation
 from panapp.logging import LOGGING as LOGGING
+from panapp.process_kinds import SEALING, SECRET, SIGNING, process_kind_named
 from panapp.queues import QueueNames
+from panapp.ticks import every
+from panprivacy.limits import NO_LIMIT, USUAL
 
 BASE_DIR = installation.BASE_DIR
 
@@ -23,23 +26,32 @@ ROLE = installation.role()
 ROLE.check_required(os.environ)
 DATA_DIR = installation.data_directory()
 LOCAL = installation.is_local()
+PROCESS = process_kind_named(environment.text("PANAPP_PROCESS", "all"))
 
 DEBUG = LOCAL and environment.flag("PANAPP_DEBUG", default=False)
 
+# What this process was not given is empty, and whoever uses it all the same is refused.
+SECRET_KEY = ""
+SIGNING_KEY = b""
+KEY_ENCRYPTION_KEY = b""
 if LOCAL:
-    _secrets = installation.own_secrets()
     ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+    _own_secrets = installation.own_secrets()
 else:
-    _secrets = {
-        "secret_key": environment.long_text("PANAPP_SECRET_KEY", minimum=50),
-        "key_encryption_key": environment.text("PANAPP_KEY_ENCRYPTION_KEY"),
-    }
+    PROCESS.refuse_keys(os.environ)
     environment.text("PANAPP_ALLOWED_HOSTS")
     ALLOWED_HOSTS = environment.words("PANAPP_ALLOWED_HOSTS")
-
-SECRET_KEY = _secrets["secret_key"]
-SIGNING_KEY = installation.signing_key()
-KEY_ENCRYPTION_KEY = environment.key_of_32_bytes("PANAPP_KEY_ENCRYPTION_KEY", _secrets["key_encryption_key"])
+if SECRET in PROCESS.keys:
+    SECRET_KEY = (
+        _own_secrets["secret_key"] if LOCAL else environment.long_text("PANAPP_SECRET_KEY", minimum=50)
+    )
+if SIGNING in PROCESS.keys:
+    SIGNING_KEY = installation.signing_key()
+if SEALING in PROCESS.keys:
+    KEY_ENCRYPTION_KEY = environment.key_of_32_bytes(
+        "PANAPP_KEY_ENCRYPTION_KEY",
+        _own_secrets["key_encryption_key"] if LOCAL else environment.text("PANAPP_KEY_ENCRYPTION_KEY"),
+    )
 
 INSTALLED_APPS = list(ROLE.apps)
 MIDDLEWARE = list(ROLE.middleware)
@@ -60,21 +72,32 @@ TEMPLATES = [
 
 # Database ----------------------------------------------------------------------
 
-_sqlite = f"sqlite:///{DATA_DIR / 'panapp.sqlite3'}"
-DATABASES = {"default": dj_database_url.parse(environment.text("DATABASE_URL", _sqlite if LOCAL else None))}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    DATABASES["default"]["OPTIONS"] = {
-        # Writers queue at BEGIN instead of failing in mid-transaction.
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 30,
-        # 4 MB of cache per connection, so that memory does not follow the number of reports. What is deleted
-        # is overwritten, by every connection: rows move between pages when others are stored, too.
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000; "
-        "PRAGMA secure_delete=ON;",
-    }
-else:
-    DATABASES["default"]["CONN_MAX_AGE"] = 60
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DATABASES = {}
+if PROCESS.database:
+    _sqlite = f"sqlite:///{DATA_DIR / 'panapp.sqlite3'}"
+    DATABASES["default"] = dj_database_url.parse(environment.text("DATABASE_URL", _sqlite if LOCAL else None))
+    if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+        DATABASES["default"]["OPTIONS"] = {
+            # Writers queue at BEGIN instead of failing in mid-transaction.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 30,
+            # 4 MB of cache per connection, so that memory does not follow the number of reports. What is
+            # deleted is overwritten, by every connection: rows move between pages when others are stored,
+            # too.
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000; "
+            "PRAGMA secure_delete=ON;",
+        }
+    else:
+        DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+        DATABASES["default"]["CONN_MAX_AGE"] = 60
+        if PROCESS.threads:
+            # Threads take turns, so that their number is not that of the connections.
+            DATABASES["default"]["CONN_MAX_AGE"] = 0
+            DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+                "min_size": 0,
+                "max_size": environment.whole_number("PANAPP_DATABASE_CONNECTIONS", 16, minimum=1),
+                "timeout": 5,
+            }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Sign-in -----------------------------------------------------------------------
@@ -106,30 +129,39 @@ AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
 
 # Shared by all web processes; a local installation has just one, and a helper remembers nothing there.
+# What is shared runs nothing that it reads (storage.caches); into memory only the process itself writes.
 _one_process = LOCAL or not ROLE.tasks
+_local_broker = "redis://127.0.0.1:6379/0"
+CELERY_BROKER_URL = environment.text(
+    "CELERY_BROKER_URL", _local_broker if _one_process or not PROCESS.broker else None
+)
 _cache = (
     {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     if _one_process
     else {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": environment.text("PANAPP_CACHE_URL", environment.text("CELERY_BROKER_URL")),
+        "BACKEND": "storage.caches.AuthenticatedRedisCache",
+        "LOCATION": environment.text("PANAPP_CACHE_URL", CELERY_BROKER_URL),
     }
 )
 CACHES = {
     "default": _cache,
-    # Apart from the counts of failed sign-ins, which a local cache would drop to make room for numbers.
+    # Numbers of the ledger, apart from the counts of failed sign-ins, which a full cache would drop.
     "composed": {
-        **_cache,
         **(
-            {"LOCATION": "composed", "OPTIONS": {"MAX_ENTRIES": 10_000}}
+            {
+                "BACKEND": "storage.caches.AuthenticatedFileCache",
+                "LOCATION": DATA_DIR / "composed",
+                "OPTIONS": {"MAX_ENTRIES": 10_000},
+            }
             if _one_process
-            else {"KEY_PREFIX": "composed"}
+            else {**_cache, "KEY_PREFIX": "composed"}
         ),
         "TIMEOUT": 30 * 86_400,
     },
-    # Results of planning, which workers write and web processes read. In files, old ones make room.
+    # Results of planning. Like the former, workers write and web processes read them. In files, old ones make
+    # room.
     "plans": {
-        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "BACKEND": "storage.caches.AuthenticatedFileCache",
         "LOCATION": DATA_DIR / "plans",
         "OPTIONS": {"MAX_ENTRIES": 500},
     }
@@ -174,6 +206,13 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
 # Keys of streams' states: on this host only, and in no backup (docs/operations.md, "Streams").
 STREAM_KEYS_DIR = Path(environment.text("PANAPP_STREAM_KEYS_DIR", str(DATA_DIR / "stream-keys")))
+# Bytes of a stream's states that each process writes in a minute, at most.
+STREAM_BYTES_PER_MINUTE = environment.whole_number(
+    "PANAPP_STREAM_BYTES_PER_MINUTE", 64 * 1024 * 1024, minimum=1
+)
+
+# Keys without which no sealed secret of the database opens: as the former.
+ERASABLE_KEYS_DIR = Path(environment.text("PANAPP_ERASABLE_KEYS_DIR", str(DATA_DIR / "erasable-keys")))
 
 METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 
@@ -185,8 +224,13 @@ HELPER_URL = environment.address("PANAPP_HELPER_URL", path="/helper", secure=_ht
 # Ed25519 verification keys of the other side, 32 bytes.
 HELPER_KEY = environment.verification_key("PANAPP_HELPER_KEY", own=SIGNING_KEY)
 LEADER_KEY = environment.verification_key("PANAPP_LEADER_KEY", own=SIGNING_KEY)
-# A helper refuses tasks whose aggregates would be about fewer devices.
-SMALLEST_COHORT = environment.whole_number("PANAPP_SMALLEST_COHORT", 2 if LOCAL else 100, minimum=2)
+# No recipe for real devices is published beyond these. Helpers and shufflers refuse smaller cohorts, too.
+LARGEST_EPSILON = environment.number(
+    "PANAPP_LARGEST_EPSILON", NO_LIMIT if LOCAL else USUAL.largest_epsilon, most=NO_LIMIT
+)
+SMALLEST_COHORT = environment.whole_number(
+    "PANAPP_SMALLEST_COHORT", 2 if LOCAL else USUAL.smallest_cohort, minimum=2
+)
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
 # were handed out for half as long: below an hour they would hardly do anything but ask.
 HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)
@@ -205,8 +249,6 @@ TASK_RETENTION_SECONDS = environment.whole_number(
 
 # Tasks -------------------------------------------------------------------------
 
-_local_broker = "redis://127.0.0.1:6379/0"
-CELERY_BROKER_URL = environment.text("CELERY_BROKER_URL", _local_broker if _one_process else None)
 # Installations that share a broker need queues of their own: a worker must see its own database.
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
 _queue_names = QueueNames.of(CELERY_TASK_DEFAULT_QUEUE)
@@ -214,18 +256,29 @@ ADVANCE_QUEUE = _queue_names.advance
 HELPER_QUEUE = _queue_names.helper
 SHUFFLER_QUEUE = _queue_names.shuffler
 PLAN_QUEUE = _queue_names.plans
+SIMULATION_QUEUE = _queue_names.simulations
 CELERY_TASK_QUEUES = _queue_names.queues()
 CELERY_TASK_ROUTES = {
     "releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
+    "series.tasks.advance_series": {"queue": ADVANCE_QUEUE},
     "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
     "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
     "analyzer.tasks.advance_intakes": {"queue": ADVANCE_QUEUE},
     "analyzer.tasks.drive_intake": {"queue": SHUFFLER_QUEUE},
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
+    "simulations.tasks.advance_simulations": {"queue": ADVANCE_QUEUE},
+    "simulations.tasks.simulate_devices": {"queue": SIMULATION_QUEUE},
+    "ledger.tasks.advance_books": {"queue": ADVANCE_QUEUE},
+    "ledger.tasks.compute_books": {"queue": PLAN_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
+    "storage.tasks.erase_unneeded_keys": {"queue": ADVANCE_QUEUE},
     "dap.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
 }
+# Never pickle, which runs what it says: whoever writes to the broker sends tasks with plain values, at most.
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_SERIALIZER = "json"
+CELERY_EVENT_SERIALIZER = "json"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -244,58 +297,69 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 ADVANCE_SECONDS = environment.whole_number("PANAPP_ADVANCE_SECONDS", 2, minimum=1)
 _PERIODIC_SECONDS = {
     "releases.tasks.advance_collections": ADVANCE_SECONDS,
+    "series.tasks.advance_series": ADVANCE_SECONDS,
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
+    "simulations.tasks.advance_simulations": ADVANCE_SECONDS,
     "leader.tasks.call_off_registrations": 600,
     "streams.tasks.erase_old_keys": 60,
+    "storage.tasks.erase_unneeded_keys": 60,
     "dap.tasks.truncate_log": 60,
     "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
+    "ledger.tasks.advance_books": 5,
 }
 CELERY_BEAT_SCHEDULE = {
-    task: {
-        "task": task,
-        "schedule": float(seconds),
-        # A backlog of ticks would do nothing that the next one does not do.
-        "options": {"expires": 10 * seconds},
-    }
-    for task, seconds in _PERIODIC_SECONDS.items()
+    task: {"task": task, "schedule": every(seconds)} for task, seconds in _PERIODIC_SECONDS.items()
 }
-CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
+CELERY_BEAT_SCHEDULER = "panapp.ticks:TickScheduler"
 
 CHUNK_REPORTS = environment.whole_number("PANAPP_CHUNK_REPORTS", 2_000, minimum=1)
+# Chunks of one recipe that are with workers or on their way to them: the share of the workers that one recipe
+# can hold while others wait.
+RECIPE_CHUNKS = environment.whole_number("PANAPP_RECIPE_CHUNKS", 4, minimum=1)
 CHUNK_STALE_SECONDS = environment.whole_number("PANAPP_CHUNK_STALE_SECONDS", 60, minimum=1)
+# Where workers find this site's own REST API, to which simulated devices report; None: nothing is simulated.
+SITE_URL = environment.address("PANAPP_SITE_URL", path="", secure=_https)
 
 # Pages and API -----------------------------------------------------------------
 
 STATIC_URL = "static/"
-# A local installation serves static files from where they lie; only production collects them.
-STATIC_ROOT = None if LOCAL else Path(environment.text("PANAPP_STATIC_ROOT", str(DATA_DIR / "static")))
+# A local installation collects them by itself (static_files.py), once for all data directories.
+_static = (
+    BASE_DIR / "var" / "static" / ("site" if ROLE.tasks else "partner") if LOCAL else DATA_DIR / "static"
+)
+STATIC_ROOT = Path(environment.text("PANAPP_STATIC_ROOT", str(_static)))
 STATICFILES_DIRS = [
-    ("vendor/plotly", Path(plotly.__file__).parent / "package_data"),
+    # Partners' pages have no charts.
+    *([("vendor/plotly", Path(plotly.__file__).parent / "package_data")] if ROLE.tasks else []),
     *(BASE_DIR / folder for folder in ROLE.static_folders),
 ]
-WHITENOISE_USE_FINDERS = LOCAL
-if not LOCAL:
-    STORAGES = {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
-    }
+WHITENOISE_USE_FINDERS = DEBUG
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    # Named by their hashes, so that browsers keep them for good.
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_THOUSAND_SEPARATOR = True
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_PERMISSION_CLASSES": [],
-    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "api_tokens.authentication.TokenAuthentication",
+        "api_tokens.authentication.SessionAuthentication",
+    ],
+    # A view that does not say who may use it is for nobody.
+    "DEFAULT_PERMISSION_CLASSES": ["api_tokens.permissions.ScopePermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "web.openapi.ApiSchema",
     "EXCEPTION_HANDLER": "web.problems.exception_handler",
 }
 SPECTACULAR_SETTINGS = {
-    "TITLE": "Private telemetry: device API",
-    "DESCRIPTION": "Public recipes, and the reports that devices send.",
+    "TITLE": "Private telemetry: API",
+    "DESCRIPTION": "Public recipes and results, the reports that devices send, and what analysts and "
+    "administrators do, with an API token or the session of the pages.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from django.db.models import Count
 from prometheus_client.core import GaugeMetricFamily
 
-from panapp.gauges import DatabaseCollector, gauge, total
+from panapp.gauges import DatabaseCollector, gauge
 from shuffler.models import Batch
+from storage.columns import total
 
 
 class BatchesCollector(DatabaseCollector):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from devices_sim.items import send_items
 from devices_sim.transport import HttpTransport
-from panapp.collection import CollectionStalledError
+from panapp.collection import CollectionStalledError, reason_of
 from panapp.services import ServiceError, Services, wait_until
-from panapp.simulation_end import simulation_close, simulation_give_up
 from panprivacy.streams.recipe_statistic import stream_statistic
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record
+from simulations.ending import simulation_close, simulation_give_up
 from trust_models.publishing import recipe_publish_file
 
 RELEASE_SECONDS = 60.0
@@ -70,7 +70,7 @@ def stream_run(
         raise
     except BaseException as error:
         # Not all items have come, or nobody waits for what they say.
-        simulation_give_up(recipe=recipe, error=error, actor=None)
+        simulation_give_up(recipe=recipe, reason=reason_of(error), actor=None)
         raise
     release = Release.objects.get(recipe=recipe)
     return StreamResult(recipe, release, truth, time.monotonic() - started)

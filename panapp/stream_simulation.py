@@ -13,7 +13,6 @@ from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import Description, as_typed, description_of
-from panprivacy.planning.expectation import margin
 from panprivacy.recipe import DRAFT_FIELDS, unknown_field
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.streams.interface import StreamStatistic
@@ -24,7 +23,6 @@ from panprivacy.trust_models import trusts_of
 
 BATCH_ITEMS = 10_000
 LARGEST_TABLE = 1_000_000
-LEVEL = 0.95
 """Of the intervals whose half width is a `margin`."""
 
 
@@ -233,7 +231,7 @@ def _numbers(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, A
         "standard_error_note": estimate.standard_error_note,
         "error_bound": _shown(statistic, estimate.error_bounds),
         "confidence": estimate.confidence,
-        "interval": _interval(statistic, estimate) if estimate.standard_errors else None,
+        "interval": _interval(statistic, estimate),
     }
 
 
@@ -244,20 +242,26 @@ def _truth_range(statistic: StreamStatistic[Any], counts: Mapping[str, int]) -> 
 
 
 def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
-    """As of a release: by the interval where there is one of a single value, else by the error bounds."""
-    by_interval = statistic.scalar and estimate.standard_errors
-    margins = [margin(error) for error in estimate.standard_errors] if by_interval else estimate.error_bounds
+    """As of a release."""
+    margins = [
+        reach
+        for widest in estimate.stated_intervals()[:1]
+        for reach in widest.margins(estimate.values)
+        if reach is not None
+    ]
     return bool(margins) and statistic.says_nothing(min(margins))
 
 
-def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any]:
-    """By normal approximation, for each value; of the shape that `collect` prints."""
-    pairs = list(zip(estimate.values, estimate.standard_errors, strict=True))
-    return {
-        "level": LEVEL,
-        "low": _shown(statistic, [value - margin(error) for value, error in pairs]),
-        "high": _shown(statistic, [value + margin(error) for value, error in pairs]),
-    }
+def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any] | None:
+    """The widest one stated, of the shape that `collect` prints; None where there is none."""
+    for widest in estimate.stated_intervals()[:1]:
+        return {
+            "level": widest.level,
+            "low": _shown(statistic, widest.low),
+            "high": _shown(statistic, widest.high),
+            "together": len(estimate.values),
+        }
+    return None
 
 
 def _shown(statistic: StreamStatistic[Any], values: Sequence[Any]) -> Any:

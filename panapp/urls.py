@@ -9,16 +9,25 @@ register_converter(IdentifierConverter, "identifier")
 
 urlpatterns = [
     path("api/v1/", include("recipes.api_urls")),
+    path("api/v1/", include("trust_models.api_urls")),
+    path("api/v1/", include("releases.api_urls")),
     path("api/v1/", include("ledger.api_urls")),
+    path("api/v1/", include("audit.api_urls")),
     path("api/v1/", include("planner.api_urls")),
     path("api/v1/", include("reports.urls")),
+    path("api/v1/", include("series.api_urls")),
+    path("api/v1/", include("simulations.api_urls")),
     path("admin/", admin.site.urls),
+    path("", include("pages.overview.urls")),
+    path("", include("pages.account.urls")),
     path("", include("pages.log.urls")),
     path("", include("pages.populations.urls")),
     path("", include("pages.publish.urls")),
     path("", include("pages.plan.urls")),
     path("", include("pages.papers.urls")),
     path("", include("pages.recipe.urls")),
+    path("", include("pages.series.urls")),
+    path("", include("pages.simulate.urls")),
     path("", include("panapp.operations_urls")),
 ]
 

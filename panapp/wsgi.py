@@ -4,6 +4,14 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
 
+import django
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application  # after the settings module is named
 
+from panapp.static_files import static_files_prepare
+
+if settings.LOCAL:
+    django.setup(set_prefix=False)
+    # Before the middleware lists what there is.
+    static_files_prepare()
 application = get_wsgi_application()

@@ -7,33 +7,42 @@ Its parts:
 
 - `encryption`: rerandomizable public-key encryption, one file per scheme
 - `mechanisms`, `shuffle`, `streams`: the statistics, by what carries their data; `catalogue` has them all
+- `bounds`: where a truth may lie, by exact tests
 - `accounting`: what releases cost in privacy; `planning`: what a collection will give, before it is published
 - `prio3`, `dap`, `two_server`: secret shares with proofs, the messages that carry them, and such shares under
   encryption
-- `recipe`: the published document that ties these together; `trust_models`: whom it names, one file each
+- `recipe`: the published document that ties these together; `asked_event`, `recipe_plan`: what it counts, and
+  what is expected of it; `trust_models`: whom it names, one file each
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """
 
 __all__ = [
     "accounting",
+    "asked_event",
     "base64_text",
+    "bounds",
     "catalogue",
     "coarse",
     "dap",
     "device_input",
+    "difference",
     "discrete_laplace",
     "encryption",
     "errors",
     "estimate",
     "json_objects",
+    "limits",
+    "lines",
     "mechanisms",
     "parameters",
     "planning",
     "prio3",
     "recipe",
+    "recipe_plan",
     "recipe_statistic",
     "remedies",
+    "series",
     "shown",
     "shuffle",
     "simulation",

@@ -33,6 +33,23 @@ def coarse(count: int, cohort_size: int) -> int:
     return cohort_size if count >= cohort_size else count // step * step
 
 
+def coarse_beyond(count: int, cohort_size: int) -> int:
+    """As `coarse`; beyond the cohort size `count` rounded down to a band: 1, 2 or 5 times a power of ten.
+
+    The lowest band lies a quarter above the cohort size or more, so that none is finer than the steps below.
+    """
+    if count < cohort_size:
+        return coarse(count, cohort_size)
+    lowest = max(-(-cohort_size * 5 // 4), cohort_size + SMALLEST_STEP)
+    reached, power = cohort_size, 1
+    while power <= count:
+        for band in (power, 2 * power, 5 * power):
+            if lowest <= band <= count:
+                reached = band
+        power *= 10
+    return reached
+
+
 def coarse_rejections(rejections: Mapping[str, int], cohort_size: int) -> dict[str, int]:
     """Rejections in the same steps; a reason below the first step is not shown, not even as rare."""
     shown = {

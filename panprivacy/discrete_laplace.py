@@ -11,6 +11,9 @@ import math
 import random
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def sample(scale: Fraction, random_source: random.Random) -> int:
     """One draw with Pr[x] proportional to exp(−|x|/scale) on the integers (Algorithm 2).
@@ -25,10 +28,10 @@ def sample(scale: Fraction, random_source: random.Random) -> int:
     _require_positive(scale)
     while True:
         remainder = random_source.randrange(scale.numerator)
-        if not bernoulli_exp(Fraction(remainder, scale.numerator), random_source):
+        if not _bernoulli_exp(Fraction(remainder, scale.numerator), random_source):
             continue
         quotient = 0
-        while bernoulli_exp(Fraction(1), random_source):
+        while _bernoulli_exp(Fraction(1), random_source):
             quotient += 1
         magnitude = (remainder + scale.numerator * quotient) // scale.denominator
         negative = random_source.getrandbits(1) == 1
@@ -41,6 +44,18 @@ def variance(scale: Fraction) -> float:
     """The variance of `sample`: 2a/(1−a)² with a = exp(−1/scale); ValueError unless `scale` is above 0."""
     _require_positive(scale)
     return 1 / (2 * math.sinh(1 / (2 * float(scale))) ** 2)
+
+
+def log_characteristic(scale: Fraction, angles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ln E[exp(i·t·x)] = ln((1−a)²/((1−a)² + 2a(1 − cos t))) with a = exp(−1/scale).
+
+    Raises:
+        ValueError: `scale` is not above 0.
+    """
+    _require_positive(scale)
+    rate = 1 / float(scale)
+    turned = 4 * np.exp(-rate) * np.sin(angles / 2) ** 2
+    return np.asarray(-np.log1p(turned / np.expm1(-rate) ** 2))
 
 
 def log_moment(scale: Fraction, exponent: float) -> float:
@@ -60,7 +75,7 @@ def log_moment(scale: Fraction, exponent: float) -> float:
     )
 
 
-def bernoulli_exp(gamma: Fraction, random_source: random.Random) -> bool:
+def _bernoulli_exp(gamma: Fraction, random_source: random.Random) -> bool:
     """True with probability exp(−gamma), for gamma ≥ 0 (Algorithm 1)."""
     while gamma > 1:
         if not _bernoulli_exp_of_at_most_one(Fraction(1), random_source):

@@ -1,8 +1,9 @@
 """What a statistic makes of what was collected."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from statistics import NormalDist
 from typing import Any, Self
 
 FORMAT = "panapp-estimate-1"
@@ -11,6 +12,77 @@ FORMAT = "panapp-estimate-1"
 
 class EstimateFormatError(ValueError):
     """Bytes that are no estimate of this version."""
+
+
+LEVELS = (0.95, 0.66)
+"""Of the intervals that are stated, the widest first."""
+
+
+def normal_factor(failure_probability: float, values: int = 1) -> float:
+    """How many standard errors the truths of so many values lie away, of any of them only with this
+    probability; by the normal approximation, and a union bound."""
+    return NormalDist().inv_cdf(1 - failure_probability / (2 * values))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the truths of all values lie together.
+
+    Attributes:
+        level: the probability, before the collection, with which all truths lie in their intervals.
+        low, high: one end per value; None where nothing bounds it on this side.
+    """
+
+    level: float
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+
+    @classmethod
+    def around(cls, level: float, values: Sequence[float], margins: Sequence[float]) -> Self:
+        """So far to both sides of each value."""
+        pairs = list(zip(values, margins, strict=True))
+        return cls(
+            level,
+            tuple(value - reach for value, reach in pairs),
+            tuple(value + reach for value, reach in pairs),
+        )
+
+    @classmethod
+    def from_mapping(cls, members: Mapping[str, Any]) -> Self:
+        """The inverse of `dataclasses.asdict`, also after JSON."""
+        return cls(members["level"], tuple(members["low"]), tuple(members["high"]))
+
+    def at(self, positions: Iterable[int]) -> Self:
+        """That of some of the values alone."""
+        places = list(positions)
+        return replace(
+            self,
+            low=tuple(self.low[place] for place in places),
+            high=tuple(self.high[place] for place in places),
+        )
+
+    def reaching(self, values: Sequence[float]) -> Self:
+        """The same, wider where needed: each value lies in its interval.
+
+        Exact bounds are possible truths, and an estimate between two of them can lie just outside of both.
+        """
+        return replace(
+            self,
+            low=tuple(
+                None if end is None else min(end, at) for end, at in zip(self.low, values, strict=True)
+            ),
+            high=tuple(
+                None if end is None else max(end, at) for end, at in zip(self.high, values, strict=True)
+            ),
+        )
+
+    def margins(self, values: Sequence[float]) -> list[float | None]:
+        """How far it reaches from each estimate, to the side where it reaches further; None where it has no
+        end."""
+        return [
+            None if low is None or high is None else max(value - low, high - value)
+            for value, low, high in zip(values, self.low, self.high, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -26,6 +98,8 @@ class Estimate:
         error_bounds: with probability at least `confidence` every value lies within its bound of the truth;
             empty where standard errors say all.
         confidence: of all `error_bounds` together, between 0 and 1; None where there are none.
+        intervals: at several levels, the widest first. Empty where they follow from the other members
+            (`stated_intervals`).
         details: what else the statistic says, as plain JSON values, e.g. the verdict of a test.
     """
 
@@ -35,11 +109,30 @@ class Estimate:
     projection: tuple[float, ...]
     error_bounds: tuple[float, ...] = ()
     confidence: float | None = None
+    intervals: tuple[Interval, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def stated_intervals(self) -> tuple[Interval, ...]:
+        """`intervals`; where there are none, that of the error bounds, else of the normal approximation.
+
+        None for the statistic of a test, whose standard error is that under the hypothesis.
+        """
+        if self.intervals or "verdict" in self.details:
+            return self.intervals
+        if self.confidence is not None:
+            return (Interval.around(self.confidence, self.values, self.error_bounds),)
+        if not self.standard_errors:
+            return ()
+        factors = {level: normal_factor(1 - level, len(self.values)) for level in LEVELS}
+        return tuple(
+            Interval.around(level, self.values, [factor * error for error in self.standard_errors])
+            for level, factor in factors.items()
+        )
 
     def to_bytes(self) -> bytes:
         """Every attribute as JSON; `from_bytes` is the inverse. Floats come back to the last bit."""
         members = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
+        members["intervals"] = [asdict(interval) for interval in self.intervals]
         return json.dumps({"format": FORMAT, **members}).encode()
 
     @classmethod
@@ -60,6 +153,8 @@ class Estimate:
                 projection=tuple(content["projection"]),
                 error_bounds=tuple(content["error_bounds"]),
                 confidence=content["confidence"],
+                # Not in what was written before there were any.
+                intervals=tuple(Interval.from_mapping(found) for found in content.get("intervals", ())),
                 details=content["details"],
             )
         except (KeyError, TypeError, ValueError) as error:

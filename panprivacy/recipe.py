@@ -7,22 +7,26 @@ recipes under one identifier, nor change a parameter after publication.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from panprivacy.asked_event import EVENT_FIELDS, NOTHING_NAMED, AskedEvent
 from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
+from panprivacy.lines import one_line
 from panprivacy.parameters import Description, K, PublicParameters, as_typed
+from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan, plan_fields
 from panprivacy.remedies import remedies
 from panprivacy.statistic import Statistic
 from panprivacy.trust import FIRST, Trust
@@ -33,8 +37,8 @@ FORMAT = "panapp-recipe-3"
 """Version of the format of new documents."""
 
 ABSENT_MEMBERS = {
-    "panapp-recipe-2": frozenset({"trust"}),
-    "panapp-recipe-1": frozenset({"trust", "population"}),
+    "panapp-recipe-2": frozenset({"trust", *EVENT_FIELDS}),
+    "panapp-recipe-1": frozenset({"trust", "population", *EVENT_FIELDS}),
 }
 """Older versions, still read: what recipes did not say yet. All of them are of one server."""
 
@@ -56,6 +60,7 @@ STEP_SECONDS = Description(
 DRAFT_FIELDS = (
     "name",
     "question",
+    *EVENT_FIELDS,
     "statistic",
     "population",
     "trust",
@@ -64,7 +69,7 @@ DRAFT_FIELDS = (
     "opens_at",
     "closes_at",
 )
-"""Fields of a recipe file beside the statistic's own parameters."""
+"""Fields of a recipe file beside the plan and the statistic's own parameters."""
 
 POPULATION_PATTERN = re.compile(r"[a-z0-9-]{1,60}")
 
@@ -82,6 +87,8 @@ class RecipeDraft:
         trust: who sees what devices send.
         encryption: registered name of the scheme; None where nothing is encrypted.
         step_seconds: length of a step; None where devices take none.
+        event: what is counted, and names for the answer's values.
+        plan: what the analyst expects; not part of the document.
     """
 
     name: str
@@ -94,6 +101,8 @@ class RecipeDraft:
     step_seconds: int | None
     opens_at: datetime | None
     closes_at: datetime | None
+    event: AskedEvent = NOTHING_NAMED
+    plan: RecipePlan = NOTHING_PLANNED
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
@@ -109,6 +118,8 @@ class RecipeDraft:
         statistic = statistic_class(members["statistic"])
         trust = _trust(members.get("trust", trusts_of(statistic)[0].value), statistic)
         own_fields = draft_fields(statistic, trust)
+        event = AskedEvent.from_members(members, statistic, null_is_absent=True)
+        plan = RecipePlan.from_members(members) if plan_fields(statistic) else NOTHING_PLANNED
         parameter_members = {name: value for name, value in members.items() if name not in own_fields}
         if "k" in parameter_members and "k" not in statistic.parameters_class.names():
             # One recipe file can be tried with every statistic: those that do not bucket have no use for k.
@@ -120,8 +131,8 @@ class RecipeDraft:
             if name not in statistic.parameters_class.names():
                 raise unknown_field(name, statistic, trust)
         draft = cls(
-            name=_text("name", members["name"], NAME_LENGTH),
-            question=_text("question", members["question"], QUESTION_LENGTH),
+            name=one_line("name", members["name"], NAME_LENGTH),
+            question=one_line("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
             population=require_population_name(members.get("population", DEFAULT_POPULATION)),
             trust=trust,
@@ -134,7 +145,11 @@ class RecipeDraft:
             else None,
             opens_at=_optional_time("opens_at", members.get("opens_at")),
             closes_at=_optional_time("closes_at", members.get("closes_at")),
+            event=event,
+            plan=plan,
         )
+        if event.labels:
+            event.require_labels_of(statistic(draft.parameters))
         draft.window(datetime(2000, 1, 1, tzinfo=UTC))
         return draft
 
@@ -208,6 +223,7 @@ class RecipeDraft:
             opens_at=opens_at,
             closes_at=closes_at,
             simulation=simulation,
+            event=self.event,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -219,6 +235,8 @@ class RecipeDraft:
             "population": self.population,
             "trust": self.trust.value,
             **self.parameters.as_dict(),
+            **self.event.members(),
+            **self.plan.members(),
         }
         optional = {"encryption": self.encryption, "step_seconds": self.step_seconds}
         members |= {name: value for name, value in optional.items() if value is not None}
@@ -235,6 +253,7 @@ class PublishedRecipe:
             identifier would be another.
         population: as in `RecipeDraft`; None in a document of the first format.
         servers: who holds the private keys.
+        event: as in `RecipeDraft`; its members are absent where they are not given.
     """
 
     format: str
@@ -248,6 +267,7 @@ class PublishedRecipe:
     opens_at: datetime
     closes_at: datetime
     simulation: bool
+    event: AskedEvent = NOTHING_NAMED
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> Self:
@@ -262,17 +282,18 @@ class PublishedRecipe:
         absent = ABSENT_MEMBERS.get(format_, frozenset())
         statistic = statistic_class(members.get("statistic"))
         trust = _trust(members.get("trust", FIRST.value), statistic)
-        own_fields = draft_fields(statistic, trust)
+        own_fields = document_fields(statistic, trust)
         for name in own_fields:
-            if name not in members and name not in absent:
+            if name not in members and name not in absent and name not in EVENT_FIELDS:
                 raise FieldError(name, "is missing")
-            if name in members and name in absent:
-                raise FieldError(name, f"is not a member of a {format_} document")
+        for name in sorted(absent & members.keys()):
+            raise FieldError(name, f"is not a member of a {format_} document")
         servers_class = TRUST_MODELS[trust]
         server_members = {name: members.pop(name) for name in servers_class.member_names if name in members}
         servers = servers_class.from_members(server_members)
         if members.get("encryption") != servers.scheme:
             raise FieldError("encryption", f"must be the scheme of {servers_class.member_names[-1]}")
+        event = AskedEvent.from_members(members, statistic, null_is_absent=False)
         simulation = members.pop("simulation", None)
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
@@ -287,10 +308,12 @@ class PublishedRecipe:
         closes_at = parse_time("closes_at", members["closes_at"])
         if closes_at <= opens_at:
             raise _closes_too_early()
+        if event.labels:
+            event.require_labels_of(statistic(parameters))
         return cls(
             format=format_,
-            name=_text("name", members["name"], NAME_LENGTH),
-            question=_text("question", members["question"], QUESTION_LENGTH),
+            name=one_line("name", members["name"], NAME_LENGTH),
+            question=one_line("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
             population=require_population_name(members["population"]) if "population" in members else None,
             parameters=parameters,
@@ -301,6 +324,7 @@ class PublishedRecipe:
             opens_at=opens_at,
             closes_at=closes_at,
             simulation=simulation,
+            event=event,
         )
 
     @classmethod
@@ -359,6 +383,7 @@ class PublishedRecipe:
             "name": self.name,
             "question": self.question,
             "statistic": self.statistic,
+            **self.event.members(),
             **{name: value for name, value in newer.items() if name not in absent},
             **self.parameters.as_dict(),
             **({} if self.servers.scheme is None else {"encryption": self.servers.scheme}),
@@ -398,6 +423,10 @@ class PublishedRecipe:
         """The statistic with these parameters."""
         return statistic_class(self.statistic)(self.parameters)
 
+    def label(self, position: int) -> str:
+        """What one value of the answer is called: by the recipe, else by the statistic."""
+        return self.event.labels[position] if self.event.labels else self.calibrated_statistic.label(position)
+
 
 def format_time(time: datetime) -> str:
     """RFC 3339 in UTC with whole seconds: 2026-01-31T12:00:00Z."""
@@ -426,8 +455,13 @@ def require_population_name(value: object) -> str:
 
 
 def draft_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ...]:
+    """What a recipe file may have beside the statistic's own parameters."""
+    return (*document_fields(statistic, trust), *plan_fields(statistic))
+
+
+def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ...]:
     """`DRAFT_FIELDS` without those that say nothing of such a recipe."""
-    silent = set()
+    silent = {"labels"} if statistic.scalar else set()
     if "steps" not in statistic.parameters_class.names():
         silent.add("step_seconds")
     if not TRUST_MODELS[trust].encrypts:
@@ -451,6 +485,12 @@ def _trust(value: object, statistic: type[Statistic[Any]]) -> Trust:
     return trust_named(value)
 
 
+@lru_cache(maxsize=256)
+def recipe_of(document: str) -> PublishedRecipe:
+    """The recipe of a stored canonical document (cached: a document never changes)."""
+    return PublishedRecipe.from_document(json.loads(document))
+
+
 def _require_format(value: object) -> str:
     if not isinstance(value, str) or value not in FORMATS:
         raise FieldError("format", f"must be {' or '.join(FORMATS)}, not {as_typed(value)}")
@@ -468,9 +508,3 @@ def _closes_too_early() -> FieldError:
 
 def _optional_time(field: str, value: object) -> datetime | None:
     return None if value is None else parse_time(field, value)
-
-
-def _text(field: str, value: object, length: int) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > length or not value.isprintable():
-        raise FieldError(field, f"must be one line of 1 to {length} characters")
-    return value.strip()

@@ -1,8 +1,8 @@
 """Which value of one parameter would keep what the present one does not."""
 
 import math
-from collections.abc import Callable
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -19,6 +19,24 @@ DIGITS = 3
 
 
 NOTHING_WOULD_DO = "no other ε, cohort size or δ alone would do"
+
+LARGER = {"epsilon": False, "cohort_size": True, "delta": False}
+"""Parameters that are looked at, and whether larger values protect more."""
+
+_SYMBOLS = {"epsilon": "ε", "delta": "δ"}
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A value of one parameter with which alone it would be enough.
+
+    Attributes:
+        name: of the parameter: one of `LARGER`.
+        value: the nearest to the present one, rounded to the safe side.
+    """
+
+    name: str
+    value: float
 
 
 def remedies(statistic: Statistic[Any]) -> str:
@@ -40,18 +58,23 @@ def remedy_clause(statistic: Statistic[Any], enough: Callable[[Statistic[Any]], 
 
     Where neither is, the largest δ: a release that may fail altogether gains by nothing else.
     """
-    found = []
-    epsilon = nearest_value(statistic, "epsilon", enough, larger=False)
-    if epsilon is not None:
-        found.append(f"ε = {plain(epsilon)}")
-    cohort_size = nearest_value(statistic, "cohort_size", enough, larger=True)
-    if cohort_size is not None:
-        found.append(f"a cohort size of {cohort_size:,}")
-    if not found:
-        delta = nearest_value(statistic, "delta", enough, larger=False)
-        if delta is not None:
-            found.append(f"δ = {plain(delta)}")
-    return f"{' or '.join(found)} would do" if found else NOTHING_WOULD_DO
+    found = remedies_of(statistic, enough, ("epsilon", "cohort_size"))
+    found = found or remedies_of(statistic, enough, ("delta",))
+    return f"{' or '.join(map(_in_words, found))} would do" if found else NOTHING_WOULD_DO
+
+
+def remedies_of(
+    statistic: Statistic[Any], enough: Callable[[Statistic[Any]], bool], names: Iterable[str]
+) -> tuple[Remedy, ...]:
+    """The nearest value of each of these parameters with which alone it is enough, where there is one."""
+    nearest = {name: nearest_value(statistic, name, enough, larger=LARGER[name]) for name in names}
+    return tuple(Remedy(name, value) for name, value in nearest.items() if value is not None)
+
+
+def _in_words(remedy: Remedy) -> str:
+    if remedy.name == "cohort_size":
+        return f"a cohort size of {remedy.value:,}"
+    return f"{_SYMBOLS[remedy.name]} = {plain(remedy.value)}"
 
 
 def nearest_value(
@@ -77,9 +100,7 @@ def nearest_value(
 
     def holds(value: float) -> bool:
         try:
-            derived = dict.fromkeys(statistic.parameters.derived_names())
-            parameters = replace(statistic.parameters, **derived, **{name: value}).calibrated()
-            return enough(type(statistic)(parameters))
+            return enough(with_value(statistic, name, value))
         except FieldError:  # outside its range, or more noise than can be decrypted
             return False
 
@@ -102,6 +123,13 @@ def nearest_value(
     rounded = _rounded(meeting, ROUND_CEILING if larger else ROUND_FLOOR)
     chosen = rounded if holds(rounded) else meeting
     return int(chosen) if field.type is int else chosen
+
+
+def with_value(statistic: Statistic[Any], name: str, value: float) -> Statistic[Any]:
+    """The same statistic with another value of one parameter. FieldError where it cannot have that."""
+    derived = dict.fromkeys(statistic.parameters.derived_names())
+    parameters = replace(statistic.parameters, **derived, **{name: value}).calibrated()
+    return type(statistic)(parameters)
 
 
 def _rounded(value: float, direction: str) -> float:

@@ -1,14 +1,15 @@
 """What every statistic says of itself, whether devices, a curator or a shuffler collect for it."""
 
 import math
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.device_input import DeviceInput
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import Estimate, Interval
 from panprivacy.parameters import PublicParameters
 
 P = TypeVar("P", bound=PublicParameters)
@@ -47,8 +48,14 @@ class Statistic(ABC, Generic[P]):
     gives_verdict: ClassVar[bool] = False
     """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
 
+    details_told: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """For people: the label of each of the estimate's `details`, and a sentence on what it means."""
+
     device_input: ClassVar[DeviceInput]
     """What is sent to be counted."""
+
+    unplanned: ClassVar[str] = ""
+    """Why there is nothing for the planner to choose, as a clause; empty where there is."""
 
     values_are_bits: ClassVar[bool] = False
     """Whether every value of a report is 0 or 1, which servers can check without reading it."""
@@ -164,6 +171,15 @@ class ReportStatistic(Statistic[P]):
         for position, value in enumerate(self.contribution(values)):
             total[position] += value
 
+    def random_values(self, random_source: random.Random) -> tuple[int, ...]:
+        """The values of a report, uniform among all that `contribution` takes.
+
+        They take the place of values that it refuses, so that nothing shows how many those were. A statistic
+        that refuses values of which each is allowed overrides this.
+        """
+        allowed = self.allowed_values
+        return tuple(allowed[random_source.randrange(len(allowed))] for _ in range(self.report_ciphertexts))
+
     def require_releasable(self) -> None:
         # Found only now: a range of values too wide to be decrypted.
         _ = self.allowed_values
@@ -171,6 +187,20 @@ class ReportStatistic(Statistic[P]):
     @abstractmethod
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         """Debias the sum of `reports` contributions (≥ 1) to an estimate about the whole population."""
+
+    def intervals(
+        self,
+        total: Sequence[int],  # noqa: ARG002  # for those that override it
+        reports: int,  # noqa: ARG002
+        count_scale: float = 0.0,  # noqa: ARG002
+    ) -> tuple[Interval, ...]:
+        """Where the truths lie; empty where standard errors say it.
+
+        Args:
+            total, reports: as of `estimate`.
+            count_scale: scale of discrete Laplace noise in `reports`, in reports; 0 where they are exact.
+        """
+        return ()
 
     def require_values(self, values: Sequence[int]) -> None:
         """InvalidReportError unless `values` has one allowed value for each ciphertext of a report."""

@@ -1,11 +1,13 @@
 """Computed numbers and lines as plain values, each with what it rests on or what a paper prints."""
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import TypeVar
+from operator import ge, gt, le, lt
+from typing import Any, TypeVar
 
 from panprivacy.accounting.guarantees import Relation
 
@@ -152,3 +154,47 @@ def rounds_to(computed: float, printed: str) -> bool:
 def about(computed: float, printed: float) -> bool:
     """Whether a printed "≈" holds: to within 10 %."""
     return math.isclose(computed, printed, rel_tol=0.1)
+
+
+_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    "at most": le,
+    "below": lt,
+    "at least": ge,
+    "above": gt,
+    "≈": about,
+}
+_PRINTED = re.compile(r"(?:(at most|below|at least|above|≈) )?(√?)([\d.]+)")
+
+
+def agreement(computed: float, printed: str) -> bool | None:
+    """Whether the printed number, or the bound that it is said to be, holds; None where it is none."""
+    found = _PRINTED.fullmatch(printed)
+    if found is None:
+        return None
+    comparison, root, number = found.groups()
+    if comparison is None:
+        return rounds_to(computed, number)
+    return _COMPARISONS[comparison](computed, math.sqrt(float(number)) if root else float(number))
+
+
+def compared(
+    quantity: str,
+    printed: str,
+    value: float,
+    method: str,
+    why: str = "",
+    *,
+    expected: bool = True,
+    **members: Any,
+) -> Statement:
+    """A number beside the printed one, which says itself how the two are compared: see `agreement`.
+
+    Args:
+        expected: as of a `Statement`; of no meaning where nothing is compared.
+        members: place, relation and delta of the `Statement`.
+    """
+    agrees = agreement(value, printed)
+    said = None if agrees is None else expected
+    return Statement(
+        quantity, value, printed=printed, method=method, agrees=agrees, expected=said, why=why, **members
+    )

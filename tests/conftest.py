@@ -10,6 +10,7 @@ import django
 import hypothesis
 import kombu
 import pytest
+import pytest_django
 from django.apps import apps
 from django.conf import settings
 from django.core.cache import cache
@@ -26,7 +27,8 @@ KEPT_APPS = {"contenttypes", "auth"}
 DATA_DIR = pytest.StashKey[Path]()
 
 # No test asserts time: a busy machine must not fail an example that is slow for once.
-hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.register_profile("suite", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100)  # `make test-all`
 hypothesis.settings.load_profile("suite")
 
 
@@ -104,6 +106,15 @@ def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: pytest_django.DjangoDbBlocker) -> None:
+    """Without the budget that a new installation has: tests give one where it matters."""
+    from ledger.models import Population
+
+    with django_db_blocker.unblock():
+        Population.objects.update(epsilon=None, delta=None)
+
+
 def _guards() -> list:
     import audit.guards
     import ledger.guards
@@ -121,11 +132,12 @@ def _empty_database() -> None:
 
     from audit.models import GENESIS, Head
     from ledger.models import Population
+    from storage.models import Database
 
     tables = [
         model._meta.db_table
         for model in apps.get_models()
-        if model._meta.app_label not in KEPT_APPS and model is not Head and model._meta.managed
+        if model._meta.app_label not in KEPT_APPS and model not in (Head, Database) and model._meta.managed
     ] + [
         User.groups.through._meta.db_table,
         User.user_permissions.through._meta.db_table,
@@ -143,7 +155,7 @@ def _empty_database() -> None:
                     for table in tables:
                         cursor.execute(f"DELETE FROM {table}")
             Head.objects.update(index=0, entry_hash=GENESIS)
-            # As the migration left it.
+            # As `django_db_setup` left it.
             Population.objects.create(name="everyone", description="Every device.")
         finally:
             for guard in _guards():
@@ -157,6 +169,15 @@ def _append_only_tables_can_be_emptied() -> Iterator[None]:
     TransactionTestCase._fixture_teardown = lambda self: _empty_database()
     yield
     TransactionTestCase._fixture_teardown = original
+
+
+@pytest.fixture(autouse=True)
+def _pages_wait_for_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here no worker has computed beforehand what pages show of the ledger."""
+    from ledger import selectors
+
+    monkeypatch.setattr(selectors, "PAGE_SECONDS", 60.0)
+    monkeypatch.setattr(selectors, "SHORT_BOOK", 10_000)
 
 
 @pytest.fixture(autouse=True)

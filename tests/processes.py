@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from devices_sim.workloads import Workload
+from devices_sim.workloads.bucket import Workload
 from panapp.collection import CollectionResult, collection_run
 from panapp.services import Services, running_services
 

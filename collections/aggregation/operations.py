@@ -3,20 +3,22 @@
 The database decides: a chunk's reports, its row and its sub-aggregate change together in
 one transaction. Tasks carry nothing but a chunk's identifier and may be lost, doubled or
 killed at any moment.
+
+All workers serve one queue, first come, first served. It stays fair because no recipe has more than
+`RECIPE_CHUNKS` of its chunks there or in workers' hands: the others wait in the database.
 """
 
 import uuid
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
+from django.db.models import F, Q
 
 from aggregation.models import Chunk, SubAggregate
+from aggregation.replacing import SeededSource
 from aggregation.selectors import progress_of
 from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
 from panprivacy.recipe import PublishedRecipe
@@ -26,7 +28,7 @@ from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
-from reports.operations import rejections_count
+from storage import clock
 
 logger = structlog.get_logger(__name__)
 
@@ -35,15 +37,6 @@ MINIMUM_REPORTS = 500
 
 LONGEST_WAIT = timedelta(minutes=10)
 """Between two attempts at a chunk that keeps failing."""
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """What decrypting a chunk yields: `total` over `reports` valid ones, and why the others are not."""
-
-    total: tuple[int, ...]
-    reports: int
-    rejected: Counter[str]
 
 
 def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
@@ -56,7 +49,7 @@ def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
             default.
 
     Returns:
-        The new chunks, whose tasks the caller sends after commit.
+        The new chunks; `chunks_take` says when to send their tasks.
     """
     # Looked at without a lock first: at most ticks there is nothing to plan.
     least = recipe.cohort_size if least is None else least
@@ -71,8 +64,7 @@ def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
             return []
         length = report_statistic(recipe.published).contribution_length
         SubAggregate.objects.get_or_create(recipe=recipe, defaults={"total": [0] * length})
-        stale_at = timezone.now() + timedelta(seconds=settings.CHUNK_STALE_SECONDS)
-        chunks = [Chunk(recipe=recipe, count=count, send_after=stale_at) for _, count in groups]
+        chunks = [Chunk(recipe=recipe, count=count) for _, count in groups]
         Chunk.objects.bulk_create(chunks)
         for chunk, (assigned, _) in zip(chunks, groups, strict=True):
             StoredReports.objects.filter(pk__in=assigned).update(chunk=chunk.pk)
@@ -100,26 +92,40 @@ def _groups(rows: Sequence[tuple[int, int]], most: int) -> list[tuple[list[int],
     return [*groups, (members, size)] if members else groups
 
 
-def chunks_resend(*, recipe: Recipe) -> list[uuid.UUID]:
-    """Chunks of the recipe whose task seems lost, marked as sent again; waits grow with every attempt."""
-    now = timezone.now()
-    lost = Chunk.objects.filter(recipe=recipe, send_after__lte=now)
+def chunks_take(*, recipe: Recipe) -> list[uuid.UUID]:
+    """Chunks of the recipe whose tasks are to be sent now, marked as sent: those that were never sent, and
+    those whose task seems lost, which wait longer after every attempt.
+
+    Returns:
+        So many that `RECIPE_CHUNKS` of the recipe are underway. The caller sends their tasks after commit.
+    """
+    now = clock.database_now()
+    chunks = Chunk.objects.filter(recipe=recipe)
+    due = chunks.filter(Q(send_after=None) | Q(send_after__lte=now))
     # Looked at without a lock first: at most ticks there is none.
-    if not lost.exists():
+    if not due.exists():
         return []
     with transaction.atomic():
-        stale = list(lost.select_for_update(skip_locked=True)[:1_000])
-        for chunk in stale:
-            chunk.attempts += 1
+        # One at a time for a recipe: two would fill the same room. Reports come in meanwhile.
+        Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
+        room = max(0, settings.RECIPE_CHUNKS - chunks.filter(send_after__gt=now).count())
+        # Lost ones first.
+        taken = list(due.select_for_update().order_by(F("send_after").asc(nulls_last=True))[:room])
+        for chunk in taken:
+            if chunk.send_after is not None:
+                chunk.attempts += 1
+                logger.warning("chunk_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
             wait = timedelta(seconds=settings.CHUNK_STALE_SECONDS * 2 ** min(chunk.attempts, 10))
             chunk.send_after = now + min(wait, LONGEST_WAIT)
-            logger.warning("chunk_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
-        Chunk.objects.bulk_update(stale, ("attempts", "send_after"))
-    return [chunk.pk for chunk in stale]
+        Chunk.objects.bulk_update(taken, ("attempts", "send_after"))
+    return [chunk.pk for chunk in taken]
 
 
 def chunk_process(*, chunk: uuid.UUID) -> None:
-    """Decrypt and validate the reports of a chunk; add them to the recipe's sum; delete them.
+    """Decrypt the reports of a chunk; add them to the recipe's sum; delete them.
+
+    An invalid report is replaced by a random valid one, and counts. Someone who copies a device's state can
+    make reports of it whose validity tells what is in it, and nothing may tell whether a report was valid.
 
     Decryption runs outside the transaction: workers do not wait for each other. Only the
     first to finish a chunk finds its row; another's work is thrown away.
@@ -127,45 +133,45 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     row = Chunk.objects.select_related("recipe").filter(pk=chunk).first()
     if row is None:
         return
-    payloads = [bytes(p) for p in StoredReports.objects.filter(chunk=chunk).values_list("payload", flat=True)]
+    stored = StoredReports.objects.filter(chunk=chunk).order_by("pk")
+    payloads = [bytes(payload) for payload in stored.values_list("payload", flat=True)]
     try:
         # Unsealed anew for every chunk: a worker's memory must not outlive the key's deletion.
         key = recipe_private_key(recipe=row.recipe)
     except RecipeKey.DoesNotExist:
         # Another worker has finished this chunk, the last one, and the result is out.
         return
-    result = _decrypt(row.recipe.published, key, payloads)
+    added = _decrypt(row.recipe.published, key, payloads, row.pk.bytes + bytes(row.seed))
     with transaction.atomic():
+        # First what everybody locks first: the result may be withheld at any moment, and that deletes the
+        # chunk.
+        Recipe.objects.select_for_update(no_key=True).get(pk=row.recipe_id)
         if Chunk.objects.select_for_update().filter(pk=chunk).first() is None:
             return
         so_far = SubAggregate.objects.select_for_update().get(recipe=row.recipe)
-        so_far.total = [before + more for before, more in zip(so_far.total, result.total, strict=True)]
-        so_far.reports += result.reports
-        so_far.decrypted += row.count
+        so_far.total = [before + more for before, more in zip(so_far.total, added, strict=True)]
+        so_far.reports += row.count
         so_far.save()
         StoredReports.objects.filter(chunk=chunk).delete()
         Chunk.objects.filter(pk=chunk).delete()
-        rejections_count(recipe=row.recipe, reasons=result.rejected)
 
 
-def _decrypt(published: PublishedRecipe, key: PrivateKey, payloads: Sequence[bytes]) -> _Sum:
+def _decrypt(
+    published: PublishedRecipe, key: PrivateKey, payloads: Sequence[bytes], seed: bytes
+) -> list[int]:
     mechanism = report_statistic(published)
     public_key = published.public_key
     size, per_report = public_key.ciphertext_bytes, mechanism.report_ciphertexts
     allowed = mechanism.allowed_values
     total = [0] * mechanism.contribution_length
-    reports = 0
-    rejected: Counter[str] = Counter()
-    for payload in payloads:
-        for start in range(0, len(payload), size * per_report):
-            offsets = range(start, start + size * per_report, size)
-            try:
-                values = [key.decrypt(public_key.parse(payload[at : at + size]), allowed) for at in offsets]
-                mechanism.add(total, values)
-            except ValueOutOfRangeError:
-                rejected["value_out_of_range"] += 1
-            except InvalidReportError as error:
-                rejected[error.reason] += 1
-            else:
-                reports += 1
-    return _Sum(tuple(total), reports, rejected)
+    reports = (
+        [payload[at : at + size] for at in range(start, start + size * per_report, size)]
+        for payload in payloads
+        for start in range(0, len(payload), size * per_report)
+    )
+    for index, report in enumerate(reports):
+        try:
+            mechanism.add(total, [key.decrypt(public_key.parse(part), allowed) for part in report])
+        except (ValueOutOfRangeError, InvalidReportError):
+            mechanism.add(total, mechanism.random_values(SeededSource(seed + index.to_bytes(8))))
+    return total

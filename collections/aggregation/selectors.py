@@ -14,15 +14,13 @@ class Progress:
     """How many reports of a recipe stand where.
 
     Attributes:
-        summed: reports in the sum, found valid.
-        decrypted: those and the ones found invalid.
+        summed: reports in the sum.
         planned: reports that a chunk will take in.
         unplanned: reports that no chunk takes in yet.
         attempts: of the chunk that was tried most often; more than 3 means trouble.
     """
 
     summed: int
-    decrypted: int
     planned: int
     unplanned: int
     attempts: int
@@ -34,12 +32,8 @@ class Progress:
 
     @property
     def received(self) -> int:
-        """All reports that were stored, whatever decrypting them said.
-
-        What is shown of an open recipe comes from here: a number that fell when a report is found
-        invalid would tell its sender about the plaintext.
-        """
-        return self.decrypted + self.waiting
+        """All reports that were stored."""
+        return self.summed + self.waiting
 
 
 def progress_of(recipe: Recipe) -> Progress:
@@ -47,4 +41,4 @@ def progress_of(recipe: Recipe) -> Progress:
     so_far = SubAggregate.objects.filter(recipe=recipe).first() or SubAggregate(recipe=recipe)
     attempts = Chunk.objects.filter(recipe=recipe).aggregate(most=Max("attempts"))["most"]
     stored, unplanned = reports_stored(recipe)
-    return Progress(so_far.reports, so_far.decrypted, stored - unplanned, unplanned, attempts or 0)
+    return Progress(so_far.reports, stored - unplanned, unplanned, attempts or 0)

@@ -1,29 +1,25 @@
 """The sum of a recipe's reports: have it made, read it, delete what it was made of."""
 
-import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
-
-from django.db import transaction
 
 from aggregation.models import Chunk, SubAggregate
-from aggregation.operations import chunks_plan, chunks_resend
+from aggregation.operations import chunks_plan
 from aggregation.selectors import progress_of
-from aggregation.tasks import process_chunk
+from aggregation.tasks import chunks_send
 from panprivacy.recipe_statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
-from reports.models import ReportNonce, StoredReports
+from reports.models import CiphertextDigest, ReportNonce, StoredReports
+from storage.sealing import secrets_delete
 
 
 @dataclass(frozen=True)
 class ReportSum:
-    """The sum over the valid reports of a recipe.
+    """The sum over the reports of a recipe.
 
     Attributes:
         total: vector sum of their contributions.
         reports: how many are in it.
-        received: how many were stored, valid or not.
+        received: how many were stored.
     """
 
     total: tuple[int, ...]
@@ -38,14 +34,8 @@ def sum_advance(*, recipe: Recipe, least: int | None = None) -> None:
         least: number of reports below which a closed recipe is not decrypted at all; its cohort size by
             default.
     """
-    # Sent before anything else is tried: they are marked as sent, and would wait for minutes otherwise.
-    _send(chunks_resend(recipe=recipe))
-    _send(chunks_plan(recipe=recipe, least=least))
-
-
-def _send(chunks: Iterable[uuid.UUID]) -> None:
-    for chunk in chunks:
-        transaction.on_commit(partial(process_chunk.delay, str(chunk)))
+    chunks_plan(recipe=recipe, least=least)
+    chunks_send(recipe=recipe)
 
 
 def sum_is_settled(recipe: Recipe) -> bool:
@@ -71,5 +61,6 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
 def sum_forget(*, recipe: Recipe) -> None:
     """Delete the reports, their sum and the private key, in the caller's transaction."""
     # In the order in which a worker that finishes a chunk locks them.
-    for model in (Chunk, SubAggregate, StoredReports, ReportNonce, RecipeKey):
+    for model in (Chunk, SubAggregate, StoredReports, ReportNonce, CiphertextDigest):
         model.objects.filter(recipe=recipe).delete()
+    secrets_delete(RecipeKey.objects.filter(recipe=recipe), "sealed")

@@ -7,6 +7,7 @@ whatever is lost, doubled or killed, every message is stored once. Nothing is de
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -59,16 +60,25 @@ def fetch_begin(*, recipe: Recipe, now: datetime) -> BatchFetch:
     return fetch
 
 
+@dataclass(frozen=True)
+class Taken:
+    """Rows that are leased, by their keys, and until when."""
+
+    rows: list[int]
+    until: datetime
+
+
 @transaction.atomic
-def fetches_take(*, now: datetime) -> list[int]:
+def fetches_take(*, now: datetime) -> Taken:
     """Rows whose shuffler is to be asked or told something now, leased; the caller sends their tasks."""
     pending = Q(state__in=(State.ASKING, State.FETCHING)) | ~Q(deletion_reason="")
     due = BatchFetch.objects.select_for_update(skip_locked=True).filter(
         pending, is_deleted_there=False, send_after__lte=now
     )
     taken = list(due.order_by("send_after").values_list("pk", flat=True)[:1_000])
-    BatchFetch.objects.filter(pk__in=taken).update(send_after=now + LEASE)
-    return taken
+    until = now + LEASE
+    BatchFetch.objects.filter(pk__in=taken).update(send_after=until)
+    return Taken(taken, until)
 
 
 def fetch_drive(

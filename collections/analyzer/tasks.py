@@ -1,11 +1,11 @@
 """Tasks carry identifiers only; each is safe to run at any time, twice."""
 
 from celery import shared_task
-from django.utils import timezone
 
-from analyzer.fetching import LEASE, fetch_drive, fetches_take
+from analyzer.fetching import fetch_drive, fetches_take
 from analyzer.models import BatchFetch
 from analyzer.peers import shuffler_of
+from storage import clock
 
 # The names are those that installations have queued and scheduled.
 
@@ -13,14 +13,20 @@ from analyzer.peers import shuffler_of
 @shared_task(name="analyzer.tasks.advance_intakes")
 def advance_fetches() -> None:
     """Send what is due to the workers: questions to shufflers, and what they are to delete."""
-    for fetch in fetches_take(now=timezone.now()):
-        drive_fetch.delay(fetch)
+    taken = fetches_take(now=clock.database_now())
+    for fetch in taken.rows:
+        drive_fetch.delay(fetch, taken.until.isoformat())
 
 
-# Those that nobody took up within the lease are sent anew.
-@shared_task(name="analyzer.tasks.drive_intake", expires=LEASE.total_seconds())
-def drive_fetch(fetch: int) -> None:
-    """Bring the batch of one recipe one step on."""
+@shared_task(name="analyzer.tasks.drive_intake")
+def drive_fetch(fetch: int, until: str | None = None) -> None:
+    """Bring the batch of one recipe one step on.
+
+    Args:
+        until: the end of the lease for which it was sent. Those that nobody took up in time were sent anew,
+            and the old ones would only pile up before a shuffler that does not answer. Whether there is a
+            newer one the row knows, and no clock.
+    """
     row = BatchFetch.objects.select_related("recipe").filter(pk=fetch).first()
-    if row is not None:
-        fetch_drive(fetch=row, shuffler=shuffler_of(row.recipe), now=timezone.now())
+    if row is not None and (until is None or row.send_after.isoformat() == until):
+        fetch_drive(fetch=row, shuffler=shuffler_of(row.recipe), now=clock.settled_now())

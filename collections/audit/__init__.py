@@ -1,9 +1,11 @@
 """The log: entries in a hash chain, who did what, and who may see it.
 
 Others call `registry` to declare their actions, `operations` to write an entry within their transaction,
-`selectors` and `models` to read, `access` for who may, and `actions` for what pages record themselves.
+`selectors` and `models` to read, `access` for who may, `actions` for what pages record themselves, and
+`sessions` to end those of an account. `api` is the log for programs, and `used_token` the token that a
+request came with.
 
 It must not know the rooms whose actions it writes down.
 """
 
-__all__ = ["access", "actions", "models", "operations", "registry", "selectors"]
+__all__ = ["access", "actions", "models", "operations", "registry", "selectors", "sessions", "used_token"]

@@ -1,8 +1,8 @@
 """Entries for changes of accounts, groups and permissions, made from Django's own signals.
 
-What was there is read before a change, the entry is appended after it: the log's lock is
-taken last, and both stand or fall in one transaction. Django opens one for relations and
-deletions, the admin for its forms; `User.save` and `Group.save` get one here.
+A save has its entry before it is written, so none is ever without one. In a transaction, as the admin opens
+one, both stand or fall together; outside of one, the entry stays also where the save then fails
+(docs/adr/0013). Relations and deletions have their entry after them: Django opens a transaction for these.
 
 Changes that send no signal leave no entry: SQL, `QuerySet.update`, `bulk_create`, fixtures.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, Group, Permission, User
 from django.db import transaction
 from django.db.models import Model
-from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
+from django.db.models.signals import m2m_changed, post_delete, pre_delete, pre_save
 from django.dispatch import receiver
 
 from audit.actions import ACCOUNT_CHANGED, PERMISSION_CHANGED
@@ -32,66 +32,51 @@ HOLDINGS = {
 }
 """Who holds what, by the table that says so."""
 
-# Django saves a single row without a transaction, and sends post_save when it is committed.
-# None of its hooks encloses both signals and the write: docs/adr/0011 says what else was considered.
-User.save = transaction.atomic(User.save)  # type: ignore[method-assign]  # meant: see above
-Group.save = transaction.atomic(Group.save)  # type: ignore[method-assign]  # meant: see above
-
 
 @receiver(pre_save, sender=User)
 @receiver(pre_save, sender=Group)
-def read_before_save(
+@transaction.atomic
+def record_save(
     sender: type[Model], instance: User | Group, raw: bool, update_fields: Iterable[str] | None, **_: object
 ) -> None:
-    """Remember the row as it stands; a save that touches nothing watched (each sign-in) reads nothing."""
-    watched = WATCHED[sender]
-    before = None
-    if instance.pk and not raw and (update_fields is None or not set(watched).isdisjoint(update_fields)):
-        # Not FOR UPDATE: that would wait for whoever is adding the account to a group.
-        before = (
-            sender._default_manager.select_for_update(no_key=True)
-            .filter(pk=instance.pk)
-            .values(*watched)
-            .first()
-        )
-    _remember(instance, sender, before)
-
-
-@receiver(post_save, sender=User)
-def record_account_change(
-    sender: type[Model],
-    instance: User,
-    created: bool,
-    raw: bool,
-    update_fields: Iterable[str] | None,
-    **_: object,
-) -> None:
-    """One entry for a new account; for one that stands, one each for its name, password and flags."""
-    before = _remembered(instance, sender)
-    name = instance.get_username()
-    if created and not raw:
-        flags = {flag: getattr(instance, flag) for flag in FLAGS}
-        _append(ACCOUNT_CHANGED, name, {"change": "created", "flags": flags})
-    if before is None:
+    """Append the entries of what a save is about to write; a fixture (`raw`) leaves none."""
+    written = (
+        set(WATCHED[sender]) if update_fields is None else set(WATCHED[sender]).intersection(update_fields)
+    )
+    # A save that touches nothing watched, as each sign-in is, reads nothing.
+    if raw or not written:
         return
-    written = set(WATCHED[User]) if update_fields is None else set(WATCHED[User]).intersection(update_fields)
-    changed = {field for field in written if before[field] != getattr(instance, field)}
-    if "username" in changed:
-        _append(ACCOUNT_CHANGED, name, {"change": "renamed", "from": before["username"], "to": name})
-    if "password" in changed and not _is_upgraded_hash(instance, update_fields):
-        _append(ACCOUNT_CHANGED, name, {"change": "password"})
-    flags = {flag: [before[flag], getattr(instance, flag)] for flag in FLAGS if flag in changed}
-    if flags:
-        _append(PERMISSION_CHANGED, name, {"change": "flags", "flags": flags})
-
-
-@receiver(post_save, sender=Group)
-def record_group_rename(sender: type[Model], instance: Group, **_: object) -> None:
-    """One entry when a group gets another name: earlier entries know it by the old one."""
-    before = _remembered(instance, sender)
-    if before is not None and before["name"] != instance.name:
+    # Not FOR UPDATE: that would wait for whoever is adding the account to a group.
+    rows = sender._default_manager.select_for_update(no_key=True).filter(pk=instance.pk)
+    before = rows.values(*written).first() if instance.pk else None
+    changed = {field for field in written if before and before[field] != getattr(instance, field)}
+    if isinstance(instance, User):
+        _append_account(instance, before, changed, update_fields)
+    elif before and changed:
         details = {"change": "group renamed", "from": before["name"], "to": instance.name}
         _append(PERMISSION_CHANGED, _subject(instance), details)
+
+
+def _append_account(
+    account: User,
+    before: Mapping[str, Any] | None,
+    changed: set[str],
+    update_fields: Iterable[str] | None,
+) -> None:
+    """One entry for a new account; for one that stands, one each for its name, password and flags."""
+    name = account.get_username()
+    if before is None:
+        if update_fields is None:  # else the row is gone, and the save will fail
+            flags = {flag: getattr(account, flag) for flag in FLAGS}
+            _append(ACCOUNT_CHANGED, name, {"change": "created", "flags": flags})
+        return
+    if "username" in changed:
+        _append(ACCOUNT_CHANGED, name, {"change": "renamed", "from": before["username"], "to": name})
+    if "password" in changed and not _is_upgraded_hash(account, update_fields):
+        _append(ACCOUNT_CHANGED, name, {"change": "password"})
+    changes = {flag: [before[flag], getattr(account, flag)] for flag in FLAGS if flag in changed}
+    if changes:
+        _append(PERMISSION_CHANGED, name, {"change": "flags", "flags": changes})
 
 
 @receiver(m2m_changed, sender=User.groups.through)

@@ -6,6 +6,8 @@ from contextvars import ContextVar
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
+from audit.used_token import used_token
+
 _actor: ContextVar[AbstractBaseUser | AnonymousUser | None] = ContextVar("actor", default=None)
 
 
@@ -15,15 +17,17 @@ def current_actor() -> AbstractBaseUser | AnonymousUser | None:
 
 
 class ActorMiddleware:
-    """Remembers the signed-in account for the length of a request."""
+    """Remembers the signed-in account, and the API token, for the length of a request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # Lazily evaluated: a request that changes nothing does not read the session for it.
-        token = _actor.set(request.user if request.method not in {"GET", "HEAD"} else None)
+        actor = _actor.set(request.user if request.method not in {"GET", "HEAD"} else None)
+        token = used_token.set("")
         try:
             return self.get_response(request)
         finally:
-            _actor.reset(token)
+            used_token.reset(token)
+            _actor.reset(actor)

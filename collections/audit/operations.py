@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from audit.models import Entry, Head
 from audit.registry import Action
+from audit.used_token import used_token
 
 
 def hash_of(entry: Entry) -> str:
@@ -44,8 +45,10 @@ def entry_append(
         action: what happened.
         subject: identifier of the recipe, or name of the account or group concerned.
         actor: who did it; None for the system itself.
-        details: JSON values; never anything about a device.
+        details: JSON values; never anything about a device. What came with an API token has its public name
+            added, as `api_token`.
     """
+    token = used_token.get() if actor is not None else ""
     head = Head.objects.select_for_update().get()
     entry = Entry(
         index=head.index + 1,
@@ -53,7 +56,7 @@ def entry_append(
         actor=actor.get_username() if actor is not None else "",
         action=action.name,
         subject=subject,
-        details=dict(details),
+        details={**details, **({"api_token": token} if token else {})},
         salt=secrets.token_hex(16),
         previous_hash=head.entry_hash,
     )

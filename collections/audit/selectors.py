@@ -1,8 +1,8 @@
 """Reading the log."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from typing import cast
+from typing import Any, cast
 
 from django.db.models import Q, QuerySet
 
@@ -10,13 +10,20 @@ from audit.models import GENESIS, Entry, Head
 from audit.operations import hash_of
 from audit.registry import public_actions
 
+COLUMNS = ("index", "at", "actor", "action", "subject", "details", "salt", "previous_hash", "entry_hash")
+
 
 class BrokenChainError(ValueError):
     """The log was changed outside the product; the message names the first entry that does not fit."""
 
 
 def entries_search(
-    *, text: str = "", action: str = "", actor: str = "", subject: str = ""
+    *,
+    text: str = "",
+    action: str = "",
+    actor: str = "",
+    subject: str = "",
+    subjects: Sequence[QuerySet[Any, Any]] = (),
 ) -> QuerySet[Entry]:
     """Entries, newest first, that match every filter given.
 
@@ -25,6 +32,7 @@ def entries_search(
         action: name of an action.
         actor: exact username.
         subject: exact identifier or username.
+        subjects: queries for one column each: what else the text stands for, as subjects of entries.
     """
     entries = Entry.objects.all()
     is_number = text.isascii() and text.isdigit() and len(text) < 16
@@ -35,6 +43,8 @@ def entries_search(
             matches = Q(subject__icontains=text) | Q(actor__icontains=text)
         if len(text) >= 8:  # the beginning of a hash may consist of digits only
             matches |= Q(entry_hash__startswith=text.lower())
+        for named in subjects:
+            matches |= Q(subject__in=named)
         entries = entries.filter(matches)
     exact = {"action": action, "actor": actor, "subject": subject}
     return entries.filter(**{name: value for name, value in exact.items() if value})
@@ -43,6 +53,11 @@ def entries_search(
 def entries_of_recipe(identifier: str) -> QuerySet[Entry]:
     """The public log of one recipe, oldest first."""
     return Entry.objects.filter(subject=identifier, action__in=public_actions()).order_by("index")
+
+
+def entry_document(entry: Entry) -> dict[str, Any]:
+    """The entry's columns as plain JSON values: what its hash covers, and the hash."""
+    return {name: getattr(entry, name) for name in COLUMNS} | {"at": entry.at.isoformat()}
 
 
 def log_verify() -> None:

@@ -1,4 +1,4 @@
-"""Entries for failed sign-ins and for locks, made from the signals of Django and axes.
+"""Entries for sign-ins, failed ones and locks, made from the signals of Django and axes.
 
 A lock is of a name and an address, and a successful sign-in takes the failures before it back: so it alone
 does not bound the log. However many names and addresses somebody tries, each account has as many entries as
@@ -11,16 +11,23 @@ from typing import Any
 from axes.signals import user_locked_out
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.contrib.auth.signals import user_login_failed
+from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from audit.actions import SIGN_IN_FAILED, SIGN_IN_LOCKED
-from audit.operations import entry_append_bounded
+from audit.actions import SIGN_IN_FAILED, SIGN_IN_LOCKED, SIGNED_IN
+from audit.operations import entry_append, entry_append_bounded
 from audit.registry import Action
 
 UNKNOWN_ACCOUNT = "(unknown account)"
 """Stands for a name that no account has: people type passwords into the wrong box."""
+
+
+@receiver(user_logged_in)
+def record_sign_in(sender: object, user: AbstractBaseUser, **_: object) -> None:
+    """An entry for each session that somebody opened, without address or user agent."""
+    entry_append(action=SIGNED_IN, subject=user.get_username(), actor=user, details={})
 
 
 @receiver(user_login_failed)

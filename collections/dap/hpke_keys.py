@@ -11,7 +11,8 @@ from dap.secrets_at_rest import HPKE_KEY
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.upload import HpkeConfigList
-from storage.sealing import secret_seal, secret_unseal
+from storage.erasable_keys import KeyErasedError
+from storage.sealing import secret_erase, secret_seal, secret_unseal, secrets_delete
 
 CONFIG_IDS = 256
 
@@ -56,7 +57,10 @@ def hpke_key_rotate(*, now: datetime) -> HpkeKey:
     )
     HpkeKey.objects.bulk_create([key], ignore_conflicts=True)
     HpkeKey.objects.filter(retired_at=None).exclude(config_id=config_id).update(retired_at=now)
-    return HpkeKey.objects.get(config_id=config_id)
+    stored = HpkeKey.objects.get(config_id=config_id)
+    if bytes(stored.config) != encoded:
+        secret_erase(key.sealed)
+    return stored
 
 
 def hpke_keys_expire(*, now: datetime, needed: frozenset[int] = frozenset()) -> int:
@@ -66,7 +70,7 @@ def hpke_keys_expire(*, now: datetime, needed: frozenset[int] = frozenset()) -> 
         needed: identifiers of configurations to which something is sealed that waits to be opened.
     """
     over = HpkeKey.objects.filter(retired_at__lte=now - grace()).exclude(config_id__in=needed)
-    return over.delete()[0]
+    return secrets_delete(over, "sealed")
 
 
 def hpke_config_list(*, now: datetime) -> HpkeConfigList:
@@ -94,7 +98,10 @@ def hpke_private_key(*, config_id: int) -> tuple[HpkeConfig, bytes]:
     if key is None:
         raise NoHpkeKeyError(f"no key has the configuration identifier {config_id}")
     config = bytes(key.config)
-    return HpkeConfig.decode(config), secret_unseal(key.sealed, kind=HPKE_KEY, owner=config)
+    try:
+        return HpkeConfig.decode(config), secret_unseal(key.sealed, kind=HPKE_KEY, owner=config)
+    except KeyErasedError as error:
+        raise NoHpkeKeyError(f"the key with the configuration identifier {config_id} is deleted") from error
 
 
 def _handed_out() -> list[HpkeKey]:

@@ -14,7 +14,7 @@ from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.hpke import HpkeOpenError, open_input_share
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.upload import InputShareAad, ReportMetadata
-from panprivacy.prio3.interface import ReportInput
+from panprivacy.prio3.interface import InvalidShareError, Rejected, ReportInput
 
 TIME_LEEWAY = timedelta(minutes=5)
 """How far ahead of our clock the time of a report may lie."""
@@ -94,6 +94,13 @@ def _open(
 def _are_known_and_ascending(extensions: Sequence[Extension]) -> bool:
     types = [extension.extension_type for extension in extensions]
     return types == sorted(set(types)) and KNOWN_EXTENSIONS.issuperset(types)
+
+
+def report_error_of(rejected: Rejected) -> ReportError:
+    """Why a report is rejected, as DAP has it."""
+    if isinstance(rejected, InvalidShareError):
+        return ReportError.INVALID_MESSAGE
+    return ReportError.VDAF_VERIFY_ERROR
 
 
 class _Keys:

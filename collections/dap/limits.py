@@ -1,6 +1,7 @@
 """How much one request may ask for, on either side; found out before memory is spent on it."""
 
-from panprivacy.dap.codec import Reader
+from panprivacy.dap.basics import REPORT_ID_BYTES
+from panprivacy.dap.codec import UINT8, UINT64, Reader
 
 JOB_REPORTS = 1_000
 """Reports that a leader puts into one aggregation job at most, and that every helper must take."""
@@ -8,6 +9,43 @@ JOB_REPORTS = 1_000
 EXTENSION_BYTES = 65_536
 """Extensions of all reports of a request together. None is known, but four bytes of them make an object of a
 hundred."""
+
+
+class TooManyReportsError(Exception):
+    """A request with more reports, or extensions, than it may have. The message says how many that are."""
+
+
+def require_few_reports(
+    reader: Reader, most: int, *, of: str, shares: int, messages: int = 0, extensions: int = 0
+) -> None:
+    """Walk over the reports of a request, to its end, without decoding them.
+
+    Args:
+        reader: at the first report.
+        of: the request, as a subject.
+        shares, messages: sealed shares of each report, and the verification messages behind them.
+        extensions: bytes of them that stand before the reports.
+
+    Raises:
+        TooManyReportsError: more than `most` reports, or than `EXTENSION_BYTES` of extensions.
+        ValueError: cut short.
+    """
+    reports = 0
+    while reader.remaining:
+        reports += 1
+        if reports > most:
+            raise TooManyReportsError(f"{of} has at most {most:,} reports.")
+        reader.take(REPORT_ID_BYTES + UINT64.width)
+        extensions += skip(reader, 2)
+        if extensions > EXTENSION_BYTES:
+            raise TooManyReportsError(f"{of} has at most {EXTENSION_BYTES:,} bytes of extensions.")
+        skip(reader, 4)  # public share
+        for _ in range(shares):
+            reader.take(UINT8.width)  # configuration identifier
+            skip(reader, 2)  # encapsulated key
+            skip(reader, 4)  # ciphertext
+        for _ in range(messages):
+            skip(reader, 4)
 
 
 def skip(reader: Reader, width: int) -> int:

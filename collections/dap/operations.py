@@ -4,7 +4,8 @@ Locks are taken in the order that models.py gives; every operation that adds hol
 weakly, so that adding never waits for adding, and collecting and ending wait for all of it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 from django.db import connection, transaction
@@ -18,7 +19,8 @@ from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.vdafs import verifier_for
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3.interface import Verifier
-from storage.sealing import secret_seal, secret_unseal
+from storage.erasable_keys import KeyErasedError
+from storage.sealing import secret_erase, secret_seal, secret_unseal
 
 CLAIM_ROWS = 5_000
 """Rows of one INSERT: databases bound the number of its parameters."""
@@ -72,29 +74,29 @@ def task_store(
         TaskConflictError: a task with this identifier exists and differs in anything.
         TaskEndedError: it exists and has ended.
     """
-    owner = _owner(task_id, side)
-    task = Task(
-        task_id=task_id,
-        side=side,
-        configuration=configuration.encode(),
-        collector_config=collector_config.encode(),
-        peer_url=peer_url,
-        peer_key=peer_key,
-        document=document,
-        verify_key=secret_seal(verify_key, kind=VERIFY_KEY, owner=owner),
-        share_key=None if share_key is None else share_key_seal(share_key, owner=owner),
-        created_at=now,
-    )
-    # Waits for whoever stores the same task at this moment, and then inserts nothing.
-    Task.objects.bulk_create([task], ignore_conflicts=True)
-    stored = Task.objects.select_for_update().get(task_id=task_id, side=side)
-    if bytes(stored.verify_key or b"") == task.verify_key:  # sealed with a nonce of its own: it is this one
-        return stored, True
+    stored = _stored(task_id, side)
+    if stored is None:
+        stored, is_new = _store(
+            Task(
+                task_id=task_id,
+                side=side,
+                configuration=configuration.encode(),
+                collector_config=collector_config.encode(),
+                peer_url=peer_url,
+                peer_key=peer_key,
+                document=document,
+                created_at=now,
+            ),
+            verify_key,
+            share_key,
+        )
+        if is_new:
+            return stored, True
     if stored.state == Task.State.ENDED:
         raise TaskEndedError(_ended(stored))
     same = (
-        bytes(stored.configuration) == task.configuration
-        and bytes(stored.collector_config) == task.collector_config
+        bytes(stored.configuration) == configuration.encode()
+        and bytes(stored.collector_config) == collector_config.encode()
         and (stored.peer_url, bytes(stored.peer_key)) == (peer_url, peer_key)
         and stored.document == document
         and task_verify_key(stored) == verify_key
@@ -105,11 +107,35 @@ def task_store(
     return stored, False
 
 
+def _stored(task_id: bytes, side: Side) -> Task | None:
+    return Task.objects.select_for_update().filter(task_id=task_id, side=side).first()
+
+
+def _store(task: Task, verify_key: bytes, share_key: PrivateKey | None) -> tuple[Task, bool]:
+    """Store it with its keys sealed, unless somebody stores the same one at this moment."""
+    owner = _owner(bytes(task.task_id), task.side)
+    task.verify_key = secret_seal(verify_key, kind=VERIFY_KEY, owner=owner)
+    task.share_key = None if share_key is None else share_key_seal(share_key, owner=owner)
+    # Waits for whoever does, and then inserts nothing.
+    Task.objects.bulk_create([task], ignore_conflicts=True)
+    stored = Task.objects.select_for_update().get(task_id=task.task_id, side=task.side)
+    if bytes(stored.verify_key or b"") == task.verify_key:  # sealed with a nonce of its own: it is this one
+        return stored, True
+    _keys_erase(task)
+    return stored, False
+
+
+def _keys_erase(task: Task) -> None:
+    secret_erase(task.verify_key)
+    secret_erase(task.share_key)
+
+
 def task_verify_key(task: Task) -> bytes:
     """The VDAF verification key. Raises TaskEndedError once it is deleted."""
     if task.verify_key is None:
         raise TaskEndedError(_ended(task))
-    return secret_unseal(task.verify_key, kind=VERIFY_KEY, owner=_owner(bytes(task.task_id), task.side))
+    with _erased_with(task):
+        return secret_unseal(task.verify_key, kind=VERIFY_KEY, owner=_owner(bytes(task.task_id), task.side))
 
 
 def task_share_key(task: Task) -> PrivateKey | None:
@@ -122,7 +148,18 @@ def task_share_key(task: Task) -> PrivateKey | None:
         raise TaskEndedError(_ended(task))
     if task.share_key is None:
         return None
-    return share_key_unseal(task.share_key, owner=_owner(bytes(task.task_id), task.side))
+    with _erased_with(task):
+        return share_key_unseal(task.share_key, owner=_owner(bytes(task.task_id), task.side))
+
+
+@contextmanager
+def _erased_with(task: Task) -> Iterator[None]:
+    """Keys of a task that ended after it was read are gone as those of any that ended."""
+    try:
+        yield
+    except KeyErasedError as error:
+        task.refresh_from_db()
+        raise TaskEndedError(_ended(task)) from error
 
 
 def verifier_of(task: Task) -> Verifier:
@@ -159,6 +196,7 @@ def task_end(*, task: Task, outcome: str, now: datetime) -> bool:
     if task.state == Task.State.ENDED:
         return False
     task.state = Task.State.ENDED
+    _keys_erase(task)
     task.verify_key = task.share_key = None
     task.ended_at, task.outcome = now, outcome[:300]
     task.save(update_fields=["state", "verify_key", "share_key", "ended_at", "outcome"])

@@ -8,11 +8,12 @@ from django.db.models import F, Q, Sum
 
 from dap.hpke_keys import grace
 from dap.models import BatchBucket, CollectedInterval, HpkeKey, ReportRejection, Side, Task
+from storage.columns import total
 
 
 def report_count(task: Task) -> int:
     """Reports that were verified and added to a bucket, collected or not."""
-    return BatchBucket.objects.filter(task=task).aggregate(total=Sum("report_count"))["total"] or 0
+    return total(BatchBucket.objects.filter(task=task), "report_count")
 
 
 def is_any_collected(task: Task) -> bool:

@@ -14,11 +14,12 @@ from django.db import transaction
 
 from dap.buckets import CommittedShare, bucket_add, bucket_identifier
 from dap.errors import BatchCollectedError
-from dap.input_shares import input_shares_open
+from dap.input_shares import input_shares_open, report_error_of
+from dap.limits import TooManyReportsError
 from dap.models import Side, Task
 from dap.operations import configuration_of, rejections_add, reports_claim, task_hold_alive, verifier_of
 from helper.answers import answer_stored, resource_id_of
-from helper.limits import TooManyReportsError, require_few_reports
+from helper.limits import job_check
 from helper.models import AggregationJob
 from panprivacy.dap.aggregation import (
     AggregationJobInitReq,
@@ -30,7 +31,7 @@ from panprivacy.dap.aggregation import (
 )
 from panprivacy.dap.basics import BatchMode, ReportError, UnsupportedExtensionError
 from panprivacy.dap.codec import InvalidMessageError
-from panprivacy.prio3.interface import InvalidShareError, Prepared, ReportInput, VerificationError, Verifier
+from panprivacy.prio3.interface import Prepared, Rejected, ReportInput, Verifier
 from peers.problems import dap_problem
 from web.problems import Problem
 
@@ -74,7 +75,7 @@ def aggregation_job_create(*, task: Task, body: bytes, now: datetime) -> tuple[b
 
 def _read(task: Task, body: bytes) -> AggregationJobInitReq:
     try:
-        require_few_reports(body, settings.JOB_REPORTS)
+        job_check(body, settings.JOB_REPORTS)
         request = AggregationJobInitReq.decode(body)
         batch_id = request.leader_selected_batch_id()
     except TooManyReportsError as error:
@@ -122,12 +123,8 @@ def _verify(task: Task, request: AggregationJobInitReq, now: datetime) -> _Verif
     )
 
 
-def _outcome(result: Prepared | InvalidShareError | VerificationError) -> Outcome:
-    if isinstance(result, Prepared):
-        return result
-    if isinstance(result, InvalidShareError):
-        return ReportError.INVALID_MESSAGE
-    return ReportError.VDAF_VERIFY_ERROR
+def _outcome(result: Prepared | Rejected) -> Outcome:
+    return result if isinstance(result, Prepared) else report_error_of(result)
 
 
 @transaction.atomic

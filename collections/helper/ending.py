@@ -19,7 +19,9 @@ from helper.actions import TASK_ENDED
 from helper.models import AggregationJob, ReleasedShare, ShareKey
 from helper.registering import UNUSED_KEY_LIFETIME
 from panprivacy.recipe import format_time
+from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
+from storage.sealing import secrets_delete
 
 REASON_LENGTH = 200
 LAST_YEAR = datetime(9000, 1, 1, tzinfo=UTC)
@@ -53,8 +55,12 @@ def helper_task_end(*, task: Task, reason: str, now: datetime) -> None:
 
 def upkeep(*, now: datetime) -> None:
     """Delete what nobody asked for in time: keys that no recipe used, keys of clients after their grace
-    period, tasks whose time was over long ago, and what an interrupted end left behind."""
-    ShareKey.objects.filter(created_at__lte=now - UNUSED_KEY_LIFETIME).delete()
+    period, tasks whose time was over long ago, and what an interrupted end left behind.
+
+    Raises:
+        KeysNotErasedError: files of keys could not be erased; all else is done.
+    """
+    secrets_delete(ShareKey.objects.filter(created_at__lte=now - UNUSED_KEY_LIFETIME), "sealed")
     hpke_keys_expire(now=now)
     for task in Task.objects.filter(side=Side.HELPER).exclude(state=Task.State.ENDED).order_by("pk"):
         over_at = expires_at(task)
@@ -67,6 +73,7 @@ def upkeep(*, now: datetime) -> None:
     for task in Task.objects.filter(left, side=Side.HELPER, state=Task.State.ENDED).order_by("pk"):
         _remains_delete(task)
     log_truncate_on_commit()
+    old_keys_erase()
 
 
 def expires_at(task: Task) -> datetime | None:

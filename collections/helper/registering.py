@@ -25,15 +25,15 @@ from panprivacy.dap.vdafs import prio3_of
 from panprivacy.encryption import generate_private_key, require_scheme
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
-from panprivacy.prio3 import VERIFY_KEY_SIZE
+from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
 from panprivacy.trust_models.members import require_url
 from panprivacy.trust_models.two_server import TwoServers
 from peers.helper_calls import REQUEST_BYTES
-from peers.problems import dap_problem
+from peers.problems import conflict, refused
 from peers.recipe_document import recipe_read
 from peers.required import required
+from storage.sealing import secret_erase, secrets_delete
 from storage.signing_key import signing_key, verification_key
-from web.problems import Problem
 
 UNUSED_KEY_LIFETIME = timedelta(days=1)
 """For which a key waits for its recipe to be published."""
@@ -57,20 +57,30 @@ def share_key_make(*, request: bytes, scheme: str, now: datetime) -> Mapping[str
         try:
             private_key = generate_private_key(require_scheme(scheme), secrets.SystemRandom())
         except FieldError as error:
-            raise _refused(str(error)) from None
-        found, _ = ShareKey.objects.get_or_create(
-            request=request,
-            defaults={
-                "scheme": scheme,
-                "public": private_key.public_key.to_json(),
-                "sealed": share_key_seal(private_key, owner=request),
-                "created_at": now,
-            },
-        )
+            raise refused(str(error)) from None
+        found = _share_key_store(request, private_key, now)
     if found.scheme != scheme:
-        raise _conflict("A key was made for this request, in another scheme.")
+        raise conflict("A key was made for this request, in another scheme.")
     public: Mapping[str, Any] = found.public
     return public
+
+
+@transaction.atomic
+def _share_key_store(request: bytes, private_key: PrivateKey, now: datetime) -> ShareKey:
+    """The stored key of the request: this one, unless somebody made one at the same moment."""
+    sealed = share_key_seal(private_key, owner=request)
+    found, is_new = ShareKey.objects.get_or_create(
+        request=request,
+        defaults={
+            "scheme": private_key.public_key.scheme,
+            "public": private_key.public_key.to_json(),
+            "sealed": sealed,
+            "created_at": now,
+        },
+    )
+    if not is_new:
+        secret_erase(sealed)
+    return found
 
 
 def recipe_task_register(
@@ -100,18 +110,18 @@ def recipe_task_register(
     recipe = recipe_read(document=document, identifier=task_id.hex())
     ours = recipe.servers
     if not isinstance(ours, TwoServers):
-        raise _refused("trust: must be two_server.")
+        raise refused("trust: must be two_server.")
     if ours.helper_url != settings.HELPER_URL:
-        raise _refused(f"helper.url: must be {settings.HELPER_URL}.")
+        raise refused(f"helper.url: must be {settings.HELPER_URL}.")
     if ours.helper_verification_key != verification_key().public_bytes_raw():
-        raise _refused("helper.verification_key: must be ours.")
+        raise refused("helper.verification_key: must be ours.")
     expected_id, configuration = task_of(recipe)
     if expected_id != task_id:
-        raise _refused("The task's identifier must be the recipe's.")
+        raise refused("The task's identifier must be the recipe's.")
     with transaction.atomic():
         share_key = _share_key(task_id, request)
         if share_key.public_key.to_json() != dict(ours.helper_key_members):
-            raise _refused("helper.public_key: must be the one that was made for this request.")
+            raise refused("helper.public_key: must be the one that was made for this request.")
         _store(
             task_id=task_id,
             configuration=configuration,
@@ -121,7 +131,7 @@ def recipe_task_register(
             share_key=share_key,
             document=document,
         )
-        ShareKey.objects.filter(request=request).delete()
+        secrets_delete(ShareKey.objects.filter(request=request), "sealed")
     return recipe.sign(signing_key())
 
 
@@ -146,9 +156,9 @@ def plain_task_register(
             raise FieldError("min_batch_size", f"must be at most {MOST_BATCH_SIZE}")
         prio3_of(decoded)
     except ValueError as error:
-        raise _refused(f"task_configuration: {error}.") from None
+        raise refused(f"task_configuration: {error}.") from None
     if decoded.helper_aggregator_endpoint != settings.HELPER_URL:
-        raise _refused(f"task_configuration: helper_aggregator_endpoint must be {settings.HELPER_URL}.")
+        raise refused(f"task_configuration: helper_aggregator_endpoint must be {settings.HELPER_URL}.")
     with transaction.atomic():
         _store(
             task_id=task_id,
@@ -164,7 +174,7 @@ def decode_bytes(name: str, value: str) -> bytes:
     try:
         return base64_text.decode(value)
     except base64_text.Base64Error:
-        raise _refused(f"{name}: must be base64.") from None
+        raise refused(f"{name}: must be base64.") from None
 
 
 def decode_request(value: str) -> bytes:
@@ -174,7 +184,7 @@ def decode_request(value: str) -> bytes:
     except ValueError:
         decoded = b""
     if len(decoded) != REQUEST_BYTES or decoded.hex() != value:
-        raise _refused(f"request: must be {2 * REQUEST_BYTES} lower-case hexadecimal digits.")
+        raise refused(f"request: must be {2 * REQUEST_BYTES} lower-case hexadecimal digits.")
     return decoded
 
 
@@ -187,10 +197,10 @@ def _share_key(task_id: bytes, request: bytes) -> PrivateKey:
     try:
         key = task_share_key(task) if task is not None else None
     except TaskEndedError as error:
-        raise _conflict(f"The task has ended: {error}") from None
+        raise conflict(f"The task has ended: {error}") from None
     if key is None:
         detail = f"No key waits for this request; one is kept for {UNUSED_KEY_LIFETIME.days} day only."
-        raise _conflict(detail)
+        raise conflict(detail)
     return key
 
 
@@ -205,9 +215,9 @@ def _store(
     document: str = "",
 ) -> None:
     if configuration.min_batch_size < settings.SMALLEST_COHORT:
-        raise _refused(f"min_batch_size: this helper takes tasks of at least {settings.SMALLEST_COHORT}.")
+        raise refused(f"min_batch_size: this helper takes tasks of at least {settings.SMALLEST_COHORT}.")
     if len(verify_key) != VERIFY_KEY_SIZE:
-        raise _refused(f"verify_key: must be {VERIFY_KEY_SIZE} bytes, not {len(verify_key)}.")
+        raise refused(f"verify_key: must be {VERIFY_KEY_SIZE} bytes, not {len(verify_key)}.")
     try:
         task, is_new = task_store(
             task_id=task_id,
@@ -222,9 +232,9 @@ def _store(
             document=document,
         )
     except TaskConflictError:
-        raise _conflict("A task with this identifier exists, and differs.") from None
+        raise conflict("A task with this identifier exists, and differs.") from None
     except TaskEndedError as error:
-        raise _conflict(f"The task has ended: {error}") from None
+        raise conflict(f"The task has ended: {error}") from None
     if is_new:
         entry_append(
             action=TASK_REGISTERED,
@@ -243,13 +253,5 @@ def _usable(collector_config: bytes) -> HpkeConfig:
         config = HpkeConfig.decode(collector_config)
         seal(config, b"", b"", b"", secrets.SystemRandom())
     except (InvalidMessageError, HpkeSealError) as error:
-        raise _refused(f"collector_hpke_config: {error}.") from None
+        raise refused(f"collector_hpke_config: {error}.") from None
     return config
-
-
-def _refused(detail: str) -> Problem:
-    return dap_problem("invalidMessage", detail)
-
-
-def _conflict(detail: str) -> Problem:
-    return Problem("conflict", "Another one exists already", 409, detail)

@@ -99,7 +99,8 @@ def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: 
         action=SHARE_RELEASED,
         subject=bytes(task.task_id).hex(),
         actor=None,
-        details={"report_count": collected.report_count, "min_batch_size": configuration.min_batch_size},
+        # Not how many: that tells whether single reports were valid.
+        details={"min_batch_size": configuration.min_batch_size},
     )
     return answer
 
@@ -113,9 +114,7 @@ def _require_releasable(
         detail = "The helper has fewer reports in this batch than the task needs."
         raise dap_problem("invalidBatchSize", detail)
     if (request.report_count, request.checksum) != (collected.report_count, collected.checksum):
-        # No checksum: where one side has one report more, the two would tell which.
-        detail = (
-            f"Leader: {request.report_count} reports. Helper: {collected.report_count} reports, "
-            "and not the same ones."
-        )
+        # Shown and logged, too: no number. No checksum: where one side has one report more, the two would
+        # tell which.
+        detail = "Leader and helper did not count the same reports."
         raise dap_problem("batchMismatch", detail)

@@ -7,10 +7,7 @@ what is told is the exact count of a sum that was given out, in the log. Adminis
 `manage.py helper_tasks list`. Simulated devices have nothing to hide.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -21,9 +18,9 @@ from dap.selectors import collected_among, counts_of, hpke_keys_known, rejection
 from panprivacy import base64_text
 from panprivacy.coarse import coarse, coarse_rejections
 from panprivacy.dap.vdafs import vdaf_name
-from panprivacy.recipe import PublishedRecipe, format_time
+from panprivacy.recipe import format_time, recipe_of
 from peers.required import required
-from peers.server_status import server_status
+from peers.server_status import recipe_status, server_status, time_status
 
 UNTOLD: Mapping[str, Any] = {"reports": None, "rejections": None}
 """What there is to say of the reports of real devices."""
@@ -38,7 +35,7 @@ def status(tasks: Sequence[Task]) -> dict[str, Any]:
             {
                 "id": key.config_id,
                 "created_at": format_time(key.created_at),
-                "retired_at": _time(key.retired_at),
+                "retired_at": time_status(key.retired_at),
             }
             for key in hpke_keys_known()
         ],
@@ -47,7 +44,7 @@ def status(tasks: Sequence[Task]) -> dict[str, Any]:
 
 def tasks_status(tasks: Sequence[Task]) -> list[dict[str, Any]]:
     """Tasks as everybody may know them, in as many queries for a hundred as for one."""
-    recipes = {task.pk: _recipe(task.document) for task in tasks if task.document}
+    recipes = {task.pk: recipe_status(recipe_of(task.document)) for task in tasks if task.document}
     simulated = [task for task in tasks if task.pk in recipes and recipes[task.pk]["simulation"]]
     collected = collected_among(tasks)
     counts, rejections = counts_of(simulated), rejections_among(simulated, Side.HELPER)
@@ -84,23 +81,6 @@ def _public(task: Task, *, collected: bool) -> dict[str, Any]:
         "state_said": task.get_state_display(),
         "collected": collected,
         "created_at": format_time(task.created_at),
-        "ended_at": _time(task.ended_at),
+        "ended_at": time_status(task.ended_at),
         "outcome": task.outcome,
     }
-
-
-@lru_cache(maxsize=256)
-def _recipe(document: str) -> Mapping[str, Any]:
-    recipe = PublishedRecipe.from_document(json.loads(document))
-    return {
-        "name": recipe.name,
-        "question": recipe.question,
-        "statistic": recipe.statistic,
-        "epsilon": getattr(recipe.parameters, "epsilon", None),
-        "closes_at": format_time(recipe.closes_at),
-        "simulation": recipe.simulation,
-    }
-
-
-def _time(time: datetime | None) -> str | None:
-    return None if time is None else format_time(time)

@@ -34,8 +34,9 @@ from peers.json_bodies import json_response, read_json
 from peers.problems import dap_problem
 from peers.required import required
 from peers.signed_views import signed
+from storage import clock
 from web.failures import View
-from web.problems import Problem
+from web.problems import not_found
 
 RECIPE_MEMBERS = {"document", "request", "verify_key", "collector_hpke_config"}
 PLAIN_MEMBERS = {"task_configuration", "verify_key", "collector_hpke_config"}
@@ -79,7 +80,7 @@ def keys(request: HttpRequest, body: bytes) -> HttpResponse:
     """A key pair for the shares of a recipe that is about to be published."""
     content = read_json(request, body, {"request", "encryption"})
     now = timezone.now()
-    upkeep(now=now)
+    upkeep(now=clock.settled_now())
     public = share_key_make(request=decode_request(content["request"]), scheme=content["encryption"], now=now)
     return json_response({"public_key": public})
 
@@ -111,7 +112,7 @@ def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse
     verify_key = decode_bytes("verify_key", content["verify_key"])
     collector_config = decode_bytes("collector_hpke_config", content["collector_hpke_config"])
     now = timezone.now()
-    upkeep(now=now)
+    upkeep(now=clock.settled_now())
     if is_plain:
         plain_task_register(
             task_id=task_id,
@@ -173,8 +174,7 @@ def aggregate_share(request: HttpRequest, body: bytes, *, task: Task, resource_i
     """A share that was released."""
     answer = _stored(ReleasedShare, task, resource_id)
     if answer is None:
-        detail = "This task has no such aggregate share."
-        raise Problem("not-found", "There is nothing here", 404, detail)
+        raise not_found("This task has no such aggregate share.")
     return _kept(request, AggregateShare, answer)
 
 

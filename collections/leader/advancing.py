@@ -39,38 +39,44 @@ class Due:
     Attributes:
         aggregation_jobs, collection_jobs: for `aggregation_job_drive` and `collection_job_drive`.
         end_notices: primary keys of tasks, for `end_notice_drive`.
+        until: the end of the lease.
     """
 
     aggregation_jobs: tuple[uuid.UUID, ...]
     collection_jobs: tuple[uuid.UUID, ...]
     end_notices: tuple[int, ...]
+    until: datetime
 
 
-def tasks_advance(*, now: datetime, only: Task | None = None) -> Due:
+def tasks_advance(*, now: datetime, settled: datetime | None = None, only: Task | None = None) -> Due:
     """Bring every task one step on, as far as the database alone allows: plan jobs, begin collections,
     take batches.
 
     Args:
+        settled: the time by which keys are deleted and collections given up; `now` by default.
         only: look at this task alone.
 
     Returns:
         The requests to the helper that are due. Each is leased: not handed out again for a while.
     """
-    _keys_expire(now)
+    settled = now if settled is None else settled
+    _keys_expire(settled)
     tasks = Task.objects.filter(side=Side.LEADER)
     if only is not None:
         tasks = tasks.filter(pk=only.pk)
     for task in tasks.exclude(state=Task.State.ENDED).filter(_has_work()).order_by("pk"):
         try:
-            _advance(task, now)
+            _advance(task, settled)
         except Exception:
             # One task that cannot be advanced must not hold up all others.
             logger.exception("task_not_advanced", task=str(task))
     asking = CollectionJob.objects.filter(state=CollectionJob.State.ASKING)
+    until = now + timedelta(seconds=settings.CHUNK_STALE_SECONDS)
     return Due(
-        aggregation_jobs=_lease(AggregationJob.objects.filter(task__in=tasks), now),
-        collection_jobs=_lease(asking.filter(task__in=tasks), now),
-        end_notices=_lease(EndNotice.objects.filter(task__in=tasks), now),
+        aggregation_jobs=_lease(AggregationJob.objects.filter(task__in=tasks), now, until),
+        collection_jobs=_lease(asking.filter(task__in=tasks), now, until),
+        end_notices=_lease(EndNotice.objects.filter(task__in=tasks), now, until),
+        until=until,
     )
 
 
@@ -116,7 +122,7 @@ def _collect_all(task: Task, now: datetime) -> None:
 
 
 @transaction.atomic
-def _lease(rows: QuerySet[Any], now: datetime) -> tuple[Any, ...]:
+def _lease(rows: QuerySet[Any], now: datetime, until: datetime) -> tuple[Any, ...]:
     """Keys of requests that are due, none of which is handed out again before a crash would have shown."""
     due = (
         rows.select_for_update(skip_locked=True, of=("self",))
@@ -124,6 +130,5 @@ def _lease(rows: QuerySet[Any], now: datetime) -> tuple[Any, ...]:
         .order_by("send_after")
     )
     keys = tuple(due.values_list("pk", flat=True)[:MOST_AT_ONCE])
-    until = now + timedelta(seconds=settings.CHUNK_STALE_SECONDS)
     rows.filter(pk__in=keys).update(send_after=until)
     return keys

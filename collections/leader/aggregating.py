@@ -15,11 +15,11 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.db import transaction
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 
 from dap.buckets import CommittedShare, bucket_add, bucket_identifier
 from dap.errors import TaskEndedError
-from dap.input_shares import input_shares_open
+from dap.input_shares import input_shares_open, report_error_of
 from dap.limits import JOB_REPORTS
 from dap.models import Side, Task
 from dap.operations import configuration_of, rejections_add, task_hold_alive, verifier_of
@@ -44,9 +44,9 @@ from panprivacy.dap.aggregation import (
 from panprivacy.dap.basics import BATCH_ID_BYTES, BatchMode, ReportError
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.upload import Report, UploadRequest
-from panprivacy.prio3.interface import InvalidShareError, Prepared, Rejected, Verifier
+from panprivacy.prio3.interface import Prepared, Verifier
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
-from storage.columns import stored_bytes
+from storage.columns import stored_bytes, total
 
 logger = structlog.get_logger(__name__)
 
@@ -146,7 +146,7 @@ def _send(row: AggregationJob, peer: PeerClient, now: datetime) -> None:
 
 
 def _is_worth_planning(task: Task, now: datetime) -> bool:
-    waiting = _plannable(task, now).aggregate(n=Sum("count"))["n"] or 0
+    waiting = total(_plannable(task, now), "count")
     if waiting == 0:
         return False
     smallest = configuration_of(task).min_batch_size
@@ -252,14 +252,8 @@ def _verify(task: Task, reports: Sequence[Report], now: datetime) -> _Verified:
             inits.append(VerifyInit(half, result.outbound))
             states.append(result.state)
         else:
-            rejected[_error_of(result).reason] += 1
+            rejected[report_error_of(result).reason] += 1
     return _Verified(inits, states, +rejected, early)
-
-
-def _error_of(rejected: Rejected) -> ReportError:
-    if isinstance(rejected, InvalidShareError):
-        return ReportError.INVALID_MESSAGE
-    return ReportError.VDAF_VERIFY_ERROR
 
 
 def _commit(row: AggregationJob, answer: AggregationJobResp, now: datetime) -> None:
@@ -320,7 +314,7 @@ def _finish(
             buckets[identifier].append(CommittedShare(metadata.report_id, metadata.time, result))
         else:
             # The helper took a report in that does not verify: collecting will say that counts differ.
-            failed[_error_of(result).reason] += 1
+            failed[report_error_of(result).reason] += 1
     return buckets, failed
 
 

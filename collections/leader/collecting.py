@@ -11,7 +11,7 @@ from datetime import datetime
 
 import structlog
 from django.db import transaction
-from django.db.models import Max, Q, Sum
+from django.db.models import Max, Q
 
 from dap.buckets import Collected, batch_collect, buckets_of
 from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
@@ -39,7 +39,7 @@ from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.prio3.interface import InexactSumError
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_status_at_helper
-from storage.columns import stored, stored_bytes
+from storage.columns import stored, stored_bytes, total
 
 logger = structlog.get_logger(__name__)
 
@@ -254,7 +254,7 @@ def _selector(job: CollectionJob) -> BatchSelector | None:
 def _counted(task: Task, job: CollectionJob) -> int:
     selector = _selector(job)
     buckets = BatchBucket.objects.none() if selector is None else buckets_of(task, selector)
-    return buckets.aggregate(n=Sum("report_count"))["n"] or 0
+    return total(buckets, "report_count")
 
 
 def _take(task: Task, job: CollectionJob, now: datetime) -> None:

@@ -25,7 +25,7 @@ from peers.problems import dap_problem
 from peers.signed_views import signed
 from storage.columns import stored_bytes
 from web.failures import View
-from web.problems import RETRY_SECONDS, Problem
+from web.problems import RETRY_SECONDS, Problem, not_found
 
 LARGEST_BODY = 64 * 1024
 
@@ -66,7 +66,7 @@ def collection_jobs(request: HttpRequest, body: bytes, task_id: bytes) -> HttpRe
     except CollectionRefusedError as error:
         raise dap_problem(error.problem, error.detail) from None
     except TaskEndedError as error:
-        raise _ended(error) from None
+        raise Problem("task-ended", "The task has ended", 409, str(error)) from None
     return _represent(job)
 
 
@@ -79,8 +79,7 @@ def collection_job(request: HttpRequest, body: bytes, task_id: bytes, job_id: by
         collection_job_delete(job=job)
         return empty_response()
     if job is None or job.state == CollectionJob.State.DELETED:
-        detail = "There is no collection job with this identifier."
-        raise Problem("not-found", "There is nothing here", 404, detail)
+        raise not_found("There is no collection job with this identifier.")
     return _represent(job)
 
 
@@ -109,7 +108,3 @@ def _collector_key(task_id: bytes) -> bytes:
 
 def _base_url(task: Task) -> str:
     return configuration_of(task).leader_aggregator_endpoint
-
-
-def _ended(error: TaskEndedError) -> Problem:
-    return Problem("task-ended", "The task has ended", 409, str(error))

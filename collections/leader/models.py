@@ -191,6 +191,19 @@ class EndNotice(Exchange):
         return f"end notice of task {self.task_id}"
 
 
+class CountNoise(models.Model):
+    """What is added to the number of valid reports of a task wherever it is shown.
+
+    Drawn once, and kept: two draws would tell more than one.
+    """
+
+    task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
+    noise = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"noise on counts of task {self.task_id}"
+
+
 class HelperCount(models.Model):
     """How many reports the helper says it added up, asked when its share of the one batch was there.
 

@@ -13,7 +13,7 @@ from leader.results import COLLECTOR_KEY
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption.interface import PrivateKey
-from storage.sealing import secret_seal
+from storage.sealing import secret_seal, secrets_delete
 
 COLLECTOR_CONFIG_ID = 0
 """Of the HPKE key of a collector in this process: it has one for each task."""
@@ -67,17 +67,17 @@ def task_create(
         document=document,
         now=now,
     )
-    sealed = None
-    if collector_key is not None:
-        sealed = secret_seal(collector_key, kind=COLLECTOR_KEY, owner=task_id)
-    Collector.objects.get_or_create(
-        task=task,
-        defaults={
-            "hpke_key": sealed,
-            "verification_key": collector_verification_key,
-            "collects_on_close": collects_on_close,
-        },
-    )
+    # Its row is locked: nobody else stores its collector.
+    if not Collector.objects.filter(task=task).exists():
+        sealed = None
+        if collector_key is not None:
+            sealed = secret_seal(collector_key, kind=COLLECTOR_KEY, owner=task_id)
+        Collector.objects.create(
+            task=task,
+            hpke_key=sealed,
+            verification_key=collector_verification_key,
+            collects_on_close=collects_on_close,
+        )
     return task
 
 
@@ -107,6 +107,7 @@ def task_end(*, task: Task, reason: str, now: datetime) -> None:
     """
     if not dap_operations.task_end(task=task, outcome=reason, now=now):
         return
-    for model in (Uploads, AggregationJob, CollectionJob, Planning, Collector):
+    for model in (Uploads, AggregationJob, CollectionJob, Planning):
         model.objects.filter(task=task).delete()
+    secrets_delete(Collector.objects.filter(task=task), "hpke_key")
     end_notice_owe(task=task, reason=reason, now=now)

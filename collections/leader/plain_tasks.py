@@ -19,34 +19,16 @@ from panprivacy.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
 from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.hpke import HpkeSealError, generate_keypair, seal
 from panprivacy.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
-from panprivacy.dap.vdafs import (
-    PRIO3,
-    Prio3CountConfig,
-    Prio3HistogramConfig,
-    Prio3MultihotCountVecConfig,
-    Prio3SumConfig,
-    Prio3SumVecConfig,
-    UnsupportedVdafError,
-    prio3_of,
-)
+from panprivacy.dap.vdafs import PRIO3, UnsupportedVdafError, prio3_of, vdaf_name
 from panprivacy.errors import FieldError
-from panprivacy.prio3 import VERIFY_KEY_SIZE
+from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
 from peers.helper_calls import plain_task_register
 from peers.partner import Partner
 
-VDAFS: Mapping[str, type[Message]] = {
-    "prio3count": Prio3CountConfig,
-    "prio3sum": Prio3SumConfig,
-    "prio3sumvec": Prio3SumVecConfig,
-    "prio3histogram": Prio3HistogramConfig,
-    "prio3multihotcountvec": Prio3MultihotCountVecConfig,
-}
-"""Name on the command line → the VDAF's parameters."""
+VDAFS: Mapping[str, int] = {vdaf_name(number).lower(): number for number in PRIO3}
+"""Name on the command line → the VDAF's code point."""
 
-BATCH_MODES: Mapping[str, BatchMode] = {
-    "time-interval": BatchMode.TIME_INTERVAL,
-    "leader-selected": BatchMode.LEADER_SELECTED,
-}
+BATCH_MODES: Mapping[str, BatchMode] = {mode.name.lower().replace("_", "-"): mode for mode in BatchMode}
 
 MOST_PRECISION = 366 * 86_400
 """Seconds: a year."""
@@ -88,7 +70,7 @@ class PlainTask:
         _require_one_of("batch_mode", self.batch_mode, BATCH_MODES)
         _require_within("min_batch_size", self.min_batch_size, 2, MOST_BATCH_SIZE)
         _require_within("time_precision", self.time_precision, 1, MOST_PRECISION)
-        message = VDAFS[self.vdaf]
+        vdaf_type = VDAFS[self.vdaf]
         interval = self._task_interval()
         configuration = TaskConfiguration(
             task_info=task_info,
@@ -98,8 +80,8 @@ class PlainTask:
             min_batch_size=self.min_batch_size,
             batch_mode=BATCH_MODES[self.batch_mode],
             batch_config=b"",
-            vdaf_type=next(number for number, (kind, _) in PRIO3.items() if kind is message),
-            vdaf_configuration=self._vdaf_configuration(message),
+            vdaf_type=vdaf_type,
+            vdaf_configuration=self._vdaf_configuration(PRIO3[vdaf_type][0]),
             extensions=() if interval is None else (task_interval_extension(interval),),
         )
         try:
@@ -201,7 +183,6 @@ def describe_task(task: Task) -> dict[str, Any]:
     interval = configuration.task_interval
     precision = configuration.time_precision
     kind = PRIO3[configuration.vdaf_type][0]
-    names = {message: name for name, message in VDAFS.items()}
     collector = Collector.objects.filter(task=task).first()
     return {
         "task_id": base64_text.encode_url(bytes(task.task_id)),
@@ -209,7 +190,7 @@ def describe_task(task: Task) -> dict[str, Any]:
         "state": task.state,
         "leader": configuration.leader_aggregator_endpoint,
         "helper": configuration.helper_aggregator_endpoint,
-        "vdaf": names[kind],
+        "vdaf": vdaf_name(configuration.vdaf_type).lower(),
         **dataclasses.asdict(kind.decode(configuration.vdaf_configuration)),
         "min_batch_size": configuration.min_batch_size,
         "batch_mode": next(name for name, mode in BATCH_MODES.items() if mode is configuration.batch_mode),

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Max, Min, Q, QuerySet, Sum
 
 from dap.models import BatchBucket, Task
+from dap.selectors import report_count
 from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Exchange, HelperCount, Uploads
 from panprivacy.dap.basics import Interval
+from storage.columns import total
 
 
 def uploads_waiting(*, task: Task, now: datetime) -> QuerySet[Uploads]:
@@ -17,9 +20,8 @@ def uploads_waiting(*, task: Task, now: datetime) -> QuerySet[Uploads]:
 
 def reports_possible(*, task: Task) -> int:
     """The most reports that the uncollected batches of a task can come to with what has arrived."""
-    counted = BatchBucket.objects.filter(task=task, collected=False).aggregate(n=Sum("report_count"))["n"]
-    stored = Uploads.objects.filter(task=task).aggregate(n=Sum("count"))["n"]
-    return (counted or 0) + (stored or 0)
+    counted = total(BatchBucket.objects.filter(task=task, collected=False), "report_count")
+    return counted + total(Uploads.objects.filter(task=task), "count")
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,11 @@ def progress_of(*, task: Task) -> LeaderProgress:
     stored = Uploads.objects.filter(task=task).aggregate(
         waiting=Sum("count", filter=Q(job=None)), in_jobs=Sum("count", filter=~Q(job=None))
     )
-    counted = BatchBucket.objects.filter(task=task).aggregate(n=Sum("report_count"))["n"]
     failing = _longest_failing(task)
     return LeaderProgress(
         waiting=stored["waiting"] or 0,
         in_jobs=stored["in_jobs"] or 0,
-        counted=counted or 0,
+        counted=report_count(task),
         failing_since=failing.failing_since if failing else None,
         next_attempt=failing.send_after if failing else None,
         last_error=failing.last_error if failing else "",
@@ -66,14 +67,15 @@ def helper_count(*, task: Task) -> int | None:
     return HelperCount.objects.filter(task=task).values_list("report_count", flat=True).first()
 
 
+def exchanges() -> list[QuerySet[Any]]:
+    """The requests of all tasks that wait for the helper, by kind."""
+    asking = CollectionJob.objects.filter(state=CollectionJob.State.ASKING)
+    return [AggregationJob.objects.all(), asking, EndNotice.objects.all()]
+
+
 def exchanges_waiting(*, task: Task) -> int:
     """How many requests of a task wait for the helper."""
-    asking = CollectionJob.objects.filter(task=task, state=CollectionJob.State.ASKING)
-    return (
-        AggregationJob.objects.filter(task=task).count()
-        + asking.count()
-        + EndNotice.objects.filter(task=task).count()
-    )
+    return sum(rows.filter(task=task).count() for rows in exchanges())
 
 
 def _longest_failing(task: Task) -> Exchange | None:

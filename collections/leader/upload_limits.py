@@ -1,15 +1,12 @@
 """How much one upload may bring, found out before memory is spent on it: anyone may upload."""
 
-from dap.limits import EXTENSION_BYTES, skip
-from panprivacy.dap.basics import REPORT_ID_BYTES
-from panprivacy.dap.codec import UINT8, UINT64, Reader
+from contextlib import suppress
+
+from dap.limits import require_few_reports
+from panprivacy.dap.codec import Reader
 
 UPLOAD_REPORTS = 10_000
 """Reports of one upload."""
-
-
-class UploadTooLargeError(ValueError):
-    """An upload with more reports, or more extensions, than it may have. The message says how many."""
 
 
 def upload_check(body: bytes) -> None:
@@ -18,25 +15,7 @@ def upload_check(body: bytes) -> None:
     What is cut short is not told here: decoding does.
 
     Raises:
-        UploadTooLargeError: more than `UPLOAD_REPORTS` reports, or than `EXTENSION_BYTES` of extensions.
+        TooManyReportsError: more than `UPLOAD_REPORTS` reports, or than `dap.limits` allows of extensions.
     """
-    reader = Reader(body, 0, len(body))
-    reports = extensions = 0
-    try:
-        while reader.remaining:
-            reports += 1
-            if reports > UPLOAD_REPORTS:
-                raise UploadTooLargeError(f"An upload has at most {UPLOAD_REPORTS:,} reports.")
-            reader.take(REPORT_ID_BYTES + UINT64.width)
-            extensions += skip(reader, 2)
-            if extensions > EXTENSION_BYTES:
-                raise UploadTooLargeError(f"An upload has at most {EXTENSION_BYTES:,} bytes of extensions.")
-            skip(reader, 4)  # public share
-            for _ in range(2):
-                reader.take(UINT8.width)  # configuration identifier
-                skip(reader, 2)  # encapsulated key
-                skip(reader, 4)  # ciphertext
-    except UploadTooLargeError:
-        raise
-    except ValueError:
-        return
+    with suppress(ValueError):
+        require_few_reports(Reader(body, 0, len(body)), UPLOAD_REPORTS, of="An upload", shares=2)

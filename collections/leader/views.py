@@ -6,9 +6,10 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from dap.http import about_task, empty_response, require_message_type
+from dap.limits import TooManyReportsError
 from dap.models import Side, Task
 from dap.operations import task_named
-from leader.upload_limits import UploadTooLargeError, upload_check
+from leader.upload_limits import upload_check
 from leader.uploads import reports_upload
 from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.media import media_type
@@ -16,7 +17,7 @@ from panprivacy.dap.upload import UploadErrors, UploadRequest
 from peers.problems import dap_problem
 from web.bodies import read_body
 from web.failures import receiving
-from web.problems import Problem
+from web.problems import Problem, not_found
 
 
 def task_of(task_id: bytes) -> Task:
@@ -36,7 +37,7 @@ def reports(request: HttpRequest, task_id: bytes) -> HttpResponse:
     try:
         upload_check(body)
         uploaded = UploadRequest.decode(body).reports
-    except UploadTooLargeError as error:
+    except TooManyReportsError as error:
         raise Problem("too-many-reports", "The upload is too large", 413, str(error)) from None
     except InvalidMessageError as error:
         raise dap_problem("invalidMessage", str(error)) from None
@@ -49,5 +50,4 @@ def reports(request: HttpRequest, task_id: bytes) -> HttpResponse:
 @csrf_exempt
 def nothing(request: HttpRequest) -> HttpResponse:
     """The answer where there is no resource."""
-    detail = "No resource of a leader has this address."
-    return Problem("not-found", "There is nothing here", 404, detail).response()
+    return not_found("No resource of a leader has this address.").response()

@@ -1,4 +1,4 @@
-"""What populations have spent of their privacy budgets: lines in a book, composed anew at every look.
+"""What populations have spent of their privacy budgets: lines in a book, composed of its stored events.
 
 Others call `operations` (spend, return, set a budget), `selectors`, `budget`, `composed`, `exports` and
 `access`, and read `models`.

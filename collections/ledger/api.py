@@ -1,21 +1,31 @@
-"""The public read API of the ledger."""
+"""The API of the ledger: everybody reads, administrators set budgets."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from django.http import Http404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from audit.access import signed_in_user
+from ledger.budget import DELTA, EPSILON, Budget, Rule
 from ledger.exports import balance_document, line_document
-from ledger.models import Population
+from ledger.models import DESCRIPTION_LENGTH, Population
+from ledger.operations import population_change, population_create
+from ledger.scopes import POPULATIONS_WRITE
 from ledger.selectors import balance_of, balances_of, lines_of, populations_list, spendings_list
-from web.openapi import CURSOR
+from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
+from web.json_requests import read_object
+from web.openapi import CURSOR, example, problem_response
 from web.paging import api_page
+from web.problems import invalid_field, not_found
+from web.scopes import PUBLIC, Scopes
 
 PAGE_SIZE = 100
+BODY_BYTES = 8 * 1024
 
 UNKNOWN = (
     "Null where no ε is promised at this δ, where it could not be computed in time (ask again), or where "
@@ -30,11 +40,21 @@ class PopulationSerializer(serializers.Serializer[dict[str, Any]]):
     relation = serializers.CharField(help_text="Always replace: one device's whole history for another.")
     delta = serializers.FloatField(help_text="δ of every ε here: the budget's, or 1e-6 without a budget.")
     budget = serializers.FloatField(allow_null=True, help_text="ε; null where there is no budget.")
+    rule = serializers.ChoiceField(
+        choices=[rule.value for rule in Rule],
+        allow_null=True,
+        help_text="What may be published: filter (holds also where recipes are chosen by earlier results) or "
+        "composed (where they are not); null without a budget.",
+    )
+    used = serializers.FloatField(
+        allow_null=True, help_text="Part of the budget that is used, by its rule; above 1 it is exceeded."
+    )
     spent = serializers.FloatField(
         allow_null=True, help_text=f"ε of all unreturned recipes together. {UNKNOWN}"
     )
     left = serializers.FloatField(
-        allow_null=True, help_text="Budget less spent, never below 0; null where one is."
+        allow_null=True,
+        help_text="Budget less spent, never below 0; null where one is, and where a filter holds the budget.",
     )
     spent_if_half_colludes = serializers.FloatField(
         allow_null=True, help_text="The same for a reader with whom half of every cohort colludes."
@@ -70,8 +90,42 @@ class PopulationDetailSerializer(PopulationSerializer):
     spendings = SpendingSerializer(many=True, help_text="Lines of the book, newest first.")
 
 
+class BudgetSerializer(serializers.Serializer[dict[str, Any]]):
+    epsilon = serializers.FloatField(help_text=EPSILON.help)
+    delta = serializers.FloatField(help_text=DELTA.help)
+    rule = serializers.ChoiceField(
+        choices=[rule.value for rule in Rule],
+        required=False,
+        help_text="As above. By default the one that stands; of a new population, filter.",
+    )
+
+
+class PopulationChangeSerializer(serializers.Serializer[dict[str, Any]]):
+    description = serializers.CharField(
+        max_length=DESCRIPTION_LENGTH, allow_blank=True, help_text="Which devices these are, in one line."
+    )
+    budget = BudgetSerializer(
+        allow_null=True, help_text="Null for none: spending is recorded and nothing refused."
+    )
+
+
+class NewPopulationSerializer(PopulationChangeSerializer):
+    name = serializers.CharField(help_text="1 to 60 of the characters a-z, 0-9 and -; it cannot be changed.")
+
+
+NEW = {
+    "name": "clinics",
+    "description": "Devices in clinics.",
+    "budget": {"epsilon": 4.0, "delta": 1e-5, "rule": "filter"},
+}
+CHANGE = {name: NEW[name] for name in ("description", "budget")}
+REFUSED = problem_response("A member is missing, unknown or out of range; `field` names it.")
+
+
 class PopulationListView(APIView):
     """Populations, newest first, with budget and spending."""
+
+    scopes: ClassVar[Scopes] = {"GET": PUBLIC, "POST": POPULATIONS_WRITE}
 
     @extend_schema(
         summary="List populations",
@@ -84,9 +138,35 @@ class PopulationListView(APIView):
         results = [balance_document(balance) for balance in balances_of(rows)]
         return Response({"next": following, "results": results})
 
+    @extend_schema(
+        summary="Make a population",
+        description="Only administrators may. Sent twice, the second is refused: the name is taken.",
+        operation_id="population_create",
+        request=NewPopulationSerializer,
+        responses={
+            201: OpenApiResponse(PopulationSerializer, "Recipes can name it from now on."),
+            400: REFUSED,
+        },
+        examples=example(NEW, request_only=True),
+    )
+    def post(self, request: Request) -> Response:
+        members = read_object(request._request, BODY_BYTES, names=tuple(NEW))
+        try:
+            population = population_create(
+                name=_text(members, "name"),
+                description=_text(members, "description"),
+                budget=_budget(members, Rule.FILTER),
+                actor=signed_in_user(request._request),
+            )
+        except FieldError as error:
+            raise invalid_field(error) from None
+        return Response(balance_document(balance_of(population)), status=201)
+
 
 class PopulationView(APIView):
     """One population with its book."""
+
+    scopes: ClassVar[Scopes] = {"GET": PUBLIC, "PUT": POPULATIONS_WRITE}
 
     @extend_schema(
         summary="Fetch one population and what was spent",
@@ -95,10 +175,8 @@ class PopulationView(APIView):
         parameters=[CURSOR],
     )
     def get(self, request: Request, name: str) -> Response:
-        population = Population.objects.filter(name=name).first()
-        if population is None:
-            raise Http404
-        balance = balance_of(population)
+        balance = balance_of(_population(name))
+        population = balance.population
         rows, following = api_page(spendings_list(population), request, PAGE_SIZE)
         lines = lines_of(balance, rows)
         return Response(
@@ -108,3 +186,62 @@ class PopulationView(APIView):
                 "spendings": [line_document(line, balance.delta) for line in lines],
             }
         )
+
+    @extend_schema(
+        summary="Set a population's description and budget",
+        description="A budget below what is spent stops further recipes; what is published stays.",
+        operation_id="population_change",
+        request=PopulationChangeSerializer,
+        responses={200: PopulationSerializer, 400: REFUSED},
+        examples=example(CHANGE, request_only=True),
+    )
+    def put(self, request: Request, name: str) -> Response:
+        population = _population(name)
+        members = read_object(request._request, BODY_BYTES, names=tuple(CHANGE))
+        try:
+            changed = population_change(
+                population=population,
+                description=_text(members, "description"),
+                budget=_budget(members, Rule(population.rule)),
+                actor=signed_in_user(request._request),
+            )
+        except FieldError as error:
+            raise invalid_field(error) from None
+        return Response(balance_document(balance_of(changed)))
+
+
+def _population(name: str) -> Population:
+    population = Population.objects.filter(name=name).first()
+    if population is None:
+        raise not_found("No population has this name.")
+    return population
+
+
+def _text(members: Mapping[str, object], name: str) -> str:
+    # Nothing ends or is emptied because a request lacks it.
+    if name not in members:
+        raise FieldError(name, "is missing")
+    value = members[name]
+    if not isinstance(value, str):
+        raise FieldError(name, f"must be text, not {as_typed(value)}")
+    return value
+
+
+def _budget(members: Mapping[str, object], rule: Rule) -> Budget | None:
+    if "budget" not in members:
+        raise FieldError("budget", "is missing; null stands for none")
+    budget = members["budget"]
+    if budget is None:
+        return None
+    if not isinstance(budget, dict):
+        raise FieldError("budget", f"must be null or an object, not {as_typed(budget)}")
+    for name in ("epsilon", "delta"):
+        if name not in budget:
+            raise FieldError(name, "is missing: a budget needs epsilon and delta")
+    for name in budget:
+        if name not in ("epsilon", "delta", "rule"):
+            raise FieldError(name, "is unknown; a budget has epsilon, delta and rule")
+    named = budget.get("rule", rule.value)
+    if named not in [known.value for known in Rule]:
+        raise FieldError("rule", f"must be {' or '.join(Rule)}, not {as_typed(named)}")
+    return Budget(epsilon=budget["epsilon"], delta=budget["delta"], rule=Rule(named))

@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from enum import StrEnum
 
 from panprivacy.parameters import Description, Parameters, description_of
 
@@ -22,6 +23,16 @@ DELTA = _bounded_like(
 )
 
 
+class Rule(StrEnum):
+    """What may still be published."""
+
+    FILTER = "filter"
+    """Whatever fits a privacy filter: the budget holds also where recipes are chosen by earlier results."""
+
+    COMPOSED = "composed"
+    """Whatever composes to at most the budget: it holds where no parameter was chosen by earlier results."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """(ε, δ) against whoever reads only combined results, and of a stream also its state at every look, under
@@ -33,6 +44,7 @@ class Budget:
 
     epsilon: float
     delta: float
+    rule: Rule = Rule.FILTER
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", EPSILON.check("epsilon", float, self.epsilon))

@@ -1,4 +1,4 @@
-"""The composed ε of many events, remembered.
+"""The composed ε of many events, and what they use of a budget, remembered.
 
 Composing takes a tenth of a second for few events, and seconds where a process meets hundreds of different
 ones for the first time; pages ask for the same few numbers again and again. A number is a function of
@@ -9,20 +9,28 @@ be invalidated. The cache is bounded and may forget at any time.
 import hashlib
 import json
 import math
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from django.core.cache import caches
 
+from ledger.budget import Budget, Rule
 from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.accounting.version import VERSION
 from panprivacy.errors import FieldError
+
+T = TypeVar("T")
 
 CACHE = "composed"
 
@@ -32,11 +40,56 @@ SOFTWARE = (f"numbers {VERSION}", *(f"{name} {version(name)}" for name in ("nump
 Event = Mapping[str, Any]
 """A privacy event as data: what `PrivacyEvent.as_dict` returns."""
 
+_COMPUTING = threading.Lock()
+"""Held by whoever computes for a page."""
+
 logger = structlog.get_logger(__name__)
 
 
 class UnreadableEventError(ValueError):
     """A stored event that this version cannot read, or add to the others: another version wrote it."""
+
+
+class Composition:
+    """Events that are composed, as a book adds them and takes them back.
+
+    In one order, whatever came first: so the same events have one hash and one (rounded) number. Each event
+    is written out once. A book of a thousand lines has half a million events to compose, of which a thousand
+    differ.
+    """
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._digested = sorted(_digested(event) for event in events)
+
+    def add(self, event: Event) -> None:
+        insort(self._digested, _digested(event))
+
+    def remove(self, event: Event) -> None:
+        """One of those that are equal to `event`; ValueError where there is none."""
+        wanted = _digested(event)
+        place = bisect_left(self._digested, wanted)
+        if self._digested[place : place + 1] != [wanted]:
+            raise ValueError("there is no such event")
+        del self._digested[place]
+
+    def copy(self) -> "Composition":
+        """As it is now."""
+        copied = Composition()
+        copied._digested = self._digested.copy()
+        return copied
+
+    def key(self, rule: "float | Budget") -> str:
+        """Under which the ε at a δ is remembered, or the use of a budget whose rule is a filter."""
+        of = [rule.rule, rule.epsilon, rule.delta] if isinstance(rule, Budget) else rule
+        content = json.dumps([SOFTWARE, of]).encode()
+        return hashlib.sha256(b"\n".join([content, *(digest for digest, _ in self._digested)])).hexdigest()
+
+    def read(self) -> list[PrivacyEvent]:
+        """The events. Raises UnreadableEventError."""
+        return [_read_text(text) for _, text in self._digested]
+
+    def __bool__(self) -> bool:
+        return bool(self._digested)
 
 
 def composed_epsilon(events: Sequence[Event], delta: float) -> float:
@@ -53,12 +106,52 @@ def composed_epsilon(events: Sequence[Event], delta: float) -> float:
     Raises:
         UnreadableEventError: an event that this version does not know.
     """
-    key, ordered = _key(events, delta)
-    known = caches[CACHE].get(key) if ordered else 0.0
+    return _composed_epsilon(Composition(events), delta)
+
+
+def _composed_epsilon(composition: Composition, delta: float) -> float:
+    key = composition.key(delta)
+    known = caches[CACHE].get(key) if composition else 0.0
     if known is None:
-        known = _epsilon([_read(event) for event in ordered], delta)
+        known = _epsilon(composition.read(), delta)
         caches[CACHE].set(key, known)
     return float(known)
+
+
+@dataclass(frozen=True)
+class Use:
+    """What events use of a budget.
+
+    Attributes:
+        share: part of it, by its rule; more than 1 is too much.
+        failing: whether what may fail altogether is too much already, whatever ε is.
+    """
+
+    share: float
+    failing: bool
+
+    @property
+    def too_much(self) -> bool:
+        """Whether the budget is exceeded."""
+        return self.share > 1
+
+
+def budget_use(events: Sequence[Event], budget: Budget) -> Use:
+    """What all `events`, as stored, use of a budget; by composition, the composed ε as a part of its ε.
+
+    Raises:
+        UnreadableEventError: an event that this version does not know.
+    """
+    if budget.rule is Rule.COMPOSED:
+        composed = composed_epsilon(events, budget.delta)
+        return Use(composed / budget.epsilon, composed == math.inf)
+    composition = Composition(events)
+    key = composition.key(budget)
+    known = caches[CACHE].get(key)
+    if known is None:
+        known = PrivacyFilter(budget.epsilon, budget.delta).shares(composition.read())
+        caches[CACHE].set(key, known)
+    return Use(max(known), known[1] > 1)
 
 
 class Allowance:
@@ -74,15 +167,43 @@ class Allowance:
 
     def composed_epsilon(self, events: Sequence[Event], delta: float) -> float | None:
         """As the function of this name, or None where time has run out or an event cannot be read."""
-        if events and time.monotonic() > self._ends and caches[CACHE].get(_key(events, delta)[0]) is None:
+        return self.composed_epsilons([Composition(events)], delta)[0]
+
+    def composed_epsilons(self, compositions: Sequence[Composition], delta: float) -> list[float | None]:
+        """ε of each, as `composed_epsilon`; what is remembered of all of them is asked for at once."""
+        keys = [composition.key(delta) for composition in compositions]
+        known: dict[str, float | None] = dict(caches[CACHE].get_many(set(keys)))
+        for key, composition in zip(keys, compositions, strict=True):
+            if not composition:
+                known[key] = 0.0
+            elif key not in known:
+                known[key] = self._within(partial(_composed_epsilon, composition, delta))
+        return [known[key] for key in keys]
+
+    def budget_use(self, events: Sequence[Event], budget: Budget) -> Use | None:
+        """As the function of this name, or None where time has run out or an event cannot be read."""
+        rule = budget.delta if budget.rule is Rule.COMPOSED else budget
+        known = caches[CACHE].get(Composition(events).key(rule)) is not None
+        compute = partial(budget_use, events, budget)
+        return self._within(compute, at_once=known or not events)
+
+    def _within(self, compute: Callable[[], T], *, at_once: bool = False) -> T | None:
+        """What `compute` returns, one process's thread after the other: whoever asks for many books at once
+        gets one processor's time for all of them."""
+        if not at_once and not _COMPUTING.acquire(timeout=max(0.0, self._ends - time.monotonic())):
             return None
         try:
-            return composed_epsilon(events, delta)
+            if not at_once and time.monotonic() > self._ends:
+                return None
+            return compute()
         except UnreadableEventError as error:
             if not self._unreadable_is_logged:
                 logger.error("stored_event_unreadable", reason=str(error))
             self._unreadable_is_logged = True
             return None
+        finally:
+            if not at_once:
+                _COMPUTING.release()
 
 
 def all_readable(events: Sequence[Event]) -> bool:
@@ -115,11 +236,15 @@ def _epsilon(events: Sequence[PrivacyEvent], delta: float) -> float:
         return math.inf
 
 
-def _key(events: Sequence[Event], delta: float) -> tuple[str, list[Event]]:
-    # In one order, so that the same events have one hash and one (rounded) number.
-    ordered = sorted(events, key=_canonical)
-    content = json.dumps([SOFTWARE, delta, ordered], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest(), ordered
+def _digested(event: Event) -> tuple[bytes, str]:
+    """An event as text, and the hash of that."""
+    text = _canonical(event)
+    return hashlib.sha256(text.encode()).digest(), text
+
+
+@lru_cache(maxsize=4_096)  # a book composes the same events at every line
+def _read_text(text: str) -> PrivacyEvent:
+    return _read(json.loads(text))
 
 
 def _canonical(event: Event) -> str:

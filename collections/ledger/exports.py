@@ -40,6 +40,8 @@ def balance_document(balance: Balance) -> dict[str, Any]:
         "relation": RELATION,
         "delta": balance.delta,
         "budget": None if budget is None else budget.epsilon,
+        "rule": None if budget is None else budget.rule.value,
+        "used": None if balance.use is None else _finite(balance.use.share),
         "spent": _finite(balance.spent),
         "left": balance.left,
         "spent_if_half_colludes": _finite(balance.spent_if_half_colludes),

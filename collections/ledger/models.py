@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from ledger.budget import Budget
+from ledger.budget import Budget, Rule
 
 NAME_LENGTH = 60
 DESCRIPTION_LENGTH = 500
@@ -16,6 +16,12 @@ class Population(models.Model):
     description = models.CharField(max_length=DESCRIPTION_LENGTH, blank=True)
     epsilon = models.FloatField(null=True, help_text="Of the budget; null where there is none.")
     delta = models.FloatField(null=True, help_text="Of the budget; null where there is none.")
+    rule = models.CharField(
+        max_length=8,
+        default=Rule.FILTER.value,
+        choices=[(rule.value, rule.name.lower()) for rule in Rule],
+        help_text="What may be published within the budget.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -36,7 +42,7 @@ class Population(models.Model):
         """What may be spent; None where spending is recorded and nothing is refused."""
         if self.epsilon is None or self.delta is None:
             return None
-        return Budget(epsilon=self.epsilon, delta=self.delta)
+        return Budget(epsilon=self.epsilon, delta=self.delta, rule=Rule(self.rule))
 
 
 class Spending(models.Model):
@@ -49,7 +55,10 @@ class Spending(models.Model):
     population = models.ForeignKey(Population, models.PROTECT, related_name="spendings")
     # A returning line has none, and under UNIQUE only NULLs differ from each other.
     recipe = models.CharField(  # noqa: DJ001  # as said above
-        max_length=64, null=True, unique=True, help_text="Identifier of the recipe that spends."
+        max_length=64,
+        null=True,
+        unique=True,
+        help_text="Identifier of the recipe that spends, or a name for one to come.",
     )
     event = models.JSONField(null=True, help_text="Its privacy event, as data.")
     event_if_half_colludes = models.JSONField(

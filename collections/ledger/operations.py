@@ -1,6 +1,7 @@
 """What can be done to populations and their books. Every operation is one transaction."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -10,8 +11,8 @@ from django.utils import timezone
 
 from audit.operations import entry_append
 from ledger.actions import POPULATION_CHANGED, POPULATION_CREATED
-from ledger.budget import Budget
-from ledger.composed import UnreadableEventError, composed_epsilon
+from ledger.budget import Budget, Rule
+from ledger.composed import Event, UnreadableEventError, budget_use, composed_epsilon
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
 from ledger.selectors import population_named, unreturned_events
 from panprivacy.accounting.interface import PrivacyEvent
@@ -30,26 +31,17 @@ class BudgetExceededError(FieldError):
 
     Attributes:
         population: as it stood when it was asked.
-        spent, composed: ε at the budget's δ without and with the recipe.
+        failing: whether that is for what may fail altogether, whatever ε is.
     """
 
-    def __init__(self, population: Population, budget: Budget, spent: float, composed: float) -> None:
-        left = max(budget.epsilon - spent, 0.0)
-        digits = _digits_that_tell_apart(composed, budget.epsilon)
-        needed = (
-            f"to {composed:.{digits}g}, which needs {composed - spent:.{digits}g}"
-            if math.isfinite(composed)
-            else "to where no ε holds at this δ"
-        )
+    def __init__(self, population: Population, reason: str, *, failing: bool) -> None:
         super().__init__(
             "population",
-            f"the budget of {population.name} would be exceeded: this recipe takes it from "
-            f"ε = {spent:.{digits}g} {needed}, and {left:.{digits}g} of {budget.epsilon:g} is left "
-            f"(δ = {plain(budget.delta)}; against readers of combined results only, under replacement)",
+            f"the budget of {population.name} would be exceeded: {reason}; against readers of combined "
+            "results only, under replacement)",
         )
         self.population = population
-        self.spent = spent
-        self.composed = composed
+        self.failing = failing
 
 
 @transaction.atomic
@@ -87,15 +79,16 @@ def population_create(
 def population_change(
     *, population: Population, description: str, budget: Budget | None, actor: AbstractBaseUser | None
 ) -> Population:
-    """Change description or budget, also to less than is spent: then nothing more can be published.
+    """Change description, budget or its rule, also to less than is spent: then nothing more can be published.
 
     Raises:
         FieldError: the description is too long.
     """
     # The same lock as spending: who publishes meets either the old budget or the new one.
     population = Population.objects.select_for_update(no_key=True).get(pk=population.pk)
-    before = {"description": population.description, **_columns(population.budget)}
-    after = {"description": _description(description), **_columns(budget)}
+    names = ("description", "epsilon", "delta", "rule")
+    before = {name: getattr(population, name) for name in names}
+    after = before | {"description": _description(description), **_columns(budget)}
     if before == after:
         return population
     for name, value in after.items():
@@ -110,21 +103,28 @@ def population_change(
     return population
 
 
-def budget_require_room(*, population: Population, event: PrivacyEvent) -> None:
+def budget_require_room(*, population: Population, event: PrivacyEvent, times: int = 1) -> None:
     """Whether one more event fits. Without the population's lock the answer may be out of date at once.
 
     The numbers are remembered: asked once more with the same spendings, it takes no time.
 
+    Args:
+        times: how often, all together.
+
     Raises:
-        BudgetExceededError: with it the composed ε at the budget's δ would be above the budget's ε.
+        BudgetExceededError: by the budget's rule, it does not fit.
         FieldError: nobody can tell, as another version wrote an event that was spent.
     """
     budget = population.budget
     if budget is None:
         return
     events = unreturned_events(population)
+    more = [*events, *[event.as_dict()] * times]
     try:
-        composed = composed_epsilon([*events, event.as_dict()], budget.delta)
+        use = budget_use(more, budget)
+        if use.too_much:
+            reason = _exceeded_by(events, more, budget)
+            raise BudgetExceededError(population, reason, failing=use.failing)
     except UnreadableEventError as error:
         logger.exception("stored_event_unreadable", population=population.name, reason=str(error))
         raise FieldError(
@@ -132,8 +132,6 @@ def budget_require_room(*, population: Population, event: PrivacyEvent) -> None:
             f"the budget of {population.name} cannot be checked: its ledger has an event that another "
             "version of this software wrote, so what is spent is unknown",
         ) from error
-    if composed > budget.epsilon:
-        raise BudgetExceededError(population, budget, composed_epsilon(events, budget.delta), composed)
 
 
 @transaction.atomic
@@ -144,6 +142,7 @@ def spending_append(
     event: PrivacyEvent,
     event_if_half_colludes: PrivacyEvent,
     condition: str = "",
+    reserved: str | None = None,
 ) -> Spending:
     """Write down what a recipe costs, if it fits. Call it in the transaction that publishes.
 
@@ -156,12 +155,19 @@ def spending_append(
         event: what whoever reads only the result learns about one device, under replacement.
         event_if_half_colludes: the same for a reader with whom half of the cohort colludes.
         condition: what both rely on, as a clause; empty where they hold as they are.
+        reserved: what `reservations_append` wrote down for it, and is given back for it now.
 
     Raises:
-        FieldError: there is no such population, or what it has spent is unknown.
+        FieldError: there is no such population, or what it has spent is unknown; or nothing is reserved (any
+            more).
         BudgetExceededError: it does not fit.
     """
     locked = population_named(population, lock=True)
+    if reserved is not None:
+        held = locked.spendings.filter(recipe=reserved, returned_by=None).first()
+        if held is None:
+            raise FieldError("population", f"nothing is reserved (any more) for {reserved}")
+        _return(held)
     budget_require_room(population=locked, event=event)
     return Spending.objects.create(
         population=locked,
@@ -174,12 +180,49 @@ def spending_append(
 
 
 @transaction.atomic
+def reservations_append(
+    *,
+    population: str,
+    names: Sequence[str],
+    event: PrivacyEvent,
+    event_if_half_colludes: PrivacyEvent,
+    condition: str = "",
+) -> None:
+    """Write down what several recipes with the same parameters will cost: all of them, or none.
+
+    Until one is published with `spending_append(reserved=…)`, its line stands under the name that is given
+    here, and counts as one that spent.
+
+    Args:
+        names: one for each; of at most 64 characters, and no identifiers of recipes.
+
+    Raises:
+        FieldError: as `spending_append`.
+        BudgetExceededError: all of them together do not fit.
+    """
+    locked = population_named(population, lock=True)
+    budget_require_room(population=locked, event=event, times=len(names))
+    now = timezone.now()
+    Spending.objects.bulk_create(
+        Spending(
+            population=locked,
+            recipe=name,
+            event=event.as_dict(),
+            event_if_half_colludes=event_if_half_colludes.as_dict(),
+            condition=condition,
+            at=now,
+        )
+        for name in names
+    )
+
+
+@transaction.atomic
 def spending_return(*, recipe: str) -> Spending | None:
     """Give back what a recipe spent. Call it in the transaction that withholds its result.
 
-    Only for a recipe of which nothing is released because too few devices reported. All that this
-    tells is that the number of valid reports stayed below the cohort size, and replacing one device's history
-    by another does not change whether it reports, nor, but for a probability below 2⁻⁶⁰, whether it is valid.
+    Or what was reserved for one that is never published. Else only for a recipe of which nothing is released
+    because too few devices reported. All that this tells is that the number of reports stayed below the
+    cohort size, and replacing one device's history by another does not change whether it reports.
 
     Returns:
         The returning line, also if it was there already; None where the recipe never spent.
@@ -188,14 +231,45 @@ def spending_return(*, recipe: str) -> Spending | None:
     if spent is None:
         return None
     population_named(spent.population.name, lock=True)
+    return _return(spent)
+
+
+def _return(spent: Spending) -> Spending:
+    """The line that takes a line back; once. The population's row is locked."""
     returned, _ = Spending.objects.get_or_create(
         returns=spent, defaults={"population": spent.population, "at": timezone.now()}
     )
     return returned
 
 
+def _exceeded_by(events: Sequence[Event], more: Sequence[Event], budget: Budget) -> str:
+    """From where to where a recipe would take the budget, and what is left: a clause that ends in an open
+    bracket."""
+    if budget.rule is Rule.FILTER:
+        used, needed = (100 * budget_use(some, budget).share for some in (events, more))
+        digits = _digits_that_tell_apart(needed, 100.0)
+        return (
+            f"this recipe takes it from {used:.{digits}g} % to {needed:.{digits}g} % "
+            f"(adaptive filter for ε = {budget.epsilon:g}, δ = {plain(budget.delta)}"
+        )
+    spent, composed = (composed_epsilon(some, budget.delta) for some in (events, more))
+    left = max(budget.epsilon - spent, 0.0)
+    digits = _digits_that_tell_apart(composed, budget.epsilon)
+    needs = (
+        f"to {composed:.{digits}g}, which needs {composed - spent:.{digits}g}"
+        if math.isfinite(composed)
+        else "to where no ε holds at this δ"
+    )
+    return (
+        f"this recipe takes it from ε = {spent:.{digits}g} {needs}, and {left:.{digits}g} of "
+        f"{budget.epsilon:g} is left (δ = {plain(budget.delta)}"
+    )
+
+
 def _columns(budget: Budget | None) -> dict[str, Any]:
-    return {"epsilon": budget and budget.epsilon, "delta": budget and budget.delta}
+    if budget is None:  # the rule stays what it is
+        return {"epsilon": None, "delta": None}
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "rule": budget.rule.value}
 
 
 def _description(text: str) -> str:

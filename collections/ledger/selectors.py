@@ -1,14 +1,14 @@
 """Reading the ledger: what is spent, what is left, and how it came to that."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from ledger.budget import Budget
-from ledger.composed import Allowance, Event, all_readable
+from ledger.budget import Budget, Rule
+from ledger.composed import Allowance, Composition, Event, Use, all_readable
 from ledger.models import Population, Spending
 from panprivacy.errors import FieldError
 from panprivacy.shown import plain
@@ -18,7 +18,13 @@ DELTA = 1e-6
 """δ at which spending is shown where no budget names one."""
 
 SECONDS = 2.0
-"""How long one page or answer may compute numbers that are not remembered."""
+"""How long one answer may compute numbers that are not remembered."""
+
+PAGE_SECONDS = 0.05
+"""The same for a page that people look at: a worker computes the others (remembering.py)."""
+
+SHORT_BOOK = 10
+"""Recipes of which a single number takes no longer than that: it is not interrupted."""
 
 LIKE_THE_LAST = 1_000
 """Up to how many more recipes like the last one are counted."""
@@ -62,6 +68,11 @@ def population_choices() -> list[tuple[str, str]]:
         (population.name, f"{population.name} ({_in_words(population.budget)})")
         for population in Population.objects.order_by("name")
     ]
+
+
+def population_names() -> list[str]:
+    """The name of every population, by the alphabet."""
+    return list(Population.objects.order_by("name").values_list("name", flat=True))
 
 
 def unreturned_events(population: Population) -> list[Event]:
@@ -123,24 +134,34 @@ class Balance:
         """The same for a reader with whom half of every cohort colludes."""
         return self.allowance.composed_epsilon(self.events_if_half_colludes, self.delta)
 
+    @cached_property
+    def use(self) -> Use | None:
+        """What is used of the budget; None without one, or where it is unknown."""
+        return self._use(self.events)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every number that this population has is known."""
+        of_budget = [] if self.budget is None or not self.events else [self.share, self.more_like_the_last]
+        return None not in [self.spent, self.spent_if_half_colludes, *of_budget]
+
     @property
     def left(self) -> float | None:
-        """Budget less what is spent, never below 0; None without a budget."""
-        if self.budget is None or self.spent is None:
+        """Budget less what is spent, never below 0; None without a budget, and where a filter holds it: what
+        that counts is no ε."""
+        if self.budget is None or self.budget.rule is Rule.FILTER or self.spent is None:
             return None
         return max(self.budget.epsilon - self.spent, 0.0)
 
     @property
     def share(self) -> float | None:
-        """Part of the budget's ε that is spent, at most 1; None where there is none or it is unknown."""
-        if self.budget is None or self.spent is None:
-            return None
-        return min(self.spent / self.budget.epsilon, 1.0)
+        """Part of the budget that is used, at most 1; None where there is none or it is unknown."""
+        return None if self.use is None else min(self.use.share, 1.0)
 
     @property
     def overspent(self) -> bool:
-        """Whether the budget was lowered below what is spent."""
-        return self.budget is not None and self.spent is not None and self.spent > self.budget.epsilon
+        """Whether more is used than the budget: it was lowered, or its rule was changed."""
+        return self.use is not None and self.use.too_much
 
     @cached_property
     def more_like_the_last(self) -> int | None:
@@ -152,19 +173,26 @@ class Balance:
             return None
         fitting, failing, more = 0, LIKE_THE_LAST + 1, 1
         while failing - fitting > 1:
-            composed = self.allowance.composed_epsilon([*self.events, *[self.events[-1]] * more], self.delta)
-            if composed is None:
+            use = self._use([*self.events, *[self.events[-1]] * more])
+            if use is None:
                 return None
-            if composed <= self.budget.epsilon:
-                fitting = more
-            else:
+            if use.too_much:
                 failing = more
+            else:
+                fitting = more
             more = min(2 * more, LIKE_THE_LAST) if failing > LIKE_THE_LAST else (fitting + failing) // 2
         return fitting
 
     def with_event(self, event: Event) -> float | None:
         """ε if one more event were spent."""
         return self.allowance.composed_epsilon([*self.events, event], self.delta)
+
+    def use_with(self, event: Event) -> Use | None:
+        """What would be used of the budget with one more event; None without one, or where it is unknown."""
+        return self._use([*self.events, event])
+
+    def _use(self, events: Sequence[Event]) -> Use | None:
+        return None if self.budget is None else self.allowance.budget_use(events, self.budget)
 
 
 def balance_of(population: Population, allowance: Allowance | None = None) -> Balance:
@@ -185,10 +213,17 @@ def balances_of(populations: Iterable[Population]) -> list[Balance]:
     return [balance_of(population, allowance) for population in populations]
 
 
-def spending_balances(count: int) -> list[Balance]:
-    """Up to `count` populations that have a budget or spent something, newest first."""
+def shown_balances(populations: Iterable[Population]) -> list[Balance]:
+    """As `balances_of`, for a page: of a long book it has what is remembered."""
+    moment, nothing = Allowance(PAGE_SECONDS), Allowance(-1.0)
+    balances = [balance_of(population, moment) for population in populations]
+    return [replace(one, allowance=nothing) if len(one.events) > SHORT_BOOK else one for one in balances]
+
+
+def shown_spending(count: int) -> list[Balance]:
+    """Up to `count` populations that have a budget or spent something, newest first, for a page."""
     concerned = Q(epsilon__isnull=False) | Exists(Spending.objects.filter(population=OuterRef("pk")))
-    return balances_of(Population.objects.filter(concerned)[:count])
+    return shown_balances(Population.objects.filter(concerned)[:count])
 
 
 @dataclass(frozen=True)
@@ -205,7 +240,7 @@ class Line:
             event was written by another version.
         composed: ε of all recipes together after this line; None likewise.
         returned_at: when what a spending line spent was given back; None if it was not.
-        why_unknown: what stands in place of a number that is None.
+        why_unknown: what stands in place of a number that is None; empty where none is.
     """
 
     at: datetime
@@ -240,34 +275,43 @@ def lines_of(balance: Balance, rows: Sequence[Spending]) -> list[Line]:
         return []
     wanted = {row.pk for row in rows}
     book = balance.population.spendings.filter(pk__lte=max(wanted)).order_by("pk")
-    unreturned: dict[int, Event] = {}
-    events_after: dict[int, list[Event]] = {}
+    spent: dict[int, Event] = {}
+    unreturned = Composition()
+    after: dict[int, Composition] = {}
     for pk, returns, event in book.values_list("pk", "returns", "event"):
         if returns is None:
-            unreturned[pk] = stored(event)
+            spent[pk] = stored(event)
+            unreturned.add(spent[pk])
         else:
-            unreturned.pop(returns, None)
+            unreturned.remove(spent[returns])
         if pk in wanted:
-            events_after[pk] = list(unreturned.values())
+            after[pk] = unreturned.copy()
     # In the order of the rows: where time is short, what stands first is there first.
-    return [_line(balance, row, events_after[row.pk]) for row in rows]
+    asked = [one for row in rows for one in (after[row.pk], Composition([spent[row.returns_id or row.pk]]))]
+    numbers = balance.allowance.composed_epsilons(asked, balance.delta)
+    return [
+        _line(balance, row, composed, alone)
+        for row, composed, alone in zip(rows, numbers[::2], numbers[1::2], strict=True)
+    ]
 
 
-def _line(balance: Balance, row: Spending, events: Sequence[Event]) -> Line:
-    epsilon = balance.allowance.composed_epsilon
+def _line(balance: Balance, row: Spending, composed: float | None, alone: float | None) -> Line:
     spent = row.returns or row
     event: Event = stored(spent.event)
     returned = getattr(row, "returned_by", None)
+    why_unknown = ""
+    if composed is None or alone is None:
+        why_unknown = balance.why_unknown if all_readable([event]) else UNREADABLE
     return Line(
         at=row.at,
         kind=row.kind,
         recipe=str(spent.recipe),
         event=event,
         condition=spent.condition,
-        composed=epsilon(events, balance.delta),
-        alone=epsilon([event], balance.delta),
+        composed=composed,
+        alone=alone,
         returned_at=None if returned is None else returned.at,
-        why_unknown=balance.why_unknown if all_readable([event]) else UNREADABLE,
+        why_unknown=why_unknown,
     )
 
 

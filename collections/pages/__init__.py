@@ -1,11 +1,11 @@
 """All that a browser is shown: pages, forms, charts, words, and the admin site.
 
 `kinds` has one file for each kind of input, `trust_models` one for each trust model; `words` has the
-sentences that more than one page says. Nothing imports this room but panapp: `status` (pages of helper and
-shuffler), `api_docs`, and `papers` for the two commands that compute its numbers.
+sentences that more than one page says, `charts` draws. Nothing imports this room but panapp: `status` (pages
+of helper and shuffler), `api_docs`, and `charts` and `papers` for the two commands that compute its numbers.
 
 It must not know how anything is computed or stored, and decides nothing: its views parse, call one
 operation, present.
 """
 
-__all__ = ["api_docs", "papers", "status"]
+__all__ = ["api_docs", "charts", "papers", "status"]

@@ -5,6 +5,7 @@ Every call may be made again after it got no answer, with the same arguments.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig
@@ -66,18 +67,8 @@ def recipe_task_register(
     Raises:
         PeerUnavailableError, PeerRefusedError.
     """
-    answer = ask_json(
-        partner.client(),
-        "PUT",
-        _address(task_id),
-        {
-            "document": document.decode(),
-            "request": request.hex(),
-            "verify_key": base64_text.encode(verify_key),
-            "collector_hpke_config": base64_text.encode(collector_config.encode()),
-        },
-    )
-    return signature_of(answer)
+    members = {"document": document.decode(), "request": request.hex()}
+    return signature_of(_register(partner, task_id, verify_key, collector_config, members))
 
 
 def plain_task_register(
@@ -89,16 +80,18 @@ def plain_task_register(
     collector_config: HpkeConfig,
 ) -> None:
     """Have the helper take part in a plain task. Raises PeerUnavailableError or PeerRefusedError."""
-    ask_json(
-        partner.client(),
-        "PUT",
-        _address(task_id),
-        {
-            "task_configuration": base64_text.encode(configuration.encode()),
-            "verify_key": base64_text.encode(verify_key),
-            "collector_hpke_config": base64_text.encode(collector_config.encode()),
-        },
-    )
+    members = {"task_configuration": base64_text.encode(configuration.encode())}
+    _register(partner, task_id, verify_key, collector_config, members)
+
+
+def _register(
+    partner: Partner, task_id: bytes, verify_key: bytes, config: HpkeConfig, members: Mapping[str, str]
+) -> dict[str, Any]:
+    secrets = {
+        "verify_key": base64_text.encode(verify_key),
+        "collector_hpke_config": base64_text.encode(config.encode()),
+    }
+    return ask_json(partner.client(), "PUT", _address(task_id), {**members, **secrets})
 
 
 @dataclass(frozen=True)

@@ -18,3 +18,13 @@ def dap_problem(token: str, detail: str, **members: Any) -> Problem:
     """An error of DAP, by its token, e.g. `invalidMessage`. Where the draft has none, a plain `Problem`
     serves: DAP's namespace is not ours to extend."""
     return Problem(problem_type(token), PROBLEMS[token], STATUSES.get(token, 400), detail, **members)
+
+
+def refused(detail: str) -> Problem:
+    """What is sent is not what it must be; `detail` says why."""
+    return dap_problem("invalidMessage", detail)
+
+
+def conflict(detail: str) -> Problem:
+    """There is another one already; `detail` says what of it differs, or is over."""
+    return Problem("conflict", "Another one exists already", 409, detail)

@@ -5,8 +5,7 @@ import json
 from panprivacy.encryption.interface import InvalidKeyError
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe
-from peers.problems import dap_problem
-from web.problems import Problem
+from peers.problems import refused
 
 
 def recipe_read(*, document: str, identifier: str) -> PublishedRecipe:
@@ -22,18 +21,14 @@ def recipe_read(*, document: str, identifier: str) -> PublishedRecipe:
     try:
         members = json.loads(document)
         if not isinstance(members, dict):
-            raise _refused("document: must be a JSON object.")
+            raise refused("document: must be a JSON object.")
         recipe = PublishedRecipe.from_document(members)
         # What it derived must keep what it names, as a device checks it.
         recipe.calibrated_statistic.require_promise()
     except (FieldError, InvalidKeyError) as error:
-        raise _refused(f"document: {error}.") from None
+        raise refused(f"document: {error}.") from None
     except (ValueError, RecursionError):
-        raise _refused("document: must be JSON.") from None
+        raise refused("document: must be JSON.") from None
     if recipe.canonical != document.encode() or recipe.identifier != identifier:
-        raise _refused("document: must be canonical, and its SHA-256 the identifier that is asked for.")
+        raise refused("document: must be canonical, and its SHA-256 the identifier that is asked for.")
     return recipe
-
-
-def _refused(detail: str) -> Problem:
-    return dap_problem("invalidMessage", detail)

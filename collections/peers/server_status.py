@@ -1,12 +1,13 @@
 """What a server of its own organization, a helper or a shuffler, says of itself whatever its part is."""
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 
 from audit.models import Entry
 from panprivacy import base64_text
-from panprivacy.recipe import format_time
+from panprivacy.recipe import PublishedRecipe, format_time
 from storage.signing_key import verification_key
 
 LATEST_ENTRIES = 50
@@ -35,3 +36,20 @@ def server_status(url: str) -> dict[str, Any]:
             for entry in Entry.objects.order_by("-index")[:LATEST_ENTRIES]
         ],
     }
+
+
+def recipe_status(recipe: PublishedRecipe) -> dict[str, Any]:
+    """What is told of a recipe that the server takes part in, as plain JSON values."""
+    return {
+        "name": recipe.name,
+        "question": recipe.question,
+        "statistic": recipe.statistic,
+        "epsilon": getattr(recipe.parameters, "epsilon", None),
+        "closes_at": format_time(recipe.closes_at),
+        "simulation": recipe.simulation,
+    }
+
+
+def time_status(time: datetime | None) -> str | None:
+    """A time that may be still to come, as JSON has it."""
+    return None if time is None else format_time(time)

@@ -15,10 +15,14 @@ from panprivacy.dap.signature_base import SignatureRefusedError
 from panprivacy.dap.signatures import sign_response, verify_request
 from storage.signing_key import signing_key
 from web.bodies import read_body
+from web.bounded_logging import BoundedLine
 from web.failures import FAILURES, About, View, about_nothing, failure_response
 from web.problems import Problem, method_not_allowed
 
 logger = structlog.get_logger(__name__)
+
+_REFUSED = BoundedLine()
+"""Anyone can send signatures that do not hold."""
 
 
 def signed(
@@ -89,7 +93,9 @@ def _require_signature(request: HttpRequest, body: bytes, peer_key: bytes, base_
             now=int(timezone.now().timestamp()),
         )
     except SignatureRefusedError as error:
-        logger.warning("signature_refused", why=str(error))
+        left_out = _REFUSED.claim()
+        if left_out is not None:
+            logger.warning("signature_refused", why=str(error), left_out=left_out)
         detail = "The signature does not hold: see clocks, addresses and keys of both sides."
         raise Problem("signature-refused", "The signature was refused", 403, detail) from None
 

@@ -1,6 +1,6 @@
 """`POST /api/v1/plan`: the planner for programs. Nothing is stored and no account is needed."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
@@ -11,13 +11,14 @@ from rest_framework.views import APIView
 
 from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import MECHANISMS
 from panprivacy.planning.plan import Question
+from panprivacy.planning.proposal import planned_names
 from panprivacy.planning.solver import UNKNOWNS
 from panprivacy.planning.targets import Requirement
 from planner.operations import BusyError, State, plan_answer
 from recipes.api import GuaranteeSerializer
-from web.problems import Problem, invalid_parameter, malformed_body
+from web.problems import Problem, invalid_field, malformed_body
+from web.scopes import PUBLIC, Scopes
 
 BODY_BYTES = 8 * 1024
 """Many times the largest question."""
@@ -43,7 +44,7 @@ class TargetsSerializer(serializers.Serializer[dict[str, float]]):
 
 
 class QuestionSerializer(serializers.Serializer[dict[str, Any]]):
-    statistic = serializers.ChoiceField(choices=sorted(MECHANISMS))
+    statistic = serializers.ChoiceField(choices=sorted(planned_names()))
     parameters = serializers.DictField(
         help_text="As in a recipe file: steps, epsilon, delta, cohort_size, sampling_rate, and the "
         "statistic's own. Curves are drawn around these values, also where one of them is solved for."
@@ -82,7 +83,10 @@ class ExpectationSerializer(serializers.Serializer[dict[str, Any]]):
     standard_error = serializers.FloatField(
         help_text="The largest to expect, in the statistic's unit, sampling included."
     )
-    margin = serializers.FloatField(help_text="Half the width of the 95% interval, in the unit.")
+    margin = serializers.FloatField(
+        help_text="How far the 95% interval will reach from the estimate, about, in the unit; of several "
+        "values for all together."
+    )
     margin_points = serializers.FloatField(
         allow_null=True, help_text="The same in percentage points of the population; null for a mean."
     )
@@ -153,6 +157,7 @@ class AnswerSerializer(serializers.Serializer[dict[str, Any]]):
 class PlanApiView(APIView):
     """What to expect of a collection, and what to choose so that it meets targets."""
 
+    scopes: ClassVar[Scopes] = {"POST": PUBLIC}
     parser_classes = (JSONParser,)
 
     @extend_schema(
@@ -166,9 +171,7 @@ class PlanApiView(APIView):
         try:
             answer = plan_answer(question=_question(request))
         except FieldError as error:
-            # What was sent may hold half a surrogate pair, which no answer can.
-            detail = str(error).encode(errors="replace").decode()
-            raise invalid_parameter(error.field.encode(errors="replace").decode(), f"{detail}.") from None
+            raise invalid_field(error) from None
         except BusyError:
             raise Problem(
                 "unavailable", "The server is busy", 503, "Many plans are being computed. Send it again."

@@ -1,7 +1,8 @@
 """Recipes: drafts, what they cost, the published documents and their keys.
 
 Others call `operations` (drafts, keys, the row lock), `budget` (what a recipe does to its population's),
-`selectors`, `access`, `errors`, `actions` and `item_lists`, and read `models`. `api` is the public REST API.
+`refusals` (what keeps one from being published), `selectors`, `access`, `errors`, `actions` and `item_lists`,
+and read `models`. `api` and `drafts_api` are the REST API, and `scopes` says what its tokens may be for.
 
 It must not know reports, results or pages, nor what differs between trust models.
 """
@@ -12,9 +13,12 @@ __all__ = [
     "api",
     "budget",
     "converters",
+    "drafts_api",
     "errors",
     "item_lists",
     "models",
     "operations",
+    "refusals",
+    "scopes",
     "selectors",
 ]

@@ -1,8 +1,9 @@
-"""The public read API of recipes, for devices and for whoever checks on the server."""
+"""The API of recipes: public for devices and for whoever checks on the server; drafts are in `drafts_api`."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,12 +14,15 @@ from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.trust import FIRST
 from panprivacy.trust_models import TRUST_MODELS
+from recipes.drafts_api import draft_document, draft_saved, saves_draft
 from recipes.models import Recipe
-from recipes.selectors import guarantees_of, helper_signature_of, recipes_search, shuffler_signature_of
+from recipes.scopes import RECIPES_WRITE
+from recipes.selectors import guarantees_of, open_or_closed, recipes_search, served_recipe
 from storage.signing_key import verification_key
 from web.openapi import CURSOR
 from web.paging import api_page
 from web.problems import invalid_parameter, not_found
+from web.scopes import PUBLIC, Scopes
 
 PAGE_SIZE = 100
 STATUSES = ("open", "closed", "all")
@@ -32,13 +36,27 @@ class VerificationKeySerializer(serializers.Serializer[dict[str, str]]):
 class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
     id = serializers.CharField(source="identifier", help_text="SHA-256 of the canonical document.")
     status = serializers.SerializerMethodField(help_text="open or closed.")
+    event = serializers.SerializerMethodField(help_text="Name of the event that is counted, or null.")
 
     class Meta:
         model = Recipe
-        fields = ("id", "name", "question", "statistic", "status", "simulation", "opens_at", "closes_at")
+        fields = (
+            "id",
+            "name",
+            "question",
+            "event",
+            "statistic",
+            "status",
+            "simulation",
+            "opens_at",
+            "closes_at",
+        )
 
     def get_status(self, recipe: Recipe) -> str:
-        return "open" if recipe.status == Recipe.Status.PUBLISHED else "closed"
+        return open_or_closed(recipe)
+
+    def get_event(self, recipe: Recipe) -> str | None:
+        return recipe.published.event.name
 
 
 class RecipeListSerializer(serializers.Serializer[dict[str, Any]]):
@@ -77,7 +95,10 @@ class GuaranteeSerializer(serializers.Serializer[dict[str, Any]]):
 
 class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
     id = serializers.CharField(help_text="SHA-256 of the canonical document.")
-    document = serializers.DictField(help_text="Every public parameter.")
+    document = serializers.DictField(
+        help_text="Every public parameter. `event` (1 to 60 of a-z, 0-9, dot, _ and -), `event_definition` "
+        "and `labels` (a name for each value of the answer) are absent where the recipe has none."
+    )
     signature = serializers.CharField(help_text="Ed25519 signature in base64.")
     helper_signature = serializers.CharField(
         allow_null=True, help_text="The helper's, over the same bytes; null where none takes part."
@@ -95,6 +116,8 @@ class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
 class VerificationKeyView(APIView):
     """The key that signs every recipe of this server."""
 
+    scopes: ClassVar[Scopes] = {"GET": PUBLIC}
+
     @extend_schema(
         summary="Fetch the verification key",
         responses=VerificationKeySerializer,
@@ -108,6 +131,8 @@ class VerificationKeyView(APIView):
 class RecipeListView(APIView):
     """Published recipes, newest first, closed ones included."""
 
+    scopes: ClassVar[Scopes] = {"GET": PUBLIC, "POST": RECIPES_WRITE}
+
     @extend_schema(
         summary="List recipes",
         responses=RecipeListSerializer,
@@ -115,7 +140,8 @@ class RecipeListView(APIView):
         parameters=[
             OpenApiParameter("status", enum=STATUSES, default="all"),
             OpenApiParameter(
-                "search", description="Words of name or question, or the start of an identifier."
+                "search",
+                description="Words of name or question, the event’s name, or the start of an identifier.",
             ),
             CURSOR,
         ],
@@ -131,27 +157,31 @@ class RecipeListView(APIView):
         results = RecipeSummarySerializer(page, many=True).data
         return Response({"next": following, "results": results})
 
+    @saves_draft
+    def post(self, request: Request) -> Response:
+        draft = draft_saved(request, None)
+        address = reverse("api-draft", args=[draft.pk])
+        return Response(draft_document(draft), status=201, headers={"Location": address})
+
 
 class RecipeView(APIView):
     """One recipe as published: the document, its identifier and its signature."""
 
+    scopes: ClassVar[Scopes] = {"GET": PUBLIC}
+
     @extend_schema(summary="Fetch one recipe", responses=RecipeSerializer, operation_id="recipe")
     def get(self, request: Request, identifier: str) -> Response:
-        recipe = Recipe.objects.filter(identifier=identifier).first()
-        if recipe is None:
-            raise not_found("No recipe has this identifier.")
-        return Response(
-            {
-                "id": recipe.identifier,
-                "document": recipe.published.document,
-                "signature": base64_text.encode(bytes(recipe.signature)),
-                "helper_signature": _in_base64(helper_signature_of(recipe)),
-                "shuffler_signature": _in_base64(shuffler_signature_of(recipe)),
-                "status": RecipeSummarySerializer().get_status(recipe),
-                "guarantees": guarantees_of(recipe),
-            }
-        )
+        return Response(recipe_document(published_recipe(identifier)))
 
 
-def _in_base64(signature: bytes | None) -> str | None:
-    return None if signature is None else base64_text.encode(signature)
+def recipe_document(recipe: Recipe) -> dict[str, Any]:
+    """A published recipe as plain JSON values."""
+    return {**served_recipe(recipe), "guarantees": guarantees_of(recipe)}
+
+
+def published_recipe(identifier: str) -> Recipe:
+    """The recipe of this identifier. Raises Problem where there is none."""
+    recipe = Recipe.objects.filter(identifier=identifier).first()
+    if recipe is None:
+        raise not_found("No recipe has this identifier.")
+    return recipe

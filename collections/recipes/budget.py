@@ -1,13 +1,14 @@
 """What a recipe does to the budget of its population, and what would fit where it does not."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from ledger.budget import Rule
 from ledger.models import Population
-from ledger.operations import BudgetExceededError, budget_require_room, spending_append
+from ledger.operations import BudgetExceededError, budget_require_room, reservations_append, spending_append
 from ledger.selectors import Balance, balance_of, population_named
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
@@ -29,13 +30,15 @@ class Effect:
     Attributes:
         balance: where it stands without.
         composed: ε with the recipe, at the same δ; None where time did not suffice.
-        exceeds: whether that is above the budget.
+        share: part of the budget that is used with it; None without a budget, or where time did not suffice.
+        exceeds: whether that is more than the budget.
         delta_reason: why no ε is promised with it, and which δ would fit, as a clause; else empty.
         condition: what the recipe's cost relies on, as a clause; empty where it holds as it is.
     """
 
     balance: Balance
     composed: float | None
+    share: float | None
     exceeds: bool
     delta_reason: str
     condition: str
@@ -44,14 +47,16 @@ class Effect:
 def effect_of(mechanism: Statistic[Any], population: str) -> Effect:
     """What publishing would do. FieldError where there is no such population."""
     balance = balance_of(population_named(population))
-    composed = balance.with_event(mechanism.aggregator_event().as_dict())
-    budget = balance.budget
-    exceeds = budget is not None and composed is not None and composed > budget.epsilon
+    event = mechanism.aggregator_event().as_dict()
+    composed, use = balance.with_event(event), balance.use_with(event)
     return Effect(
         balance=balance,
         composed=composed,
-        exceeds=exceeds,
-        delta_reason=delta_reason(mechanism, balance) if composed == math.inf else "",
+        share=None if use is None else use.share,
+        exceeds=use is not None and use.too_much,
+        delta_reason=delta_reason(mechanism, balance)
+        if composed == math.inf or (use is not None and use.failing)
+        else "",
         condition=mechanism.budget_condition,
     )
 
@@ -60,27 +65,41 @@ def delta_reason(mechanism: Statistic[Any], balance: Balance) -> str:
     """Why no ε is promised with this recipe, and the largest δ with which one is, as a clause; empty where it
     is not for the recipe's own δ."""
     total = mechanism.aggregator_event().delta(LARGE_EPSILON)
-    if total == 0 or balance.spent == math.inf:
+    if total == 0 or balance.spent == math.inf or (balance.use is not None and balance.use.failing):
         return ""
 
     def promised(changed: Statistic[Any]) -> bool:
-        composed = balance.with_event(changed.aggregator_event().as_dict())
-        return composed is not None and composed < math.inf
+        event = changed.aggregator_event().as_dict()
+        composed, use = balance.with_event(event), balance.use_with(event)
+        return composed is not None and composed < math.inf and not (use is not None and use.failing)
 
     largest = nearest_value(mechanism, "delta", promised, larger=False)
     fitting = "no smaller one fits" if largest is None else f"the largest that fits is δ = {plain(largest)}"
-    if total > balance.delta:
+    by_filter = balance.budget is not None and balance.budget.rule is Rule.FILTER
+    most, whose = (
+        (balance.delta / 2, "half of the population's δ, which is")
+        if by_filter
+        else (
+            balance.delta,
+            "the population's δ of",
+        )
+    )
+    if total > most:
         why = f"the δ of this recipe, {plain(total)} in total, is"
     else:
         why = f"the δ of this recipe, {plain(total)} in total, and the δ already spent are together"
-    return f"{why} above the population's δ of {plain(balance.delta)}; {fitting}"
+    return f"{why} above {whose} {plain(most)}; {fitting}"
 
 
-def affordable(draft: RecipeDraft, *, simulation: bool) -> Statistic[Any]:
+def affordable(draft: RecipeDraft, *, free: bool, times: int = 1) -> Statistic[Any]:
     """The statistic of a draft, after a first look at the budget; the look that counts is `spend`'s.
 
     Call it before anything is locked: it takes up to seconds. Its numbers are remembered, so that `spend`
     finds them ready unless somebody spent in between.
+
+    Args:
+        free: whether nothing is spent: by a simulation, or where the cost is reserved.
+        times: how often the draft is to be published.
 
     Raises:
         FieldError: there is no such population, its budget would be exceeded, or the draft's parameters
@@ -88,12 +107,29 @@ def affordable(draft: RecipeDraft, *, simulation: bool) -> Statistic[Any]:
     """
     population = population_named(draft.population)  # the cheap refusal first
     mechanism = draft.calibrated_statistic()
-    if not simulation:
-        budget_require_room(population=population, event=mechanism.aggregator_event())
+    if not free:
+        budget_require_room(population=population, event=mechanism.aggregator_event(), times=times)
     return mechanism
 
 
-def spend(*, published: PublishedRecipe) -> None:
+def reserve(draft: RecipeDraft, names: Sequence[str]) -> None:
+    """Write into the population's book what publishing a draft so often will cost: `spend` takes the place of
+    each line, one by one. FieldError where all together do not fit.
+
+    Args:
+        names: of the lines (`reservations_append`).
+    """
+    mechanism = draft.calibrated_statistic()
+    reservations_append(
+        population=draft.population,
+        names=names,
+        event=mechanism.aggregator_event(),
+        event_if_half_colludes=mechanism.aggregator_event(HALF),
+        condition=mechanism.budget_condition,
+    )
+
+
+def spend(*, published: PublishedRecipe, reserved: str | None = None) -> None:
     """Write a recipe's cost into its population's book; FieldError where it does not fit.
 
     That a device may not have been sampled is not counted in its favour: who took part may be known.
@@ -110,6 +146,7 @@ def spend(*, published: PublishedRecipe) -> None:
         event=mechanism.aggregator_event(),
         event_if_half_colludes=mechanism.aggregator_event(HALF),
         condition=mechanism.budget_condition,
+        reserved=reserved,
     )
 
 
@@ -124,7 +161,7 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
         yield
     except BudgetExceededError as error:
         mechanism = draft.calibrated_statistic()
-        if error.composed == math.inf:
+        if error.failing:
             reason = delta_reason(mechanism, balance_of(error.population))
             if reason:
                 raise FieldError("delta", f"does not fit the population's budget: {reason}") from None
@@ -134,7 +171,7 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
 
 def what_fits(mechanism: Statistic[Any], population: Population) -> str:
     """Which ε or cohort size the budget has room for, all other parameters as they are: a clause."""
-    if balance_of(population).left == 0:
+    if balance_of(population).share == 1:
         return NOTHING_WOULD_DO  # whatever is published costs something
 
     def fits(changed: Statistic[Any]) -> bool:

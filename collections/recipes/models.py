@@ -1,12 +1,12 @@
 """Recipes: draft → published → closed."""
 
+import hashlib
 import json
-from functools import lru_cache
 
 from django.conf import settings
 from django.db import models
 
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe import PublishedRecipe, recipe_of
 
 
 class Recipe(models.Model):
@@ -60,14 +60,14 @@ class Recipe(models.Model):
         return self.name
 
     @property
+    def draft_hash(self) -> str:
+        """SHA-256 of the draft's JSON with sorted names, in 64 digits: it tells what a reviewer saw."""
+        return hashlib.sha256(json.dumps(self.draft, sort_keys=True).encode()).hexdigest()
+
+    @property
     def published(self) -> PublishedRecipe:
         """The document as published, parsed (cached: it never changes)."""
-        return _published(self.document)
-
-
-@lru_cache(maxsize=256)
-def _published(document: str) -> PublishedRecipe:
-    return PublishedRecipe.from_document(json.loads(document))
+        return recipe_of(self.document)
 
 
 class RecipeGuarantees(models.Model):
@@ -81,10 +81,10 @@ class RecipeGuarantees(models.Model):
 
 
 class RecipeKey(models.Model):
-    """The private key of a recipe, encrypted under the installation's key-encryption key.
+    """The private key of a recipe, sealed.
 
-    Deleted once the result is released or withheld: nothing that a device ever kept can
-    be decrypted from then on.
+    Deleted once the result is released or withheld, and with it the erasable key under which it is sealed:
+    nothing that a device ever kept can be decrypted from then on.
     """
 
     recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="key")
@@ -113,3 +113,14 @@ class ShufflerSignature(models.Model):
 
     def __str__(self) -> str:
         return f"shuffler's signature of {self.recipe_id}"
+
+
+class AskedAgain(models.Model):
+    """That a recipe was made from the draft form of another one. It says where a draft comes from, no more:
+    nothing that is computed or signed depends on it."""
+
+    recipe = models.OneToOneField(Recipe, models.CASCADE, related_name="asked_again")
+    origin = models.ForeignKey(Recipe, models.PROTECT, related_name="+")
+
+    def __str__(self) -> str:
+        return f"{self.recipe_id} asks {self.origin_id} again"

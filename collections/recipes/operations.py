@@ -2,53 +2,100 @@
 
 from collections.abc import Mapping
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from ledger.selectors import population_named
+from audit.operations import entry_append
 from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
+from panprivacy.limits import RecipeLimits
 from panprivacy.recipe import RecipeDraft
+from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
 from recipes.errors import RecipeStateError as RecipeStateError
-from recipes.models import Recipe, RecipeKey
+from recipes.models import AskedAgain, Recipe, RecipeKey
+from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_unseal
 
 
 @transaction.atomic
 def recipe_draft_save(
-    *, members: Mapping[str, object], actor: User | None, recipe: Recipe | None = None
+    *,
+    members: Mapping[str, object],
+    actor: User | None,
+    recipe: Recipe | None = None,
+    origin: Recipe | None = None,
 ) -> Recipe:
-    """Create a draft, or replace the content of one.
+    """Create a draft, or replace the content of one. The log says who did, and what changed.
 
     Args:
-        members: fields of a recipe file.
+        members: fields of a recipe file. Whether there is such a population is asked when it is published.
         recipe: the draft to change.
+        origin: of a new draft, the recipe that it asks again.
 
     Raises:
         FieldError: a field is unknown, missing or out of range.
-        RecipeStateError: the recipe has been published.
+        RecipeStateError: the recipe has been published, or its origin has not.
     """
-    draft = RecipeDraft.from_mapping(members)
-    population_named(draft.population)
+    if origin is not None and origin.status == Recipe.Status.DRAFT:
+        raise RecipeStateError("only a published recipe can be asked again")
+    is_new = recipe is None
     recipe = Recipe(created_by=actor) if recipe is None else recipe_locked(recipe, Recipe.Status.DRAFT)
+    before: Mapping[str, object] = recipe.draft if recipe.pk else {}
+    recipe_fill(recipe, RecipeDraft.from_mapping(members))
+    if is_new and origin is not None:
+        AskedAgain.objects.create(recipe=recipe, origin=origin)
+    after = recipe.draft
+    changed = {
+        name: [before.get(name), after.get(name)]
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    }
+    if changed:
+        entry_append(action=DRAFT_SAVED, subject=_subject(recipe), actor=actor, details=changed)
+    return recipe
+
+
+def require_within_limits(draft: RecipeDraft) -> None:
+    """FieldError naming `cohort_size` or `epsilon` where this site asks no such thing of real devices."""
+    site_limits().require(draft.as_dict(), whose="this site")
+
+
+def site_limits() -> RecipeLimits:
+    """How far recipes for real devices may go here."""
+    return RecipeLimits(settings.SMALLEST_COHORT, settings.LARGEST_EPSILON)
+
+
+def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:
+    """Give a recipe the content of a draft, and store it."""
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
     recipe.cohort_size = statistic_class(draft.statistic)(draft.parameters).cohort_size
     recipe.draft = draft.as_dict()
     recipe.save()
-    return recipe
 
 
 @transaction.atomic
-def recipe_draft_delete(*, recipe: Recipe) -> None:
+def recipe_draft_delete(*, recipe: Recipe, actor: User | None) -> None:
     """Delete a draft. Raises RecipeStateError for a recipe that was published."""
-    recipe_locked(recipe, Recipe.Status.DRAFT).delete()
+    locked = recipe_locked(recipe, Recipe.Status.DRAFT)
+    subject, details = _subject(locked), {"name": locked.name, "content": locked.draft_hash}
+    locked.delete()
+    entry_append(action=DRAFT_DELETED, subject=subject, actor=actor, details=details)
 
 
 def recipe_private_key(*, recipe: Recipe) -> PrivateKey:
-    """The recipe's private key, decrypted in memory. Raises RecipeKey.DoesNotExist once it is deleted."""
+    """The recipe's private key, decrypted in memory.
+
+    Raises:
+        RecipeKey.DoesNotExist: it is deleted.
+        KeyLostError: it is not, and cannot be opened.
+    """
     key = RecipeKey.objects.get(recipe=recipe)
-    encoded = secret_unseal(key.sealed, kind=b"", owner=str(recipe.identifier).encode())
+    try:
+        encoded = secret_unseal(key.sealed, kind=b"", owner=str(recipe.identifier).encode())
+    except KeyErasedError as error:
+        raise RecipeKey.DoesNotExist from error
     return load_private_key(key.scheme, encoded)
 
 
@@ -67,3 +114,7 @@ def status_require(recipe: Recipe, required: Recipe.Status) -> None:
         raise RecipeStateError(
             f"the recipe is {recipe.get_status_display().lower()}, not {required.label.lower()}"
         )
+
+
+def _subject(draft: Recipe) -> str:
+    return f"draft {draft.pk}"

@@ -4,16 +4,22 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import CharField, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
 
-from recipes.models import HelperSignature, Recipe, RecipeGuarantees, ShufflerSignature
+from panprivacy import base64_text
+from panprivacy.errors import FieldError
+from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan
+from recipes.models import AskedAgain, HelperSignature, Recipe, RecipeGuarantees, ShufflerSignature
+
+IDENTIFIER_LENGTH = 64
 
 
 def recipes_search(*, text: str = "", status: str = "all") -> QuerySet[Recipe]:
     """Published and closed recipes, newest first.
 
     Args:
-        text: words of name or question, or the beginning of an identifier.
+        text: words of name or question, the name of an event, or the beginning of an identifier.
         status: `open` (published), `closed` or `all`.
     """
     statuses = {"open": [Recipe.Status.PUBLISHED], "closed": [Recipe.Status.CLOSED]}
@@ -22,7 +28,10 @@ def recipes_search(*, text: str = "", status: str = "all") -> QuerySet[Recipe]:
     )
     if text:
         recipes = recipes.filter(
-            Q(name__icontains=text) | Q(question__icontains=text) | Q(identifier__startswith=text.lower())
+            Q(name__icontains=text)
+            | Q(question__icontains=text)
+            | Q(draft__event=text)
+            | Q(identifier__startswith=text.lower())
         )
     return recipes
 
@@ -33,22 +42,79 @@ def guarantees_of(recipe: Recipe) -> list[dict[str, Any]]:
     return stated
 
 
-def helper_signature_of(recipe: Recipe) -> bytes | None:
-    """The helper's signature of a two-server recipe; None for one of a single server."""
-    row = HelperSignature.objects.filter(recipe=recipe).first()
-    return None if row is None else bytes(row.signature)
+def open_or_closed(recipe: Recipe) -> str:
+    """The status of a published recipe, as devices are told it."""
+    return "open" if recipe.status == Recipe.Status.PUBLISHED else "closed"
 
 
-def shuffler_signature_of(recipe: Recipe) -> bytes | None:
-    """The shuffler's signature of a recipe; None where none takes part."""
-    row = ShufflerSignature.objects.filter(recipe=recipe).first()
-    return None if row is None else bytes(row.signature)
+def served_recipe(recipe: Recipe) -> dict[str, Any]:
+    """A published recipe as devices fetch it, as plain JSON values: signatures are in base64, that of a
+    partner is None where none takes part."""
+    rows = {
+        "helper_signature": HelperSignature.objects.filter(recipe=recipe).first(),
+        "shuffler_signature": ShufflerSignature.objects.filter(recipe=recipe).first(),
+    }
+    return {
+        "id": recipe.identifier,
+        "document": recipe.published.document,
+        "signature": base64_text.encode(bytes(recipe.signature)),
+        **{name: row and base64_text.encode(bytes(row.signature)) for name, row in rows.items()},
+        "status": open_or_closed(recipe),
+    }
 
 
 def names_of(identifiers: Iterable[str]) -> dict[str, str]:
     """Identifier → name of those recipes among them that are here."""
     found = Recipe.objects.filter(identifier__in=set(identifiers)).values_list("identifier", "name")
     return {str(identifier): name for identifier, name in found}
+
+
+DRAFT = "draft "
+"""How the log names a draft: this, and its number."""
+
+
+def recipes_of_subjects(subjects: Iterable[str]) -> dict[str, Recipe]:
+    """Subject of entries of the log → recipe, for those that are recipes or drafts (published since, or not)
+    which are here."""
+    wanted = set(subjects)
+    numbers = {
+        int(subject.removeprefix(DRAFT)): subject
+        for subject in wanted
+        if subject.startswith(DRAFT) and subject.removeprefix(DRAFT).isdecimal()
+    }
+    columns = Recipe.objects.only("identifier", "name").order_by()
+    found = {
+        str(recipe.identifier): recipe
+        for recipe in columns.filter(
+            identifier__in=[name for name in wanted if len(name) == IDENTIFIER_LENGTH]
+        )
+    }
+    return found | {numbers[recipe.pk]: recipe for recipe in columns.filter(pk__in=numbers)}
+
+
+def subjects_named(text: str) -> list[QuerySet[Recipe, Any]]:
+    """What the log calls the recipes and drafts that have these words in name or question: their identifiers,
+    and their numbers as drafts."""
+    named = Recipe.objects.filter(Q(name__icontains=text) | Q(question__icontains=text)).order_by()
+    numbered = Concat(Value(DRAFT), Cast("pk", CharField()))
+    return [
+        named.filter(identifier__isnull=False).values("identifier"),
+        named.annotate(numbered=numbered).values("numbered"),
+    ]
+
+
+def recipe_asked_again(recipe: Recipe) -> Recipe | None:
+    """The published recipe from which this one was made; None where it was made from none."""
+    row = AskedAgain.objects.select_related("origin").filter(recipe=recipe).first()
+    return None if row is None else row.origin
+
+
+def stated_plan(recipe: Recipe) -> RecipePlan:
+    """What was expected of a recipe when it was drafted: the database refuses to change it afterwards."""
+    try:
+        return RecipePlan.from_members(dict(recipe.draft))
+    except FieldError:  # drafted with another version
+        return NOTHING_PLANNED
 
 
 def drafts_list() -> QuerySet[Recipe]:

@@ -1,9 +1,9 @@
 """The one result of a recipe: released or withheld, once and for good, and how far it is until then.
 
-Others call `operations` (the periodic task, withholding), `selectors`, `exports`, `excerpt`, `progress` and
-`servers`, and read `models`.
+Others call `operations` (the periodic task, withholding), `selectors`, `exports`, `excerpt`, `progress`,
+`servers` and `shares`, and read `models`.
 
 It must not know where a sum comes from: it asks `trust_models` for the outcome and reaches no further.
 """
 
-__all__ = ["excerpt", "exports", "models", "operations", "progress", "selectors", "servers"]
+__all__ = ["excerpt", "exports", "models", "operations", "progress", "selectors", "servers", "shares"]

@@ -1,8 +1,10 @@
 """What pages show of a release's numbers, which may be 100,000: taken once, so that no page loads all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from panprivacy.estimate import Interval
 
 MOST_SHOWN = 200
 """Estimates that a page shows; of more, the largest. The files have all."""
@@ -15,24 +17,27 @@ class Excerpt:
     Attributes:
         count: how many estimates the release has.
         any_below_zero: whether one of them all is negative.
-        least_standard_error, largest_standard_error, least_error_bound, largest_error_bound: of them all;
-            None where none is stated.
+        largest_standard_error, largest_error_bound: of them all; None where none is stated.
+        least_margin, largest_margin: how far the widest intervals reach from their estimates, of them all;
+            None where none is bounded on both sides.
         positions: which estimates these are, in their order.
         values, standard_errors, projection, error_bounds: theirs; empty where the release has none.
+        intervals: theirs, each with `level`, `low` and `high`; the widest first.
         confidence, details: the release's own.
     """
 
     count: int
     any_below_zero: bool
-    least_standard_error: float | None
     largest_standard_error: float | None
-    least_error_bound: float | None
     largest_error_bound: float | None
+    least_margin: float | None
+    largest_margin: float | None
     positions: list[int]
     values: list[float]
     standard_errors: list[float]
     projection: list[float]
     error_bounds: list[float]
+    intervals: list[dict[str, Any]]
     confidence: float | None = None
     details: dict[str, Any] | None = None
 
@@ -43,27 +48,32 @@ def excerpt_made(
     standard_errors: Sequence[float],
     projection: Sequence[float],
     error_bounds: Sequence[float] | None,
+    intervals: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """What a release stores for its pages, as plain values: an `Excerpt` without what stands beside it.
 
     Args:
         values: all estimates, at least one.
         standard_errors, projection, error_bounds: one for each estimate, or none at all.
+        intervals: with one end of either side for each estimate.
     """
     positions = largest_positions(values, MOST_SHOWN)
     bounds = error_bounds or []
+    stated = [Interval.from_mapping(interval) for interval in intervals]
+    margins = [reach for widest in stated[:1] for reach in widest.margins(values) if reach is not None]
     excerpt = Excerpt(
         count=len(values),
         any_below_zero=min(values) < 0,
-        least_standard_error=min(standard_errors, default=None),
         largest_standard_error=max(standard_errors, default=None),
-        least_error_bound=min(bounds, default=None),
         largest_error_bound=max(bounds, default=None),
+        least_margin=min(margins, default=None),
+        largest_margin=max(margins, default=None),
         positions=positions,
         values=_at(positions, values),
         standard_errors=_at(positions, standard_errors),
         projection=_at(positions, projection),
         error_bounds=_at(positions, bounds),
+        intervals=[asdict(interval.at(positions)) for interval in stated],
     )
     members = asdict(excerpt)
     del members["confidence"], members["details"]

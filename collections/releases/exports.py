@@ -10,10 +10,12 @@ from typing import Any
 
 from panprivacy.recipe import format_time
 from recipes.models import Recipe
+from recipes.selectors import stated_plan
 from releases.models import Release, SimulatedTruth
 from releases.operations import SOFTWARE
 from releases.selectors import interval_of
 from releases.servers import stated_servers
+from releases.shares import shares_document, shares_of
 from trust_models import trust_model_of
 
 LINES_AT_ONCE = 1_000
@@ -40,22 +42,33 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
         "rejected": release.rejected,
         "servers": [server.as_dict() for server in stated_servers(release)],
         "guarantees": release.guarantees,
+        "plan": stated_plan(recipe).members() or None,
     }
     document |= trust_model_of(recipe).told_with_release(recipe)
     if release.outcome == Release.Outcome.WITHHELD:
         return {**document, "cause": release.cause, "reason": release.reason}
     interval = interval_of(release)
+    event = recipe.published.event
     document |= {
         "reports": release.reports,
         "unit": mechanism.unit,
+        "event": event.name,
+        "event_definition": event.definition,
         "labels": list(mechanism.labels),
+        "value_labels": list(event.labels) or None,
         "estimate": release.values,
         "standard_error": release.standard_errors or None,
         "standard_error_note": release.standard_error_note,
         "interval": None
         if interval is None
-        else {"level": interval.level, "low": interval.low, "high": interval.high},
+        else {
+            "level": interval.level,
+            "low": interval.low,
+            "high": interval.high,
+            "together": len(release.values),
+        },
         "error_bound": release.error_bounds,
+        **shares_document(shares_of(recipe, release), release.values, interval),
         "confidence": release.confidence,
         "projection": release.projection,
         "details": release.details or {},
@@ -77,8 +90,10 @@ def release_json(document: Mapping[str, Any]) -> Iterator[str]:
 def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> Iterator[str]:
     """One line per estimate of a released result, empty where something is not known; in pieces.
 
-    `low_95` and `high_95` bound its own 95% interval; at `confidence` all estimates lie within their
-    `error_bound` of the truth. Details have columns of their own, the same on every line.
+    At `level` all truths together lie from `low_95` to `high_95`, of which an empty one bounds nothing; at
+    `confidence` they lie within `error_bound` of their estimates. Where devices are counted, shares have the
+    same interval, as parts of `share_of` devices. `value_label` and `event` are the recipe's. Details have
+    columns of their own, the same on every line.
     """
     published, interval = recipe.published, interval_of(release)
     columns: dict[str, Iterable[object]] = {
@@ -95,6 +110,17 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     }
     for name, members in trust_model_of(recipe).told_with_release(recipe).items():
         columns[name] = repeat(len(members))
+    columns["level"] = repeat(interval.level if interval else None)
+    shares = shares_of(recipe, release)
+    if shares is not None:
+        ends = shares.interval(interval) if interval else None
+        columns |= {
+            "share": map(shares.share, release.values),
+            "share_low_95": ends.low if ends else [],
+            "share_high_95": ends.high if ends else [],
+            "share_of": repeat(shares.of),
+        }
+    columns |= {"value_label": published.event.labels, "event": repeat(published.event.name)}
     columns |= {name: repeat(_cell(value)) for name, value in (release.details or {}).items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values

@@ -4,8 +4,8 @@ from django.db import models
 
 from recipes.models import Recipe
 
-NUMBERS = ("values", "standard_errors", "projection", "error_bounds")
-"""The columns of a release with one number for each estimate."""
+NUMBERS = ("values", "standard_errors", "projection", "error_bounds", "intervals")
+"""The columns of a release with numbers for each estimate."""
 
 
 class Release(models.Model):
@@ -48,6 +48,9 @@ class Release(models.Model):
         help_text="Within which all values lie of the truth at `confidence`; none where not stated.",
     )
     confidence = models.FloatField(null=True, help_text="Of the error bounds together.")
+    intervals = models.JSONField(
+        default=list, help_text="Each of all values together, with its `level`; the widest first."
+    )
     details = models.JSONField(null=True, help_text="What else the statistic says; none where nothing.")
     excerpt = models.JSONField(
         null=True, help_text="What pages show of all these numbers; none where nothing was released."

@@ -2,17 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 import structlog
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.utils import timezone
 
 from audit.operations import entry_append
 from ledger.operations import spending_return
 from panprivacy.coarse import coarse_step
+from panprivacy.errors import FieldError
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
@@ -21,6 +21,7 @@ from releases.excerpt import excerpt_made
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
 from releases.servers import ServerShown, servers_of
+from storage import clock
 from storage.erasing import log_truncate_on_commit
 from trust_models import trust_model_of
 from trust_models.outcomes import Outcome, Progress, Refused, SourceLostError, TooFew
@@ -34,6 +35,9 @@ SIMULATION_LIFETIME = timedelta(days=1)
 """After which a simulation that nobody closed is taken for abandoned."""
 
 REASON_LENGTH = 300
+
+GIVEN_REASON_LENGTH = 200
+"""Most characters of a reason that somebody writes."""
 
 SOFTWARE = "panapp 0.1.0"
 """Named in every release: what computed it."""
@@ -51,10 +55,11 @@ def collections_advance() -> None:
 
     Looks only at what the database says, so it can be run at any time, by anyone, twice.
     """
+    now = clock.settled_now()
     unfinished = Recipe.objects.exclude(status=Recipe.Status.DRAFT).filter(release=None).order_by("pk")
     for recipe in unfinished:
         try:
-            _advance(recipe)
+            _advance(recipe, now)
         except SourceLostError:
             # Known, and said again at every look until the source is back or the result given up.
             logger.error("stream_lost", recipe=recipe.identifier)
@@ -86,7 +91,7 @@ def result_release(*, recipe: Recipe) -> Release | None:
 
 @transaction.atomic
 def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> Release:
-    """Withhold the result of a closed recipe for good, e.g. because its helper is gone, or of any simulation.
+    """Withhold the result of a closed recipe for good, e.g. because its helper is gone or it takes too long.
 
     All or nothing: there is no way to leave out some reports.
 
@@ -94,12 +99,12 @@ def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | No
         reason: why, as a clause; it is public.
 
     Raises:
-        RecipeStateError: the recipe is not closed, its result is there, or it waits for nobody else and is
-            no simulation.
+        FieldError: the reason does not have 1 to 200 printable characters.
+        RecipeStateError: the recipe is not closed, or its result is there.
     """
+    if not (1 <= len(reason) <= GIVEN_REASON_LENGTH and reason.isprintable()):
+        raise FieldError("reason", f"must have 1 to {GIVEN_REASON_LENGTH} printable characters")
     recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
-    if not (recipe.simulation or trust_model_of(recipe).waits_for_another):
-        raise RecipeStateError("the result depends on this server alone; it comes by itself")
     if recipe.status != Recipe.Status.CLOSED:
         raise RecipeStateError("only the result of a closed recipe can be withheld; close it first")
     if Release.objects.filter(recipe=recipe).exists():
@@ -117,7 +122,8 @@ def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBase
     log_truncate_on_commit()
     # Below the cohort size, nothing that depends on what devices sent leaves the house.
     returned = None
-    if isinstance(outcome, TooFew):
+    # Where enough came, that too few were valid is one more thing that was told.
+    if isinstance(outcome, TooFew) and outcome.received < recipe.cohort_size:
         returned = spending_return(recipe=str(recipe.identifier))
     withheld = {"reason": release.reason, "spending_returned": returned is not None}
     entry_append(
@@ -137,9 +143,9 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
         outcome=Release.Outcome.WITHHELD,
         guarantees=guarantees_of(recipe),
         software=SOFTWARE,
-        released_at=timezone.now(),
+        released_at=clock.database_now(),
     )
-    # Below the cohort size nothing is told exactly, not even how many reports were bad.
+    # Below the cohort size nothing is told exactly.
     _tell(release, [server.coarse(recipe.cohort_size) for server in servers])
     if isinstance(outcome, Refused | GivenUp):
         release.cause = Cause.REFUSED if isinstance(outcome, Refused) else Cause.GIVEN_UP
@@ -171,6 +177,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
     release.projection = list(estimate.projection)
     if estimate.confidence is not None:
         release.error_bounds, release.confidence = list(estimate.error_bounds), estimate.confidence
+    release.intervals = [asdict(interval) for interval in estimate.stated_intervals()]
     if estimate.details:
         release.details = dict(estimate.details)
     release.excerpt = excerpt_made(**{name: getattr(release, name) for name in NUMBERS})
@@ -193,10 +200,10 @@ def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampl
     return SimulatedTruth.objects.create(recipe=recipe, values=list(values), devices=devices, sampled=sampled)
 
 
-def _advance(recipe: Recipe) -> None:
+def _advance(recipe: Recipe, now: datetime) -> None:
     model = trust_model_of(recipe)
     is_open = recipe.status == Recipe.Status.PUBLISHED
-    if is_open and (_is_overdue(recipe, timezone.now()) or model.is_over(recipe)):
+    if is_open and (_is_overdue(recipe, now) or model.is_over(recipe)):
         _close_if_open(recipe)
     model.advance(recipe)
     result_release(recipe=recipe)

@@ -1,12 +1,15 @@
-"""Progress in words, in the coarse steps of panprivacy/coarse.py."""
+"""Progress in words, in the coarse steps and bands of panprivacy/coarse.py."""
 
-from panprivacy.coarse import coarse, coarse_step
+from panprivacy.coarse import coarse_beyond, coarse_step
 from web.numbers import number
 
 
 def progress_text(count: int, cohort_size: int) -> str:
-    """Progress as a clause: "about 6,200 of 10,000"; of a cohort below the first step "fewer than 5"."""
-    shown, step = coarse(count, cohort_size), coarse_step(cohort_size)
+    """Progress as a clause: "about 6,200 of 10,000"; of a cohort below the first step "fewer than 5"; beyond
+    the cohort size "at least 20,000"."""
+    shown, step = coarse_beyond(count, cohort_size), coarse_step(cohort_size)
+    if shown > cohort_size:
+        return f"at least {number(shown)}"
     if count >= cohort_size:
         return f"at least {number(cohort_size)} of {number(cohort_size)}"
     if step >= cohort_size:

@@ -1,55 +1,57 @@
 """Reading results."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
+from datetime import UTC, date, datetime, time, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from panprivacy.estimate import Interval
 from recipes.models import Recipe
 from recipes.selectors import recipes_search
 from releases.excerpt import Excerpt
 from releases.models import NUMBERS, Release
 from storage.columns import stored
 
-LEVEL = 0.95
-
 Numbers = Release | Excerpt
 """Estimates with what is known of their errors: all of a release, or those that its page shows."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Where the truth of every value lies.
-
-    Attributes:
-        level: share of repeats whose interval covers the truth: of each value where it is by normal
-            approximation, of all together where it is by error bounds.
-        low, high: one bound per value.
-    """
-
-    level: float
-    low: list[float]
-    high: list[float]
-
-    def at(self, positions: Sequence[int]) -> "Interval":
-        """That of these values alone."""
-        return Interval(
-            self.level,
-            [self.low[position] for position in positions],
-            [self.high[position] for position in positions],
-        )
-
-
-def overview_search(*, text: str = "", status: str = "all") -> QuerySet[Recipe]:
+def overview_search(
+    *,
+    text: str = "",
+    status: str = "all",
+    statistic: str = "",
+    population: str = "",
+    since: date | None = None,
+    until: date | None = None,
+) -> QuerySet[Recipe]:
     """Published and closed recipes with their releases, newest first.
 
     Args:
         text: as in `recipes_search`.
         status: as there, or an outcome: `released` or `withheld`.
+        statistic, population: their names; empty for all.
+        since, until: the first and the last day (in UTC) on which they were published; None for no limit.
     """
     recipes = with_release(recipes_search(text=text, status=status))
-    return recipes.filter(release__outcome=status) if status in Release.Outcome.values else recipes
+    if status in Release.Outcome.values:
+        recipes = recipes.filter(release__outcome=status)
+    if statistic:
+        recipes = recipes.filter(statistic=statistic)
+    if population:
+        recipes = recipes.filter(draft__population=population)
+    if since is not None:
+        recipes = recipes.filter(published_at__gte=_midnight(since))
+    if until is not None and until < date.max:
+        recipes = recipes.filter(published_at__lt=_midnight(until + timedelta(days=1)))
+    return recipes
+
+
+def unfinished_recipes(*, closing_before: datetime) -> QuerySet[Recipe]:
+    """Recipes that are closed without an outcome, and open ones for real devices that close before that time;
+    the first to close comes first."""
+    waiting = Q(status=Recipe.Status.CLOSED, release=None)
+    closing = Q(status=Recipe.Status.PUBLISHED, simulation=False, closes_at__lt=closing_before)
+    return Recipe.objects.filter(waiting | closing).order_by("closes_at")
 
 
 def with_release(recipes: QuerySet[Recipe]) -> QuerySet[Recipe]:
@@ -63,45 +65,24 @@ def excerpt_of(release: Release) -> Excerpt:
     return Excerpt(**stored(release.excerpt), confidence=release.confidence, details=release.details)
 
 
-def interval_of(numbers: Numbers, level: float = LEVEL) -> Interval | None:
-    """The interval at `level` (between 0 and 1) around the unbiased estimates, by normal approximation;
-    None where no standard error tells how far they lie from the truth."""
-    if not numbers.standard_errors or verdict_of(numbers):
-        return None
-    factor = NormalDist().inv_cdf((1 + level) / 2)
-    return _around(numbers, level, [factor * error for error in numbers.standard_errors])
-
-
-def bounds_of(excerpt: Excerpt) -> Interval | None:
-    """The estimates with their error bounds, at the confidence of these; None where there are none."""
-    if not excerpt.error_bounds or excerpt.confidence is None:
-        return None
-    return _around(excerpt, excerpt.confidence, excerpt.error_bounds)
-
-
-def shown_interval_of(excerpt: Excerpt, level: float = LEVEL) -> Interval | None:
-    """The interval at `level` that pages show around each estimate; None where `joint_bounds_of` stands
-    in its place."""
-    return interval_of(excerpt, level) if joint_bounds_of(excerpt) is None else None
-
-
-def joint_bounds_of(excerpt: Excerpt) -> Interval | None:
-    """The error bounds where they are of several estimates at once; else None.
+def intervals_of(numbers: Numbers) -> list[Interval]:
+    """Where the truths lie, at every level that is stated, the widest first; each of all values together.
 
     Whoever looks at the largest of many has chosen it by its error, which an interval for a single
     estimate does not allow for: among many with the truth 0, the largest lies beyond its own.
     """
-    return bounds_of(excerpt) if len(excerpt.values) > 1 else None
+    return [Interval.from_mapping(interval) for interval in numbers.intervals]
+
+
+def interval_of(numbers: Numbers) -> Interval | None:
+    """The widest of `intervals_of`; None where nothing tells how far the estimates lie from the truth."""
+    return next(iter(intervals_of(numbers)), None)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, UTC)
 
 
 def verdict_of(numbers: Numbers) -> str:
-    """The verdict of a test; empty where something is estimated. A test's standard error is that under the
-    hypothesis, and puts no interval around what came out."""
+    """The verdict of a test; empty where something is estimated."""
     return str((numbers.details or {}).get("verdict", ""))
-
-
-def _around(numbers: Numbers, level: float, margins: list[float]) -> Interval:
-    pairs = list(zip(numbers.values, margins, strict=True))
-    return Interval(
-        level, [value - margin for value, margin in pairs], [value + margin for value, margin in pairs]
-    )

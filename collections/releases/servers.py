@@ -1,4 +1,4 @@
-"""What is shown of the servers of a recipe: to the public, and to those who watch over the collection."""
+"""What is shown of the servers of a recipe, to everybody alike."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -44,14 +44,9 @@ class ServerShown:
         return asdict(self)
 
 
-def servers_of(recipe: Recipe, progress: Progress, *, everything: bool = False) -> list[ServerShown]:
-    """The servers with what is public of them, exactly.
-
-    Args:
-        everything: for those who watch over the collection, once it has ended. Of simulated devices
-            everything is public.
-    """
-    return [_shown(server, everything or recipe.simulation) for server in progress.servers]
+def servers_of(recipe: Recipe, progress: Progress) -> list[ServerShown]:
+    """The servers with what is public of them; of simulated devices everything is."""
+    return [_shown(server, recipe.simulation) for server in progress.servers]
 
 
 def counts_differ(servers: Sequence[ServerShown]) -> bool:

@@ -109,7 +109,7 @@ def _from_hexadecimal(text: str) -> bytes | None:
 
 def _read_messagepack(body: bytes) -> object:
     # One more than there may be, so that its number is what is refused.
-    return read_messagepack(body, containers=BATCH_CONTAINERS, members=BATCH_ITEMS + 1)
+    return read_messagepack(body, containers=BATCH_CONTAINERS, members=BATCH_ITEMS + 1, text_bytes=BODY_BYTES)
 
 
 def _invalid(field: str, detail: str) -> Problem:

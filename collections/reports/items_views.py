@@ -12,11 +12,11 @@ from panprivacy.streams.item_bytes import ItemError
 from reports import openapi
 from reports.items import BODY_BYTES, ITEM_LENGTH, invalid_item, read_items
 from reports.receiving import ReceivingView
-from streams.errors import StreamClosedError, StreamLostError
+from streams.errors import StreamBusyError, StreamClosedError, StreamLostError
 from streams.operations import items_fold
 from web.bodies import read_body
 from web.openapi import example, problem_response
-from web.problems import Problem
+from web.problems import Problem, unavailable
 
 logger = structlog.get_logger(__name__)
 
@@ -65,6 +65,8 @@ class ItemsView(ReceivingView):
             raise invalid_item(error.index, error.message) from None
         except StreamClosedError:
             raise self.not_open(recipe) from None
+        except StreamBusyError:
+            raise unavailable("The stream takes no more items this minute. Send the batch again.") from None
         except StreamLostError:
             logger.error("stream_lost", recipe=identifier)
             raise _broken("The state of this stream cannot be read.") from None

@@ -23,6 +23,20 @@ class ReportNonce(models.Model):
         return f"nonce of {self.recipe_id}"
 
 
+class CiphertextDigest(models.Model):
+    """A keyed hash of a ciphertext in an accepted report: the reason why it comes in no other.
+
+    Kept as long as the nonces.
+    """
+
+    pk = models.CompositePrimaryKey("recipe_id", "digest")
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+", db_index=False)
+    digest = models.BinaryField(max_length=16)
+
+    def __str__(self) -> str:
+        return f"digest of {self.recipe_id}"
+
+
 class StoredReports(models.Model):
     """Reports that arrived together: their ciphertexts, one report after the other.
 
@@ -43,7 +57,7 @@ class StoredReports(models.Model):
 
 
 class RejectionCount(models.Model):
-    """How many reports of a recipe were rejected for one reason."""
+    """How many reports of a recipe were rejected on arrival for one reason."""
 
     recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="rejections")
     reason = models.CharField(max_length=40)

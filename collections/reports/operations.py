@@ -10,7 +10,8 @@ from django.utils import timezone
 from recipes.models import Recipe
 from recipes.selectors import recipe_accepts_reports
 from reports.chunking import reports_per_chunk
-from reports.models import RejectionCount, StoredReports
+from reports.copies import digests_claim, digests_of
+from reports.models import RejectionCount, ReportNonce, StoredReports
 from reports.parsing import Decoder, ReportRejectedError, WellFormedReport, read_report
 
 
@@ -56,22 +57,26 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
             rejections.append(Rejection(index, error.reason, str(error)))
         else:
             well_formed[report.nonce] = (index, report)
+    digests = {nonce: digests_of(recipe, report) for nonce, (_, report) in well_formed.items()}
     with transaction.atomic():
         _hold_open(recipe)
         fresh = _claim_nonces(recipe, sorted(well_formed))
-        if fresh:
-            stored = [report.payload for nonce, (_, report) in well_formed.items() if nonce in fresh]
+        copies = digests_claim(
+            recipe=recipe, digests={nonce: own for nonce, own in digests.items() if nonce in fresh}
+        )
+        if copies:
+            ReportNonce.objects.filter(recipe=recipe, nonce__in=copies).delete()
+        if fresh - copies:
+            stored = [report.payload for nonce, (_, report) in well_formed.items() if nonce in fresh - copies]
             size = reports_per_chunk(recipe.published)
             StoredReports.objects.bulk_create(
                 StoredReports(recipe=recipe, count=len(part), payload=b"".join(part))
                 for part in (stored[start : start + size] for start in range(0, len(stored), size))
             )
-        duplicate = _duplicate()
-        rejections += [
-            Rejection(index, duplicate.reason, str(duplicate))
-            for nonce, (index, _) in well_formed.items()
-            if nonce not in fresh
-        ]
+        for nonce, (index, _) in well_formed.items():
+            if nonce not in fresh or nonce in copies:
+                refusal = _copied() if nonce in copies else _duplicate()
+                rejections.append(Rejection(index, refusal.reason, str(refusal)))
         rejections_count(recipe=recipe, reasons=Counter(rejection.reason for rejection in rejections))
     return sorted(rejections, key=lambda rejection: rejection.index)
 
@@ -92,6 +97,10 @@ def rejections_count(*, recipe: Recipe, reasons: Mapping[str, int]) -> None:
 
 def _duplicate() -> ReportRejectedError:
     return ReportRejectedError("duplicate_nonce", "A report with this nonce was accepted already.")
+
+
+def _copied() -> ReportRejectedError:
+    return ReportRejectedError("duplicate_ciphertext", "A ciphertext of this report was in another one.")
 
 
 def _hold_open(recipe: Recipe) -> None:

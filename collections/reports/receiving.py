@@ -1,6 +1,6 @@
 """What all addresses that take in data have in common: plain views, because this is the hot path."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
@@ -13,6 +13,7 @@ from recipes.models import Recipe
 from reports.openapi import IDENTIFIER
 from web.failures import FAILURES, failure_response
 from web.problems import Problem, method_not_allowed, not_found
+from web.scopes import PUBLIC, Scopes
 
 
 @extend_schema(parameters=[IDENTIFIER])
@@ -22,6 +23,7 @@ class ReceivingView(APIView):
     An APIView only to be described as one: its `dispatch` is a plain view's, which parses nothing.
     """
 
+    scopes: ClassVar[Scopes] = {"POST": PUBLIC}
     http_method_names = ("post", "options")
     what: str
     """What is sent here, e.g. `reports`."""

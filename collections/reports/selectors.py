@@ -4,7 +4,6 @@ from django.db.models import Q, Sum
 
 from recipes.models import Recipe
 from reports.models import RejectionCount, StoredReports
-from reports.parsing import ARRIVAL_REASONS
 
 
 def reports_stored(recipe: Recipe) -> tuple[int, int]:
@@ -16,15 +15,7 @@ def reports_stored(recipe: Recipe) -> tuple[int, int]:
 
 
 def rejections_by_reason(recipe: Recipe) -> dict[str, int]:
-    """Reason → number of rejected reports. Not for the public; see `public_rejections`."""
+    """Reason → number of reports that were rejected on arrival."""
     return dict(
         RejectionCount.objects.filter(recipe=recipe).order_by("reason").values_list("reason", "count")
     )
-
-
-def public_rejections(recipe: Recipe) -> dict[str, int]:
-    """Those reasons that are found without decrypting; all of them for a simulation."""
-    rejections = rejections_by_reason(recipe)
-    if recipe.simulation:
-        return rejections
-    return {reason: count for reason, count in rejections.items() if reason in ARRIVAL_REASONS}

@@ -10,10 +10,9 @@ from django.conf import settings
 from django.db import transaction
 
 from audit.operations import entry_append
-from panprivacy.recipe import format_time
+from panprivacy.recipe import format_time, recipe_of
 from shuffler.actions import BATCH_ENDED
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
-from shuffler.registering import recipe_of
 from storage.erasing import log_truncate_on_commit
 
 REASON_LENGTH = 200

@@ -7,12 +7,12 @@ from django.db import transaction
 
 from audit.operations import entry_append
 from panprivacy.coarse import coarse
+from panprivacy.recipe import recipe_of
 from panprivacy.shuffle.shuffler import permute
 from shuffler.actions import BATCH_SHUFFLED
 from shuffler.limits import PART_BYTES
 from shuffler.models import Batch, Part, Submission
-from shuffler.registering import recipe_of
-from web.problems import Problem
+from web.problems import Problem, not_found
 
 
 def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
@@ -34,7 +34,7 @@ def part_of(*, batch: Batch, number: int) -> bytes:
     """The ciphertexts of one part, one after the other. Raises Problem where there is none."""
     part = Part.objects.filter(batch=batch, number=number).first()
     if part is None:
-        raise Problem("not-found", "There is nothing here", 404, "The batch has no such part.")
+        raise not_found("The batch has no such part.")
     return bytes(part.payload)
 
 

@@ -6,12 +6,12 @@ from secrets import SystemRandom
 from django.db import transaction
 
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe import PublishedRecipe, recipe_of
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from shuffler.limits import NONCE_BYTES
 from shuffler.models import Batch, Submission, SubmissionNonce
-from shuffler.registering import encryption_key_of, recipe_of
-from web.messagepack import MessagePackError, read_messagepack
+from shuffler.registering import encryption_key_of
+from web.messagepack import NAME_BYTES, MessagePackError, read_messagepack
 from web.problems import Problem
 
 RANDOM = SystemRandom()
@@ -56,7 +56,9 @@ def _read(body: bytes, recipe: PublishedRecipe) -> tuple[bytes, list[bytes]]:
     fewest, most = statistic.fewest_messages, statistic.most_messages
     expected = f"exactly {most:,}" if fewest == most else f"{fewest:,} to {most:,}"
     try:
-        content = read_messagepack(body, containers=SUBMISSION_CONTAINERS, members=most)
+        content = read_messagepack(
+            body, containers=SUBMISSION_CONTAINERS, members=most, text_bytes=NAME_BYTES
+        )
     except MessagePackError:
         raise _malformed(f"The body must be MessagePack with {expected} messages.") from None
     if not isinstance(content, dict) or set(content) != {"nonce", "messages"}:

@@ -1,6 +1,5 @@
 """Which recipes a shuffler takes part in: it checks for itself everything that its signature stands for."""
 
-import json
 from datetime import datetime
 from functools import lru_cache
 
@@ -10,15 +9,14 @@ from django.db import transaction
 from audit.operations import entry_append
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe import PublishedRecipe, recipe_of
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
-from peers.problems import dap_problem
+from peers.problems import conflict, refused
 from peers.recipe_document import recipe_read
 from shuffler.actions import BATCH_REGISTERED
 from shuffler.limits import require_fits
 from shuffler.models import Batch
 from storage.signing_key import signing_key, verification_key
-from web.problems import Problem
 
 
 def batch_register(*, identifier: str, document: str, now: datetime) -> bytes:
@@ -37,25 +35,19 @@ def batch_register(*, identifier: str, document: str, now: datetime) -> bytes:
     recipe = recipe_read(document=document, identifier=identifier)
     ours = recipe.servers
     if not isinstance(ours, ShufflerAndAnalyzer):
-        raise _refused("trust: must be shuffler.")
+        raise refused("trust: must be shuffler.")
     if ours.shuffler_url != settings.SHUFFLER_URL:
-        raise _refused(f"shuffler.url: must be {settings.SHUFFLER_URL}.")
+        raise refused(f"shuffler.url: must be {settings.SHUFFLER_URL}.")
     if ours.shuffler_verification_key != verification_key().public_bytes_raw():
-        raise _refused("shuffler.verification_key: must be ours.")
+        raise refused("shuffler.verification_key: must be ours.")
     if not recipe.simulation and recipe.closes_at <= now:
-        raise _refused("closes_at: must lie in the future.")
+        raise refused("closes_at: must lie in the future.")
     try:
         require_fits(recipe)
     except FieldError as error:
-        raise _refused(f"{error}.") from None
+        raise refused(f"{error}.") from None
     _store(recipe, now)
     return recipe.sign(signing_key())
-
-
-@lru_cache(maxsize=64)
-def recipe_of(document: str) -> PublishedRecipe:
-    """A registered recipe, parsed."""
-    return PublishedRecipe.from_document(json.loads(document))
 
 
 @lru_cache(maxsize=64)
@@ -75,8 +67,7 @@ def _store(recipe: PublishedRecipe, now: datetime) -> None:
         },
     )
     if batch.state == Batch.State.ENDED:
-        detail = f"The batch has ended: {batch.outcome}"
-        raise Problem("conflict", "Another one exists already", 409, detail)
+        raise conflict(f"The batch has ended: {batch.outcome}")
     if is_new:
         entry_append(
             action=BATCH_REGISTERED,
@@ -84,7 +75,3 @@ def _store(recipe: PublishedRecipe, now: datetime) -> None:
             actor=None,
             details={"cohort_size": batch.cohort_size},
         )
-
-
-def _refused(detail: str) -> Problem:
-    return dap_problem("invalidMessage", detail)

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from panprivacy import base64_text
+from panprivacy.recipe import recipe_of
 from peers.json_bodies import json_response, read_json
 from peers.required import required
 from peers.signed_views import signed
@@ -15,7 +16,8 @@ from shuffler.limits import EMPTY_BYTES, REGISTRATION_BYTES, largest_body
 from shuffler.mixing import batch_shuffle, part_of
 from shuffler.models import Batch
 from shuffler.receiving import submission_accept
-from shuffler.registering import batch_register, recipe_of
+from shuffler.registering import batch_register
+from storage import clock
 from web.bodies import MESSAGEPACK_TYPE, read_body
 from web.failures import View, receiving
 from web.problems import Problem, unsupported_media_type
@@ -59,7 +61,7 @@ def recipe(request: HttpRequest, body: bytes, *, identifier: str) -> HttpRespons
     """Taking part in a recipe."""
     document = read_json(request, body, {"document"})["document"]
     now = timezone.now()
-    upkeep(now=now)
+    upkeep(now=clock.settled_now())
     signature = batch_register(identifier=identifier, document=document, now=now)
     return json_response({"signature": base64_text.encode(signature)})
 

@@ -1,9 +1,22 @@
-"""What databases and files need here: append-only tables, sealed secrets, erasing, the signing key.
+"""What databases and files need here: append-only tables, sealed secrets, erasing, the signing key, the time.
 
-Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest), `erasing` (so that
-what is deleted is gone), `signing_key` (this installation's own) and `columns`.
+Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key that
+can be erased: `erasable_keys`, `key_slots`), `erasing` (so that what is deleted is gone), `signing_key` (this
+installation's own), `clock` (what time it is), `caches` (that run nothing), `writing` (whether there is room)
+and `columns`.
 
 It must not know what is stored, nor for which room.
 """
 
-__all__ = ["append_only", "columns", "erasing", "sealing", "signing_key"]
+__all__ = [
+    "append_only",
+    "caches",
+    "clock",
+    "columns",
+    "erasable_keys",
+    "erasing",
+    "key_slots",
+    "sealing",
+    "signing_key",
+    "writing",
+]

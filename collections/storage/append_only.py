@@ -65,10 +65,14 @@ class Guard:
     def remove_statements(self, vendor: str) -> Sequence[str]:
         """DROP statements for `sqlite` or `postgresql`."""
         on_table = "" if vendor == "sqlite" else f" ON {self.table}"
+        return [f"DROP TRIGGER {name}{on_table}" for name in sorted(self.trigger_names(vendor))]
+
+    def trigger_names(self, vendor: str) -> set[str]:
+        """Of all triggers that the guard consists of."""
         events = [event for event, _ in self._conditions(vendor)]
         if vendor != "sqlite":
             events.append("truncate")
-        return [f"DROP TRIGGER {self._trigger(event)}{on_table}" for event in events]
+        return {self._trigger(event) for event in events}
 
     def operation(self) -> migrations.RunPython:
         """A reversible migration operation that installs the guard."""

@@ -1,6 +1,8 @@
-"""Reading columns that may be empty by their type, but not at this point."""
+"""Reading columns: those that may be empty by their type, but not at this point; and sums of them."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet, Sum
 
 T = TypeVar("T")
 
@@ -15,3 +17,8 @@ def stored(value: T | None) -> T:
 def stored_bytes(value: bytes | memoryview | None) -> bytes:
     """The bytes of a filled binary column; ValueError where it is empty."""
     return bytes(stored(value))
+
+
+def total(rows: QuerySet[Any], column: str) -> int:
+    """Sum of a column; 0 of no rows."""
+    return rows.aggregate(sum=Sum(column))["sum"] or 0

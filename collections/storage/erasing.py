@@ -2,8 +2,12 @@
 
 SQLite marks what is deleted as free and leaves the bytes, and its write-ahead log keeps older pages. Of the
 former every connection leaves zeros (`secure_delete` in panapp/settings.py); the latter is emptied here.
-PostgreSQL has no such switch: docs/operations.md says what remains there, and for how long.
+PostgreSQL has no such switch, and no backup has one: keys are erased elsewhere (erasable_keys.py).
+docs/operations.md says what remains of the rest, and for how long.
 """
+
+import os
+from pathlib import Path
 
 from django.db import connection, transaction
 
@@ -36,3 +40,17 @@ def log_truncate() -> bool:
         finally:
             cursor.execute(f"PRAGMA busy_timeout={patience}")
     return not busy
+
+
+def sync_committed() -> None:
+    """Return when what was committed survives a power failure: before a key is erased that was needed before.
+
+    PostgreSQL's COMMIT returns no sooner. SQLite's may, as we set it up: it leaves its log to the operating
+    system. What was deleted would come back without its key.
+    """
+    if connection.vendor != "sqlite":
+        return
+    log = Path(f"{connection.settings_dict['NAME']}-wal")
+    if log.exists():
+        with log.open("rb") as file:
+            os.fsync(file.fileno())

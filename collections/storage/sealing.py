@@ -1,4 +1,8 @@
-"""Secrets at rest, sealed under the key-encryption key.
+"""Secrets at rest, sealed under an erasable key of their own and the key-encryption key: both open it.
+
+Format, version 1: `b"PPSE"`, one byte 1, the key's name (erasable_keys.py), then the secret sealed under the
+erasable key, sealed under the key-encryption key (panprivacy/encryption/sealing.py). What was sealed before
+there were erasable keys is the latter alone, begins otherwise, and is still opened.
 
 The associated data names what is sealed and whose it is: sealed secrets cannot be swapped in the database.
 """
@@ -6,20 +10,77 @@ The associated data names what is sealed and whose it is: sealed secrets cannot 
 import secrets
 
 from django.conf import settings
+from django.db import models, transaction
 
-from panprivacy.encryption.sealing import seal, unseal
+from panprivacy.encryption.sealing import SealFormatError, seal, unseal
+from storage.erasable_keys import NAME_BYTES, key_erase, key_make, key_read
+
+_MAGIC = b"PPSE"
+_HEADER = _MAGIC + bytes([1])
 
 
 def secret_seal(secret: bytes, *, kind: bytes, owner: bytes) -> bytes:
-    """`secret` as it is stored.
+    """`secret` as it is stored in this transaction; its erasable key is on the disk when this returns.
+
+    `secret_erase` or `secrets_delete` erase that key: nothing else deletes a sealed secret for good.
 
     Args:
         kind: what it is, the same for all of its kind; it ends where no owner begins.
         owner: whose it is.
+
+    Raises:
+        TransactionManagementError: not in a transaction.
     """
-    return seal(secret, settings.KEY_ENCRYPTION_KEY, kind + owner, secrets.SystemRandom())
+    name, key = key_make()
+    associated_data = _HEADER + name + kind + owner
+    source = secrets.SystemRandom()
+    inner = seal(secret, key, associated_data, source)
+    return _HEADER + name + seal(inner, settings.KEY_ENCRYPTION_KEY, associated_data, source)
 
 
 def secret_unseal(sealed: bytes | memoryview, *, kind: bytes, owner: bytes) -> bytes:
-    """Inverse of `secret_seal`. Raises SealFormatError or SealBrokenError."""
-    return unseal(bytes(sealed), settings.KEY_ENCRYPTION_KEY, kind + owner)
+    """Inverse of `secret_seal`.
+
+    Raises:
+        SealFormatError, SealBrokenError: it is none, or another's, or another key-encryption key's.
+        KeyErasedError: it was deleted after it was read from the database.
+        KeyLostError: its erasable key is not where it should be.
+    """
+    sealed = bytes(sealed)
+    name = _name_of(sealed)
+    if name is None:
+        return unseal(sealed, settings.KEY_ENCRYPTION_KEY, kind + owner)
+    prefix = _HEADER + name
+    associated_data = prefix + kind + owner
+    inner = unseal(sealed[len(prefix) :], settings.KEY_ENCRYPTION_KEY, associated_data)
+    return unseal(inner, key_read(name), associated_data)
+
+
+def secret_erase(sealed: bytes | memoryview | None) -> None:
+    """Erase the key of a secret once this transaction, which deletes the secret, is committed.
+
+    Nothing is done for None, and for what was sealed before there were erasable keys.
+    """
+    name = None if sealed is None else _name_of(bytes(sealed))
+    if name is not None:
+        key_erase(name)
+
+
+@transaction.atomic
+def secrets_delete(rows: models.QuerySet[models.Model], column: str) -> int:
+    """Delete rows, and erase the keys of what is sealed in that column of them. The number of rows."""
+    found = list(rows.select_for_update().order_by("pk"))
+    for row in found:
+        secret_erase(getattr(row, column))
+    rows.model._default_manager.filter(pk__in=[row.pk for row in found]).delete()
+    return len(found)
+
+
+def _name_of(sealed: bytes) -> bytes | None:
+    """The name of its erasable key; None where it has none. Raises SealFormatError for another version."""
+    if not sealed.startswith(_MAGIC):
+        return None
+    end = len(_HEADER) + NAME_BYTES
+    if not sealed.startswith(_HEADER) or len(sealed) < end:
+        raise SealFormatError("these bytes are not a sealed secret of a version that this code knows")
+    return sealed[len(_HEADER) : end]

@@ -1,7 +1,8 @@
-"""The periodic task that gets rid of what deleting left behind."""
+"""The periodic tasks that get rid of what deleting left behind."""
 
 from celery import shared_task
 
+from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate
 
 
@@ -9,3 +10,9 @@ from storage.erasing import log_truncate
 def truncate_log() -> None:
     """Empty SQLite's write-ahead log, if a reader kept the last deletion from it. Safe to run twice."""
     log_truncate()
+
+
+@shared_task
+def erase_unneeded_keys() -> None:
+    """Erase keys of deleted secrets that a crash left. Safe to run at any time, twice."""
+    old_keys_erase()

@@ -5,16 +5,16 @@ class StreamClosedError(ValueError):
     """The stream takes no items now, or no more."""
 
 
+class StreamBusyError(RuntimeError):
+    """As much was written for this stream as a minute allows. It takes items again soon."""
+
+
 class StreamLostError(RuntimeError):
     """The key of the state or estimate is not where it should be. Without it nobody can read either."""
 
 
 class NotEstimatedError(RuntimeError):
     """No estimate of the stream was drawn."""
-
-
-class KeysNotErasedError(RuntimeError):
-    """Keys of older states are left, in files that could not be read or written."""
 
 
 class IntrusionRefusedError(ValueError):

@@ -3,20 +3,18 @@
 Nothing here tells which items came, how many or when. How many *batches* came, the nonces do tell.
 """
 
-import json
 import uuid
-from functools import lru_cache
 
 from django.db import models
 
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe import PublishedRecipe, recipe_of
 
 
 class Stream(models.Model):
     """The stream of one recipe, until its result is released or withheld.
 
     The state is sealed under a key of its own for every version; the key is not in the database
-    (key_slots.py). The last version is the estimate, which takes the state's place once it is drawn.
+    (storage/key_slots.py). The last version is the estimate, which takes the state's place once it is drawn.
     `id` is random, so that no two streams ever share a file of keys.
     """
 
@@ -34,19 +32,14 @@ class Stream(models.Model):
     @property
     def published(self) -> PublishedRecipe:
         """The recipe as published, parsed (cached: it never changes)."""
-        return _published(self.document)
-
-
-@lru_cache(maxsize=256)
-def _published(document: str) -> PublishedRecipe:
-    return PublishedRecipe.from_document(json.loads(document))
+        return recipe_of(self.document)
 
 
 class StreamSample(models.Model):
     """Which items have a cell: hashes, never the items. It does not change with the stream.
 
-    Sealed under the installation's key-encryption key: the hash's own key is in it, and with that
-    anybody could ask of any item whether it has a cell, and which.
+    Sealed until the stream ends: the hash's own key is in it, and with that anybody could ask of any item
+    whether it has a cell, and which.
     """
 
     stream = models.OneToOneField(Stream, models.CASCADE, primary_key=True, related_name="sample")

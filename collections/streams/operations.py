@@ -22,9 +22,13 @@ from panprivacy.recipe import PublishedRecipe
 from panprivacy.streams.recipe_statistic import stream_statistic
 from panprivacy.streams.sample import Sample
 from panprivacy.streams.state import StreamState
+from storage.erasing import sync_committed
+from storage.key_slots import all_erased
+from storage.sealing import secrets_delete
 from streams.actions import INTRUSION_ANNOUNCED
-from streams.errors import IntrusionRefusedError, KeysNotErasedError, StreamClosedError
+from streams.errors import IntrusionRefusedError, StreamClosedError
 from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, SeenState, Stream, StreamSample
+from streams.room import require_room
 from streams.samples import sample_of, sample_seal
 from streams.sealed_state import (
     estimate_seal,
@@ -32,7 +36,6 @@ from streams.sealed_state import (
     key_slots,
     state_seal,
     state_unseal,
-    sync_committed,
 )
 
 logger = structlog.get_logger(__name__)
@@ -89,6 +92,7 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
 
     Raises:
         ItemError: an item cannot be one; the message has its place in the batch, not the item.
+        StreamBusyError: more would be written than a minute's `BYTES_PER_MINUTE`; nothing was folded.
         StreamClosedError: the stream takes no items now.
         StreamLostError: its state cannot be read.
     """
@@ -101,6 +105,9 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
         if ItemBatch.objects.filter(stream=stream, nonce=nonce).exists():
             return
         _require_open(stream, now)
+        # For an empty batch, too: senders hide by those when items came, so it must leave what any other
+        # leaves.
+        require_room(stream)
         ItemBatch.objects.create(stream=stream, nonce=nonce)
         state = state_unseal(stream)
         stream_statistic(stream.published).process_batch(state, cells, secrets.SystemRandom())
@@ -220,6 +227,7 @@ def stream_forget(*, identifier: str) -> None:
     stream = _locked(identifier)
     EndedStream.objects.create(id=stream.id)
     transaction.on_commit(partial(_keys_delete, stream.id))
+    secrets_delete(StreamSample.objects.filter(stream=stream), "sealed")
     stream.delete()
 
 
@@ -230,21 +238,9 @@ def old_keys_erase() -> None:
         KeysNotErasedError: some files could not be read or written; of all others the keys are erased.
     """
     streams = Stream.objects.only("id", "version")
-    failed = [_fails(stream.id, partial(_old_keys_erase_if_any, stream)) for stream in streams]
-    failed += [_fails(ended.id, partial(_keys_delete, ended.id)) for ended in EndedStream.objects.all()]
-    if any(failed):
-        raise KeysNotErasedError(f"{sum(failed)} of {len(failed)} files of keys could not be read or written")
-
-
-def _fails(stream_id: UUID, erase: Callable[[], None]) -> bool:
-    try:
-        erase()
-    except OSError as error:
-        # The file of one stream must not keep those of all others from being erased.
-        name = key_slots(stream_id).path.name
-        logger.error("keys_not_erased", file=name, error=type(error).__name__)
-        return True
-    return False
+    left = [(stream.id, partial(_old_keys_erase_if_any, stream)) for stream in streams]
+    left += [(ended.id, partial(_keys_delete, ended.id)) for ended in EndedStream.objects.all()]
+    all_erased((key_slots(stream_id).path.name, erase) for stream_id, erase in left)
 
 
 def _old_keys_erase_if_any(stream: Stream) -> None:

@@ -1,18 +1,15 @@
 """The state of a stream and then its estimate, sealed under the key of their version."""
 
-import os
 import secrets
-from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 
 from panprivacy.encryption.sealing import seal, unseal
 from panprivacy.estimate import Estimate
 from panprivacy.streams.state import StreamState
+from storage.key_slots import KEY_BYTES, KeySlots
 from streams.errors import NotEstimatedError, StreamLostError
-from streams.key_slots import KEY_BYTES, KeySlots
 from streams.models import Stream
 
 STATE, ESTIMATE = b"stream state\n", b"stream estimate\n"
@@ -63,20 +60,6 @@ def estimate_unseal(stream: Stream) -> Estimate | None:
         raise NotEstimatedError(f"no estimate of the stream {stream.identifier} was drawn")
     content = _unsealed(stream, ESTIMATE, stream.estimate)
     return None if content == INCOMPUTABLE else Estimate.from_bytes(content)
-
-
-def sync_committed() -> None:
-    """Return when what was committed survives a power failure.
-
-    PostgreSQL's COMMIT returns no sooner. SQLite's may, as we set it up: it leaves its log to the
-    operating system. An older state would come back without its key.
-    """
-    if connection.vendor != "sqlite":
-        return
-    log = Path(f"{connection.settings_dict['NAME']}-wal")
-    if log.exists():
-        with log.open("rb") as file:
-            os.fsync(file.fileno())
 
 
 def _sealed(stream: Stream, kind: bytes, content: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """What this site does under each trust model, one file each: publishing, closing, the outcome.
 
-This is the table. Others call `trust_model_of` and `configured_partners`, and the operations in
-`publishing`; `outcomes` has what they get.
+This is the table. Others call `trust_model_of` and `unavailable_here`, the operations in `publishing`, and
+`review` for what publishing would do; `outcomes` has what they get. `api` is the same for programs.
 
 It must not know pages, nor what a release says.
 """
@@ -17,10 +17,11 @@ from trust_models.two_server import TwoServerModel
 
 __all__ = [
     "TRUST_MODELS",
-    "configured_partners",
     "outcomes",
     "publishing",
+    "review",
     "trust_model_of",
+    "unavailable_here",
 ]
 
 TRUST_MODELS: dict[Trust, TrustModel] = {
@@ -41,3 +42,8 @@ def configured_partners() -> Partners:
         if partner is not None:
             found[trust] = partner
     return found
+
+
+def unavailable_here(trust: Trust) -> str:
+    """Why recipes cannot have this trust model at this site, as a clause; empty where they can."""
+    return TRUST_MODELS[trust].unavailable(configured_partners())

@@ -35,8 +35,6 @@ class CuratorModel(TrustModel):
     """There is no sum of anything: items were folded in as they came."""
 
     trust = Trust.CURATOR
-    # On a file beside the database. Where it is missing, somebody may bring it back, or give up.
-    waits_for_another = True
 
     def prepare(self, wish: Wish) -> Prepared:
         parameters = wish.draft.calibrated_statistic().parameters

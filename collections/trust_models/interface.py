@@ -65,14 +65,11 @@ class TrustModel(ABC):
     partner: ClassVar[PartnerRole | None] = None
     """The other server that must run for its recipes."""
 
-    cohort_of: ClassVar[str] = "valid reports"
+    cohort_of: ClassVar[str] = "reports"
     """What a cohort consists of."""
 
-    @property
-    @abstractmethod
-    def waits_for_another(self) -> bool:
-        """Whether the outcome depends on somebody or something beside the database that may be gone for good;
-        an attribute of the class."""
+    counts_with_noise: ClassVar[bool] = False
+    """Whether the number of reports of real devices is published with noise."""
 
     def unavailable(self, partners: Partners) -> str:
         """Why no recipe of this model can be published, as a clause; empty where one can."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
+from panprivacy.two_server import noisy_count
 
 
 class SourceLostError(RuntimeError):
@@ -15,7 +16,7 @@ class SourceLostError(RuntimeError):
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum over all valid reports of a closed recipe.
+    """The sum over all reports of a closed recipe.
 
     Attributes:
         total: vector sum of their contributions.
@@ -28,6 +29,14 @@ class Sum:
     def estimate(self, recipe: PublishedRecipe) -> Estimate:
         """What the recipe's statistic makes of it."""
         return report_statistic(recipe).estimate(self.total, self.reports)
+
+
+@dataclass(frozen=True)
+class NoisySum(Sum):
+    """The same over valid reports, where `reports` is their number with noise (`noisy_count`)."""
+
+    def estimate(self, recipe: PublishedRecipe) -> Estimate:
+        return noisy_count.estimate(report_statistic(recipe), self.total, self.reports)
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,10 @@ class Estimated:
 
 @dataclass(frozen=True)
 class TooFew:
-    """Fewer valid reports than the cohort size; `received` were stored, valid or not."""
+    """Fewer reports than the cohort size; `received` were stored.
+
+    Where invalid ones do not count, `received` may reach the cohort size all the same.
+    """
 
     received: int
 
@@ -90,11 +102,12 @@ class ServerProgress:
     Attributes:
         name: as a heading.
         url: its base address; empty for this very site.
-        counted: reports in its sum, found valid, as it says itself; None while it has not said.
+        counted: reports in its sum, as it says itself, with noise once it is drawn; None while it has not
+            said.
         public_rejections: reports that it rejected for what is seen without decrypting, by reason.
-        hidden_rejections: for what decrypting or verifying found. Whoever has a copy of a device's state can
-            make reports from it that are valid or not depending on what is encrypted there: public only
-            where devices are simulated, and for those who watch over the collection after its end.
+        hidden_rejections: for what verifying found. Whoever has a copy of a device's state can make reports
+            from it that are valid or not depending on what is encrypted there: shown to nobody, except where
+            devices are simulated.
         trouble: None where there is none.
     """
 

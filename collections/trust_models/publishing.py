@@ -1,13 +1,12 @@
 """Publishing and closing recipes. Every operation is one transaction with its audit entry."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
 from audit.operations import entry_append
 from panprivacy.recipe import RecipeDraft, format_time
@@ -16,21 +15,20 @@ from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.budget import affordable, saying_what_fits, spend
 from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
-from recipes.operations import recipe_draft_save, recipe_locked, status_require
+from recipes.operations import recipe_fill, recipe_locked, require_within_limits, status_require
+from storage import clock
 from storage.signing_key import signing_key
-from trust_models import TRUST_MODELS
+from trust_models import TRUST_MODELS, configured_partners
 from trust_models.interface import Partners, Prepared, Wish
-
-NOBODY: Partners = {}
-"""No other server is set up."""
 
 
 def recipe_publish(
     *,
     recipe: Recipe,
     actor: User | None,
+    reviewed: str | None = None,
     simulation: bool = False,
-    partners: Partners = NOBODY,
+    partners: Partners | None = None,
     universe: Sequence[str] | None = None,
 ) -> Recipe:
     """Draft → published: make the keys, fix the document, sign it.
@@ -39,17 +37,21 @@ def recipe_publish(
     before.
 
     Args:
-        partners: the helper and the shuffler that are set up.
+        reviewed: `draft_hash` of the draft that somebody read and agreed to; None where nobody did.
+        partners: the helper and the shuffler; by default those that the settings name.
         universe: the items that a recipe with `items = listed` is about. It is not stored.
 
     Raises:
         FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
             exceed its population's budget, or another server refuses it).
         PartnerUnavailableError: it did not answer; the draft is as it was, and can be published later.
-        RecipeStateError: the recipe is not a draft, or was changed while its key was made.
+        RecipeStateError: the recipe is not a draft, or was changed after it was read or while its key was
+            made.
     """
     status_require(recipe, Recipe.Status.DRAFT)
     content = recipe.draft
+    if reviewed is not None and reviewed != recipe.draft_hash:
+        raise RecipeStateError("the draft was changed after it was shown; read it once more")
     draft = RecipeDraft.from_mapping(content)
     with saying_what_fits(draft):
         prepared = _prepare(draft, simulation, partners, universe)
@@ -67,19 +69,29 @@ def recipe_publish_file(
     members: Mapping[str, object],
     actor: User | None,
     simulation: bool = False,
-    partners: Partners = NOBODY,
+    partners: Partners | None = None,
     universe: Sequence[str] | None = None,
+    reserved: str | None = None,
+    stored: Callable[[Recipe], None] = lambda _: None,
 ) -> Recipe:
     """Publish the content of a recipe file at once; as `recipe_publish`.
+
+    Args:
+        reserved: what was reserved for its cost (`recipes.budget.reserve`); None where nothing was.
+        stored: called with the recipe in the transaction that publishes it; what it raises undoes that.
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was stored.
     """
     draft = RecipeDraft.from_mapping(members)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, universe)
+        prepared = _prepare(draft, simulation, partners, universe, reserved)
         with transaction.atomic():
-            return _publish(recipe_draft_save(members=members, actor=actor), prepared, actor)
+            recipe = Recipe(created_by=actor)
+            recipe_fill(recipe, draft)
+            recipe = _publish(recipe, prepared, actor)
+            stored(recipe)
+            return recipe
 
 
 @dataclass(frozen=True)
@@ -89,25 +101,33 @@ class _Prepared:
     secrets: Prepared
     published_at: datetime
     guarantees: list[dict[str, Any]]
+    reserved: str | None
 
 
 def _prepare(
-    draft: RecipeDraft, simulation: bool, partners: Partners, universe: Sequence[str] | None
+    draft: RecipeDraft,
+    simulation: bool,
+    partners: Partners | None,
+    universe: Sequence[str] | None,
+    reserved: str | None = None,
 ) -> _Prepared:
-    now = timezone.now()
+    now = clock.database_now()
+    if not simulation:
+        require_within_limits(draft)
     # First, because a key takes longer to make.
-    mechanism = affordable(draft, simulation=simulation)
+    mechanism = affordable(draft, free=simulation or reserved is not None)
     guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
     # Last, because others may be asked: nobody is for a draft that is refused here.
+    partners = configured_partners() if partners is None else partners
     made = TRUST_MODELS[draft.trust].prepare(
         Wish(draft, now=now, simulation=simulation, partners=partners, universe=universe)
     )
-    return _Prepared(made, now, guarantees)
+    return _Prepared(made, now, guarantees, reserved)
 
 
 def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None) -> Recipe:
     published = prepared.secrets.published
-    spend(published=published)
+    spend(published=published, reserved=prepared.reserved)
     recipe.identifier = published.identifier
     recipe.document = published.canonical.decode()
     recipe.signature = published.sign(signing_key())
@@ -145,7 +165,7 @@ def recipe_close(*, recipe: Recipe, actor: User | None) -> Recipe:
     """
     recipe = recipe_locked(recipe, Recipe.Status.PUBLISHED)
     recipe.status = Recipe.Status.CLOSED
-    recipe.closed_at = timezone.now()
+    recipe.closed_at = clock.database_now()
     recipe.save(update_fields=["status", "closed_at"])
     TRUST_MODELS[recipe.published.trust].close(recipe)
     entry_append(

@@ -7,8 +7,6 @@ a publication binds nobody: no device knows of it, and the shuffler drops it whe
 import secrets
 from dataclasses import dataclass
 
-from django.utils import timezone
-
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_of
 from analyzer.fetching import fetch_begin, fetch_end
@@ -19,7 +17,7 @@ from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.roles import SHUFFLER
 from peers.shuffler_calls import recipe_register
 from recipes.models import Recipe, ShufflerSignature
-from reports.selectors import rejections_by_reason
+from storage import clock
 from trust_models.agreement import asked, partner_of, require_signed
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
@@ -32,7 +30,7 @@ from trust_models.outcomes import (
     TooFew,
     Trouble,
 )
-from trust_models.single_server import SealedKey
+from trust_models.single_server import KeptKey
 
 State = BatchFetch.State
 
@@ -42,7 +40,7 @@ class _AgreedKey(Prepared):
     """A document that the shuffler signed for, and the key to what it will hand on."""
 
     published: PublishedRecipe
-    key: SealedKey
+    key: KeptKey
     shuffler_signature: bytes
 
     def store(self, recipe: Recipe) -> None:
@@ -56,7 +54,6 @@ class ShufflerModel(TrustModel):
     trust = Trust.SHUFFLER
     partner = SHUFFLER
     cohort_of = "devices"
-    waits_for_another = True
 
     def prepare(self, wish: Wish) -> Prepared:
         partner = partner_of(self.trust, SHUFFLER, wish.partners)
@@ -76,10 +73,10 @@ class ShufflerModel(TrustModel):
             ),
         )
         require_signed(SHUFFLER, partner, published, signature)
-        return _AgreedKey(published, SealedKey.of(private_key, published), signature)
+        return _AgreedKey(published, KeptKey(published, private_key), signature)
 
     def advance(self, recipe: Recipe) -> None:
-        fetch = fetch_begin(recipe=recipe, now=timezone.now())
+        fetch = fetch_begin(recipe=recipe, now=clock.database_now())
         # Not one message is decrypted before all of them are here.
         if recipe.status == Recipe.Status.CLOSED and fetch.state == State.FETCHED:
             sum_advance(recipe=recipe, least=0)
@@ -105,7 +102,7 @@ class ShufflerModel(TrustModel):
         return None if found is None else Sum(found.total, recipe.cohort_size)
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
-        fetch_end(recipe=recipe, reason=outcome, now=timezone.now())
+        fetch_end(recipe=recipe, reason=outcome, now=clock.database_now())
         sum_forget(recipe=recipe)
 
     def progress(self, recipe: Recipe) -> Progress:
@@ -118,7 +115,6 @@ class ShufflerModel(TrustModel):
             name="Analyzer",
             # Users, like the shuffler's; a message by itself is nobody's report.
             counted=recipe.cohort_size if fetch.state == State.FETCHED and not waiting else 0,
-            hidden_rejections=rejections_by_reason(recipe),
         )
         shuffler = ServerProgress(
             name="Shuffler", url=servers.shuffler_url, counted=None, trouble=_trouble(fetch)

@@ -2,7 +2,6 @@
 
 import secrets
 from dataclasses import dataclass
-from typing import Self
 
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
@@ -11,7 +10,6 @@ from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.single_server import OneServer
 from recipes.models import Recipe, RecipeKey
-from reports.parsing import ARRIVAL_REASONS
 from reports.selectors import rejections_by_reason
 from storage.sealing import secret_seal
 from trust_models.interface import Prepared, TrustModel, Wish
@@ -20,32 +18,26 @@ from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
 
 
 @dataclass(frozen=True)
-class SealedKey(Prepared):
-    """A recipe whose private key this server keeps, sealed."""
+class KeptKey(Prepared):
+    """A recipe whose private key this server keeps."""
 
     published: PublishedRecipe
-    sealed: bytes
-
-    @classmethod
-    def of(cls, private_key: PrivateKey, published: PublishedRecipe) -> Self:
-        """The key, sealed so that it opens for this recipe alone."""
-        sealed = secret_seal(private_key.to_bytes(), kind=b"", owner=published.identifier.encode())
-        return cls(published, sealed)
+    private_key: PrivateKey
 
     def store(self, recipe: Recipe) -> None:
-        RecipeKey.objects.create(recipe=recipe, scheme=self.published.public_key.scheme, sealed=self.sealed)
+        sealed = secret_seal(self.private_key.to_bytes(), kind=b"", owner=str(recipe.identifier).encode())
+        RecipeKey.objects.create(recipe=recipe, scheme=self.private_key.public_key.scheme, sealed=sealed)
 
 
 class SingleServerModel(TrustModel):
     """The sum is the recipe's sub-aggregate, once every chunk is in it."""
 
     trust = Trust.SINGLE_SERVER
-    waits_for_another = False
 
     def prepare(self, wish: Wish) -> Prepared:
         private_key = recipe_key_make(wish.draft, secrets.SystemRandom())
         published = wish.publish(OneServer.of(private_key.public_key))
-        return SealedKey.of(private_key, published)
+        return KeptKey(published, private_key)
 
     def advance(self, recipe: Recipe) -> None:
         sum_advance(recipe=recipe)
@@ -67,11 +59,7 @@ class SingleServerModel(TrustModel):
 
     def progress(self, recipe: Recipe) -> Progress:
         progress = progress_of(recipe)
-        rejections = rejections_by_reason(recipe)
         server = ServerProgress(
-            name="Server",
-            counted=progress.summed,
-            public_rejections={r: n for r, n in rejections.items() if r in ARRIVAL_REASONS},
-            hidden_rejections={r: n for r, n in rejections.items() if r not in ARRIVAL_REASONS},
+            name="Server", counted=progress.summed, public_rejections=rejections_by_reason(recipe)
         )
         return Progress(progress.received, progress.waiting, (server,))

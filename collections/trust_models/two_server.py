@@ -9,34 +9,35 @@ note. What becomes of a note that stays behind, leader/registrations.py says.
 import secrets
 from dataclasses import dataclass
 
-from django.utils import timezone
-
 from dap.models import AggregatedReport, Side, Task
 from dap.operations import task_close, task_named
 from dap.selectors import rejections_of, report_count
 from leader.errors import RegistrationOverError
-from leader.models import EndNotice
+from leader.models import CountNoise, EndNotice
 from leader.operations import COLLECTOR_CONFIG_ID, task_create, task_end
 from leader.registrations import registration_forget, registration_note
-from leader.results import Refusal, task_result
+from leader.results import Refusal, TaskResult, task_result
 from leader.selectors import LeaderProgress, exchanges_waiting, helper_count, progress_of
 from panprivacy.dap.basics import HpkeConfig, ReportError
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import task_of
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.prio3 import VERIFY_KEY_SIZE
+from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.two_server import TwoServers
+from panprivacy.two_server import noisy_count
 from peers.helper_calls import REQUEST_BYTES, helper_key, recipe_task_register
 from peers.partner import Partner
 from peers.roles import HELPER
 from recipes.errors import RecipeStateError
 from recipes.models import HelperSignature, Recipe
+from storage import clock
 from trust_models.agreement import asked, partner_of, require_signed
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
 from trust_models.outcomes import (
+    NoisySum,
     Outcome,
     Progress,
     Refused,
@@ -62,6 +63,9 @@ PUBLIC_REASONS = frozenset(
 What the helper rejects has passed the leader's half of verification: even how often it finds a report
 replayed would tell whether what was sent with it was valid.
 """
+
+MOST_COUNTED = 1_000_000
+"""Up to so many reports of an open recipe are counted, or up to the cohort size: pages ask often."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class _AgreedTask(Prepared):
             helper_key=self.partner.verification_key,
             share_key=self.share_key,
             document=self.published.canonical.decode(),
-            now=timezone.now(),
+            now=clock.database_now(),
         )
 
 
@@ -101,8 +105,9 @@ class TwoServerModel(TrustModel):
     """A recipe is one task; the leader's periodic work moves every task on."""
 
     trust = Trust.TWO_SERVER
+    counts_with_noise = True
     partner = HELPER
-    waits_for_another = True
+    cohort_of = "valid reports"
 
     def prepare(self, wish: Wish) -> Prepared:
         partner = partner_of(self.trust, HELPER, wish.partners)
@@ -124,7 +129,7 @@ class TwoServerModel(TrustModel):
         verify_key = source.randbytes(VERIFY_KEY_SIZE)
         collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
         task_id = bytes.fromhex(published.identifier)
-        registration_note(task_id=task_id, partner=partner, now=timezone.now())
+        registration_note(task_id=task_id, partner=partner, now=clock.database_now())
         signature = asked(
             self.trust,
             HELPER,
@@ -155,6 +160,13 @@ class TwoServerModel(TrustModel):
     def is_settled(self, recipe: Recipe) -> bool:
         return task_result(_task(recipe)) is not None
 
+    def draw(self, recipe: Recipe) -> None:
+        """Counts of simulations are exact: they hide nothing, and a seed gives the same result again."""
+        task = _task(recipe)
+        if not recipe.simulation and isinstance(task_result(task), TaskResult):
+            noise = noisy_count.draw(recipe.cohort_size, secrets.SystemRandom())
+            CountNoise.objects.get_or_create(task=task, defaults={"noise": noise})
+
     def outcome(self, recipe: Recipe) -> Outcome | None:
         task = _task(recipe)
         result = task_result(task)
@@ -162,10 +174,13 @@ class TwoServerModel(TrustModel):
             return None
         if isinstance(result, Refusal):
             return TooFew(_received(task, recipe)) if result.is_too_few else Refused(_clause(result.detail))
-        return Sum(result.values, result.report_count)
+        if recipe.simulation:
+            return Sum(result.values, result.report_count)
+        noise = CountNoise.objects.get(task=task).noise
+        return NoisySum(result.values, max(1, result.report_count + noise))
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
-        task_end(task=_task(recipe), reason=outcome, now=timezone.now())
+        task_end(task=_task(recipe), reason=outcome, now=clock.database_now())
 
     def progress(self, recipe: Recipe) -> Progress:
         task = _task(recipe)
@@ -173,18 +188,20 @@ class TwoServerModel(TrustModel):
         if not isinstance(servers, TwoServers):
             raise TypeError("a recipe of two servers names two")
         progress = progress_of(task=task)
+        noise = CountNoise.objects.filter(task=task).values_list("noise", flat=True).first() or 0
         ours, theirs = (rejections_of(task, side) for side in (Side.LEADER, Side.HELPER))
         leader = ServerProgress(
             name="Leader",
             url=servers.leader_url,
-            counted=report_count(task),
+            counted=max(0, report_count(task) + noise),
             public_rejections={r: n for r, n in ours.items() if r in PUBLIC_REASONS},
             hidden_rejections={r: n for r, n in ours.items() if r not in PUBLIC_REASONS},
         )
+        theirs_counted = helper_count(task=task)
         helper = ServerProgress(
             name="Helper",
             url=servers.helper_url,
-            counted=helper_count(task=task),
+            counted=None if theirs_counted is None else max(0, theirs_counted + noise),
             hidden_rejections=theirs,
             trouble=_trouble(task, progress),
         )
@@ -207,9 +224,10 @@ def _task(recipe: Recipe) -> Task:
 
 
 def _received(task: Task, recipe: Recipe) -> int:
-    """Identifiers that were used up on arrival, up to the cohort size: nothing that verifying them says
+    """Identifiers that were used up on arrival, up to `MOST_COUNTED`: nothing that verifying them says
     changes that number."""
-    return AggregatedReport.objects.filter(task=task)[: recipe.cohort_size].count()
+    most = max(recipe.cohort_size, MOST_COUNTED)
+    return AggregatedReport.objects.filter(task=task)[:most].count()
 
 
 def _trouble(task: Task, progress: LeaderProgress) -> Trouble | None:

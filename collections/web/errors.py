@@ -11,6 +11,8 @@ from django.template import loader
 from django.views import csrf, defaults
 
 from web import problems
+from web.failures import database_is_down
+from web.missing import MissingError
 from web.problems import Problem, is_api_request
 
 
@@ -50,15 +52,25 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler404."""
     if is_api_request(request):
         return problems.not_found("Nothing has this address. Addresses of the API end in a slash.").response()
-    return _page(defaults.page_not_found, request, exception)
+    template = exception.template if isinstance(exception, MissingError) else "404.html"
+    return _page(defaults.page_not_found, request, exception, template)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500; the log has the exception."""
+    """handler500, and 503 where it is the database that does not answer; the log has the exception."""
+    if database_is_down():
+        undone = "The database does not answer. Nothing was changed. Ask again."
+        return problems.unavailable(undone).response() if is_api_request(request) else _unavailable_page()
     if is_api_request(request):
         detail = "The fault is on our side."
         return Problem("internal-error", "Something went wrong here", 500, detail).response()
     return _page(defaults.server_error, request)
+
+
+def _unavailable_page() -> HttpResponse:
+    response = HttpResponse(loader.get_template("503.html").render(), status=503)
+    response["Retry-After"] = str(problems.RETRY_SECONDS)
+    return response
 
 
 def _page(view: Callable[..., HttpResponse], request: HttpRequest, *arguments: Any) -> HttpResponse:

@@ -1,11 +1,12 @@
 """Answering failures: problem documents for what was refused, and for a database that is busy."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
 import structlog
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
@@ -19,6 +20,11 @@ About = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 FAILURES = (Problem, OperationalError)
 """What `failure_response` answers; anything else is a fault of ours."""
+
+
+def database_is_down() -> bool:
+    """Whether the exception that is being handled says so: for what Django calls without naming it."""
+    return isinstance(sys.exception(), OperationalError | InterfaceError)
 
 
 def failure_response(
@@ -40,12 +46,10 @@ def failure_response(
     """
     if isinstance(failure, Problem):
         problem = failure
-    elif private:
-        logger.error("database_unavailable", error=type(failure).__name__)
-        problem = unavailable(undone)
     else:
-        logger.error("database_unavailable", exc_info=failure)
         problem = unavailable(undone)
+        said = {"error": type(failure).__name__} if private else {"exc_info": failure}
+        logger.error("database_unavailable", **said)
     problem.members.update(members or {})
     response = problem.response()
     if problem.status == 405:

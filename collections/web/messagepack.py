@@ -8,6 +8,9 @@ from typing import Final
 
 import msgpack
 
+NAME_BYTES = 32
+"""Bytes of a name, at most: where every text is one."""
+
 MOST_NAMES = 2
 """Members of one object: no body that is read here has an object with more."""
 
@@ -22,18 +25,19 @@ class MessagePackError(ValueError):
     """A body that is no MessagePack, or has more in it than is read. The message quotes nothing of it."""
 
 
-def read_messagepack(body: bytes, *, containers: int, members: int) -> object:
+def read_messagepack(body: bytes, *, containers: int, members: int, text_bytes: int) -> object:
     """The one value that a body holds, as plain values: texts, byte strings, numbers, lists, dictionaries.
 
     Args:
         containers: most objects and lists in the body, however they are nested.
         members: most members of one list.
+        text_bytes: most bytes of a text, names included: as text it may take four times as many in memory.
 
     Raises:
         MessagePackError: something else, or more. No container beyond the limits was built.
     """
     try:
-        return _Reader(body, containers, members).whole()
+        return _Reader(body, containers, members, text_bytes).whole()
     except MessagePackError:
         raise
     # RecursionError: as many containers as are allowed, each in the one before.
@@ -44,7 +48,7 @@ def read_messagepack(body: bytes, *, containers: int, members: int) -> object:
 class _Reader:
     """Goes through the containers itself. The library reads heads and contents, and builds none."""
 
-    def __init__(self, body: bytes, containers: int, members: int) -> None:
+    def __init__(self, body: bytes, containers: int, members: int, text_bytes: int) -> None:
         self._body = body
         self._left = containers
         self._members: Final = members
@@ -53,6 +57,7 @@ class _Reader:
             max_buffer_size=max(len(body), 1),
             max_array_len=members,
             max_map_len=MOST_NAMES,
+            max_str_len=text_bytes,
             max_ext_len=0,
         )
         self._unpacker.feed(body)

@@ -82,10 +82,5 @@ def estimate_with_margin(value: float, half_width: float | None) -> str:
     return f"{at_place(value, place)} ± {at_place(half_width, place)}"
 
 
-def consistent_with_zero(value: float, half_width: float | None) -> bool:
-    """Whether zero lies so near to the estimate."""
-    return half_width is not None and abs(value) <= half_width
-
-
 def _rounded(value: float, place: int) -> Decimal:
     return Decimal(repr(float(value))).quantize(Decimal(1).scaleb(place), rounding=ROUND_HALF_EVEN) + 0

@@ -9,6 +9,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 from rest_framework import serializers
 
 from web.problems import CONTENT_TYPE, Problem
+from web.scopes import Scope, scope_needed
 
 CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
 
@@ -47,15 +48,28 @@ class BytesField(serializers.CharField):
 
 
 class ApiSchema(AutoSchema):
-    """Every operation may answer with a problem document, and answers so where it refuses."""
+    """Every operation may answer with a problem document, and answers so where it refuses.
+
+    What is not public says which scope of a token it needs, also as the member `x-scope`.
+    """
 
     def get_operation(self, *arguments: Any) -> dict[str, Any] | None:
         operation: dict[str, Any] | None = super().get_operation(*arguments)
         if operation:
+            needed = scope_needed(self.view, self.method)
+            if isinstance(needed, Scope):
+                operation["x-scope"] = needed.name
+                said = operation.get("description", "")
+                operation["description"] = f"{said}\n\nNeeds the scope `{needed.name}`.".strip()
             operation["responses"]["4XX"] = self._get_response_for_code(
                 problem_response("The request was refused."), "4XX"
             )
         return operation
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        """None for what is public, though a view's other methods may not be."""
+        found: list[dict[str, Any]] = super().get_auth()
+        return found if isinstance(scope_needed(self.view, self.method), Scope) else []
 
     def _get_response_for_code(
         self, serializer: Any, status_code: str, media_types: Any = None, direction: Any = "response"
@@ -65,9 +79,9 @@ class ApiSchema(AutoSchema):
         return parent._get_response_for_code(serializer, status_code, types, direction)
 
 
-def example(value: dict[str, Any]) -> list[OpenApiExample]:
-    """`value` as the one example of a body."""
-    return [OpenApiExample("Example", value)]
+def example(value: dict[str, Any], *, request_only: bool = False) -> list[OpenApiExample]:
+    """`value` as the one example of a body; `request_only` where the answer is another."""
+    return [OpenApiExample("Example", value, request_only=request_only)]
 
 
 def problem_response(

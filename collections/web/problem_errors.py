@@ -6,7 +6,8 @@ from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
-from web.problems import CONTENT_TYPE
+from web.failures import database_is_down
+from web.problems import CONTENT_TYPE, RETRY_SECONDS
 
 
 def _handler(status: HTTPStatus) -> Callable[..., JsonResponse]:
@@ -22,6 +23,18 @@ def _handler(status: HTTPStatus) -> Callable[..., JsonResponse]:
 handler400 = _handler(HTTPStatus.BAD_REQUEST)
 handler403 = _handler(HTTPStatus.FORBIDDEN)
 handler404 = _handler(HTTPStatus.NOT_FOUND)
-handler500 = _handler(HTTPStatus.INTERNAL_SERVER_ERROR)
+_server_error = _handler(HTTPStatus.INTERNAL_SERVER_ERROR)
+_unavailable = _handler(HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def handler500(request: HttpRequest) -> JsonResponse:
+    """A fault of ours, or of a database that does not answer."""
+    if not database_is_down():
+        return _server_error(request)
+    response = _unavailable(request)
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
 # Neither has forms: a form that is posted there is in the wrong place.
 csrf_failure = handler403

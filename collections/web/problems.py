@@ -7,6 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from panprivacy.errors import FieldError
+
 CONTENT_TYPE = "application/problem+json"
 
 RETRY_SECONDS = 5
@@ -59,6 +61,18 @@ def invalid_parameter(field: str, detail: str) -> Problem:
     return Problem("invalid-parameter", "A parameter is not understood", 400, detail, field=field)
 
 
+def invalid_field(error: FieldError) -> Problem:
+    """A refusal of the domain, which names the field."""
+    # What was sent may hold half a surrogate pair, which no answer can.
+    field, detail = (text.encode(errors="replace").decode() for text in (error.field, str(error)))
+    return invalid_parameter(field, f"{detail}.")
+
+
+def conflict(error: Exception) -> Problem:
+    """What is asked does not fit the state in which things are; nothing was changed."""
+    return Problem("state-conflict", "The state does not allow this", 409, f"Nothing was changed: {error}.")
+
+
 def unsupported_media_type(detail: str) -> Problem:
     return Problem("unsupported-media-type", "The media type is not supported", 415, detail)
 
@@ -87,6 +101,8 @@ def from_exception(error: Exception) -> Problem | None:
         # Our serializers nest no others: every field has a list of messages.
         field, messages = next(iter(cast("dict[str, list[str]]", error.detail).items()))
         return invalid_parameter(field, f"{field} {messages[0]}")
+    if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
+        return Problem("not-authenticated", "It is not known who asks", 401, str(error.detail))
     if isinstance(error, exceptions.ParseError):
         return malformed_body(str(error.detail))
     if isinstance(error, exceptions.NotAcceptable):
@@ -103,7 +119,12 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     problem = from_exception(error)
     if problem is None:
         return None
-    return Response(problem.document(), status=problem.status, content_type=CONTENT_TYPE)
+    headers = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if problem.status == 503:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    return Response(problem.document(), status=problem.status, content_type=CONTENT_TYPE, headers=headers)
 
 
 def is_api_request(request: HttpRequest) -> bool:

@@ -79,6 +79,19 @@ class ReportingModel(DeviceTrustModel):
             FieldError: the first thing wrong with the file; says in which line and column.
         """
 
+    @property
+    @abstractmethod
+    def batch_reports(self) -> int:
+        """Most devices whose reports go in one request."""
+
+    @abstractmethod
+    def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
+        """How many ciphertexts one device sends at most (≥ 1).
+
+        Args:
+            statistic: of the recipe, calibrated.
+        """
+
     @abstractmethod
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         """The exact answer to what is estimated from a fleet's reports."""

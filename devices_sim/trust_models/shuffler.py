@@ -24,6 +24,7 @@ class Shuffler(ReportingModel):
     sends = "messages"  # several of each user, which nobody can tell apart any more
     option = "values"
     header = HEADER
+    batch_reports = ShufflerUpload.batch_reports
 
     def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return ShufflerUpload(recipe, transport)
@@ -38,6 +39,9 @@ class Shuffler(ReportingModel):
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
         return values_csv(path, values_statistic(statistic).value_of)
+
+    def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
+        return values_statistic(statistic).most_messages
 
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         """About the users whose messages were mixed; those who came later are not in the result."""

@@ -23,6 +23,7 @@ class SingleServer(ReportingModel):
     sends = "reports"
     option = "events"
     header = HEADER
+    batch_reports = RestUpload.batch_reports
 
     def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return RestUpload(recipe.identifier, transport)
@@ -32,6 +33,9 @@ class SingleServer(ReportingModel):
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
         return events_csv(path, statistic.parameters.step_count)
+
+    def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
+        return steps_mechanism(statistic).report_ciphertexts
 
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         """About the whole population, those included that were not sampled."""

@@ -20,6 +20,7 @@ __all__ = [
     "guarantees",
     "interface",
     "one_hot_sum",
+    "privacy_filter",
     "question",
     "randomized_response_sum",
     "registry",

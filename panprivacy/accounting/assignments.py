@@ -26,6 +26,7 @@ up to aliasing, which L makes smaller than 1e-40; K is the cumulant generating f
 """
 
 import math
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,11 @@ FEWER_RANGES = 128
 
 Counts = NDArray[np.int64]
 Complex = NDArray[np.complex128]
+Value = float | Numbers
 
 _UNIT = 2.0**-53
-_NEGLIGIBLE = 50.0  # a frequency at which the characteristic function is below e^-50 is left out, and bounded
+_NEGLIGIBLE = 50.0
+_LARGEST_EXPONENT = 600.0
 _UNKNOWN = 1 - 1 / FEWEST_OTHERS  # at least this share of the other bits is not told
 _TOLERANCE = 1e-10
 _AT_ONCE = 1_024  # ranges in one array, for the sake of memory
@@ -67,13 +70,14 @@ def worst_divergence(
         growth: e^ε − 1, at least 0.
         most_ranges: the more, the tighter and the slower.
     """
-    inversion = _Inversion(others, p, excess, growth)
-    upper = found = float(inversion.bound(np.array([0, others]), np.array([others, 0])).max())
+    inversion = Inversion(others, others * _UNKNOWN, p, math.log1p(growth / excess))
+    ends = np.array([0, others])
+    upper = found = float(inversion.bound(ends, ends[::-1], excess, growth).max())
     edges = np.linspace(0, others + 1, FEWEST_OTHERS + 1).astype(np.int64)
     first, last = edges[:-1], edges[1:] - 1
     while len(first):
         bounds = np.concatenate([
-            inversion.bound(first[i : i + _AT_ONCE], others - last[i : i + _AT_ONCE])
+            inversion.bound(first[i : i + _AT_ONCE], others - last[i : i + _AT_ONCE], excess, growth)
             for i in range(0, len(first), _AT_ONCE)
         ])  # fmt: skip
         single = first == last
@@ -86,54 +90,93 @@ def worst_divergence(
     return upper
 
 
-class _Inversion:
-    """g(ones, zeros) for any numbers that leave at least `_UNKNOWN` of all bits, at a common tilt."""
+class Inversion:
+    """g(ones, zeros) for many pairs of numbers of bits, by one inversion at a common tilt.
 
-    def __init__(self, others: int, p: float, excess: float, growth: float) -> None:
+    Args:
+        largest: the largest ones + zeros that is asked for.
+        smallest: the smallest.
+        p: as of `worst_divergence`.
+        tilt: θ; any above 0 is correct, and the nearer to log1p(growth/excess), the more digits are right.
+        negligible: a frequency at which the characteristic function is below e^−negligible is left out, and
+            bounded.
+    """
+
+    def __init__(
+        self, largest: float, smallest: float, p: float, tilt: float, negligible: float = _NEGLIGIBLE
+    ) -> None:
         self._p = p
-        self._tilt = math.log1p(growth / excess)
-        # Any tilt is correct; 1 − e^−s must not be so near 0 that L had to be long.
-        theta = max(self._tilt, 1 / math.sqrt(1 + others * p * (1 - p)))
-        tilted = (_tilted(p, theta), _tilted(p, -theta))
-        variances = [r * (1 - r) for r in tilted]
+        # 1 − e^−s must not be so near 0 that L had to be long.
+        theta = max(tilt, 1 / math.sqrt(1 + largest * p * (1 - p)))
+        variances = [r * (1 - r) for r in (_tilted(p, theta), _tilted(p, -theta))]
         # Bernstein: what lies L away is below e^-100, as is e^(−θ·L).
-        length = math.ceil(max(16 * math.sqrt(others * max(variances)) + 76, 100 / theta))
-        frequency = 2 * math.pi * np.arange(length // 2 + 1) / length
+        length = math.ceil(max(16 * math.sqrt(largest * max(variances)) + 76, 100 / theta))
         # A bit's characteristic function has modulus √(1 − 2v·(1 − cos ω)), which falls up to π.
-        losses = [-np.log1p(-2 * v * (1 - np.cos(frequency[:-1]))) / 2 for v in variances]
-        matters = others * _UNKNOWN * np.minimum(*losses) < _NEGLIGIBLE + math.log(length)
-        size = len(frequency) if matters.all() else int(np.argmin(matters)) + 1
+        needed = (negligible + math.log(length)) / smallest if smallest > 0 else math.inf
+        cosine = 1 + math.expm1(-2 * needed) / (2 * min(variances))
+        size = 1 + length // 2
+        if cosine > -1:
+            size = min(size, 2 + math.floor(math.acos(cosine) * length / (2 * math.pi)))
         count = np.full(size, 2.0)  # for −ω as well
         count[0] = 1.0
         if 2 * (size - 1) == length:
             count[-1] = 1.0
-        frequency = frequency[:size]
+        frequency = 2 * math.pi * np.arange(size) / length
         self._s: Complex = np.asarray(theta + 1j * frequency)
         self._zero = _cumulant(p, theta, frequency)
         self._one = _cumulant(p, -theta, -frequency)  # of minus the flip; the one itself shifts t
         decay = -_expm1(-theta, -frequency)
-        weight = (excess * np.exp(self._s) - growth / decay) * count / length
-        self._weights = weight[:, None] * np.exp(-self._s[:, None] * np.arange(2))
-        self._left_out = math.exp(-_NEGLIGIBLE) * (excess * math.exp(theta) + growth / -math.expm1(-theta))
+        shifted = np.exp(-self._s[:, None] * np.arange(2)) * (count / length)[:, None]
+        self._at, self._tail = np.exp(self._s)[:, None] * shifted, shifted / decay[:, None]
+        left_out = math.exp(theta - negligible), -math.exp(-negligible) / math.expm1(-theta)
+        self._rounding = []  # of the two parts: what every term adds to the error, and what sizes multiply
+        for weights, rest in zip((self._at, self._tail), left_out, strict=True):
+            size_of = np.abs(weights[:, 0]) * 8 * _UNIT
+            per = [float(size_of @ np.abs(x)) for x in (self._one, self._zero, self._s)]
+            self._rounding.append((8 * float(size_of.sum()) + rest, *per))
 
-    def bound(self, ones: Counts, zeros: Counts) -> Numbers:
-        """g(ones, zeros) plus a bound on all errors of its computation, at most 1."""
-        mean = ones * (1 - _tilted(self._p, -self._tilt)) + zeros * _tilted(self._p, self._tilt)
+    def bound(self, ones: Counts | Numbers, zeros: Counts | Numbers, excess: Value, growth: Value) -> Numbers:
+        """g(ones, zeros) plus a bound on all errors of its computation, at most 1.
+
+        Args:
+            ones, zeros: numbers of bits, one-dimensional.
+            excess: above 0; growth: at least 0. One for all, or one for each.
+        """
+        ratio = growth / excess
+        tilt = math.log1p(ratio) if isinstance(ratio, float) else np.log1p(ratio)
+        mean = ones * (1 - _tilted(self._p, -tilt)) + zeros * _tilted(self._p, tilt)
         shift = (np.floor(mean) + 1 - ones)[:, None]
         exponent = ones[:, None] * self._one + zeros[:, None] * self._zero - shift * self._s
         height = exponent[:, :1].real
         terms = np.exp(exponent - height)
-        found = (terms @ self._weights).real.max(axis=1)
-        sizes = ones[:, None] * np.abs(self._one) + zeros[:, None] * np.abs(self._zero)
-        rounding = 8 * _UNIT * (8 + sizes + np.abs(shift * self._s))
-        error = (np.abs(terms) * rounding) @ np.abs(self._weights[:, 0]) + self._left_out
-        upper: Numbers = np.clip((found + error) * np.exp(height[:, 0]) + 1e-40, 0.0, 1.0)
+        if isinstance(excess, float):
+            found = (terms @ (excess * self._at - growth * self._tail)).real.max(axis=1)
+        else:
+            at, tail = (terms @ self._at).real, (terms @ self._tail).real
+            found = (excess[:, None] * at - np.reshape(growth, (-1, 1)) * tail).max(axis=1)
+        # No term is larger than 1, and each errs by the rounding of its exponent.
+        sizes = ones, zeros, np.abs(shift[:, 0])
+        at_error, tail_error = (
+            part[0] + sum(size * per for size, per in zip(sizes, part[1:], strict=True))
+            for part in self._rounding
+        )
+        error = excess * at_error + growth * tail_error
+        scale = np.exp(np.minimum(height[:, 0], _LARGEST_EXPONENT))  # beyond, only the limit of 1 holds
+        found = np.where(height[:, 0] > _LARGEST_EXPONENT, 1.0, (found + error) * scale)
+        upper: Numbers = np.clip(found + 1e-40, 0.0, 1.0)
         return upper
 
 
-def _tilted(p: float, theta: float) -> float:
+@overload
+def _tilted(p: float, theta: float) -> float: ...
+@overload
+def _tilted(p: float, theta: Numbers) -> Numbers: ...
+def _tilted(p: float, theta: Value) -> Value:
     """p·e^θ/(1 − p + p·e^θ)."""
-    return p * math.exp(theta) / (1 + p * math.expm1(theta))
+    if isinstance(theta, float):  # a tenth of the time
+        return p * math.exp(theta) / (1 + p * math.expm1(theta))
+    found: Numbers = p * np.exp(theta) / (1 + p * np.expm1(theta))
+    return found
 
 
 def _expm1(theta: float, frequency: Numbers) -> Complex:

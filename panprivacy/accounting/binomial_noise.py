@@ -20,6 +20,7 @@ from panprivacy.accounting.interface import SMALLEST_DELTA, smallest_epsilon
 
 _OUTSIDE = 1e-40
 _BLOCKS = 2048
+_ROUNDED_UP = 1 + 1e-9  # more than what SciPy's Poisson tails err by
 _LARGEST_MEAN = 1e10  # up to which binomial tails were compared (panprivacy/accounting/binomial.py)
 
 
@@ -62,7 +63,7 @@ def poisson_epsilon(mean: float, delta: float, proved: float) -> float:
     least = edges[:-1]
 
     def curve(epsilon: float) -> float:
-        return float(mass @ shift_delta(least, 0.5, 0.5, epsilon)) + 2 * _OUTSIDE
+        return float(mass @ shift_delta(least, 0.5, 0.5, epsilon)) * _ROUNDED_UP + 2 * _OUTSIDE
 
     return _epsilon(curve, delta, proved)
 

@@ -14,6 +14,7 @@ from panprivacy.accounting.interface import RELATIVE_TOLERANCE, require_delta, r
 from panprivacy.accounting.privacy_loss import (
     LARGEST_LOSS,
     NEGLIGIBLE,
+    Array,
     Decomposable,
     Directions,
     grid,
@@ -23,7 +24,11 @@ from panprivacy.accounting.privacy_loss import (
 from panprivacy.parameters import described
 
 LARGEST_ROUNDS = 1_000_000
-"""Rounds up to which the discretization costs at most 0.05 % of ε."""
+"""Rounds up to which ε is at most 0.1 % above the exact one, or a millionth of the spread of losses.
+
+Where losses are rare and far larger than ε, this needs a processor with extended precision (x86); on others ε
+may then be up to 1 % above.
+"""
 
 _STEP = 0.004  # of the grid on which one round's curve is evaluated: some thousand points
 
@@ -55,7 +60,7 @@ class Gaussian(Decomposable):
     sampling_rate: float = described(
         label="Sampling rate",
         help="Probability with which a device takes part in a round.",
-        minimum=1e-6,
+        minimum=1e-7,
         usual_minimum=0.001,
         maximum=1,
         default=1.0,
@@ -70,13 +75,17 @@ class Gaussian(Decomposable):
             return "analytic Gaussian (Balle & Wang 2018, Theorem 8)"
         if self.rounds == 1:
             return "exact curve of the sampled Gaussian (Zhu, Dong & Wang 2022, Theorem 11)"
-        return "PLD: privacy loss distribution, connect-the-dots (Doroshenko et al. 2022), from above"
+        return (
+            "PLD: privacy loss distribution, connect-the-dots (Doroshenko et al. 2022), both directions "
+            "composed apart, from above, mostly by less than 0.1 %"
+        )
 
     def delta(self, epsilon: float) -> float:
         require_epsilon(epsilon)
         single = self._single()
         if single is not None:
-            return max(_removed(*single, epsilon), _added(*single, epsilon))
+            at = np.array([epsilon])
+            return max(float(_removed(*single, at)[0]), float(_added(*single, at)[0]))
         return max(direction.delta(epsilon) for direction in _composed(self))
 
     def epsilon(self, delta: float) -> float:
@@ -107,7 +116,7 @@ class Gaussian(Decomposable):
         return (self.sigma, self.sampling_rate) if self.rounds == 1 else None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _composed(event: Gaussian) -> tuple[ComposedLoss, ...]:
     return composed(parts_of(event))
 
@@ -117,10 +126,10 @@ def _losses(sigma: float, rate: float) -> Directions:
     """Losses of one round: of the mixture against N(0, σ²), and of N(0, σ²) against the mixture."""
     furthest = -float(scipy.special.ndtri_exp(math.log(NEGLIGIBLE))) / sigma
     largest = min(furthest + 1 / (2 * sigma**2), LARGEST_LOSS)  # of N(1, σ²) against N(0, σ²)
-    with_it = grid(_removed(sigma, rate, 0.0), _sampled_loss(largest, rate), _STEP)
-    without = grid(_removed(sigma, rate, 0.0), -_sampled_loss(-largest, rate), _STEP)
-    removed = np.array([_removed(sigma, rate, float(epsilon)) for epsilon in with_it])
-    added = np.array([_added(sigma, rate, float(epsilon)) for epsilon in without])
+    at_zero = float(_removed(sigma, rate, np.zeros(1))[0])
+    with_it = grid(at_zero, _sampled_loss(largest, rate), _STEP)
+    without = grid(at_zero, -_sampled_loss(-largest, rate), _STEP)
+    removed, added = _removed(sigma, rate, with_it), _added(sigma, rate, without)
     loss = loss_of_curves(with_it, removed, without, added)
     return loss, loss if rate == 1 else loss_of_curves(without, added, with_it, removed)
 
@@ -134,41 +143,46 @@ def _sampled_loss(loss: float, rate: float) -> float:
     return math.log1p(rate * math.expm1(loss))
 
 
-def _unsampled_loss(loss: float, rate: float) -> float:
+def _unsampled_loss(loss: Array, rate: float) -> Array:
     """Inverse of `_sampled_loss`; −∞ at ln(1 − q) and below."""
     if rate == 1:
         return loss
-    if abs(loss) > 1:
-        part, rest = (rate - 1) * math.exp(min(-loss, LARGEST_LOSS)), loss - math.log(rate)
-    else:
-        part, rest = math.expm1(loss) / rate, 0.0
-    return rest + math.log1p(part) if part > -1 else -math.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = (rate - 1) * np.exp(np.minimum(-loss, LARGEST_LOSS))
+        far = loss - math.log(rate) + np.log1p(np.maximum(part, -1.0))
+        near = np.log1p(np.maximum(np.expm1(np.clip(loss, -1, 1)) / rate, -1.0))
+    return np.where(np.abs(loss) > 1, far, near)
 
 
-def _removed(sigma: float, rate: float, epsilon: float) -> float:
-    """The divergence of (1 − q)·N(0, σ²) + q·N(1, σ²) from N(0, σ²) at ε ≥ 0."""
-    return min(1.0, rate * _gaussian_delta(sigma, _unsampled_loss(epsilon, rate)))
+def _removed(sigma: float, rate: float, epsilon: Array) -> Array:
+    """The divergence of (1 − q)·N(0, σ²) + q·N(1, σ²) from N(0, σ²) at each ε ≥ 0."""
+    return np.minimum(1.0, rate * _gaussian_delta(sigma, _unsampled_loss(epsilon, rate)))
 
 
-def _added(sigma: float, rate: float, epsilon: float) -> float:
-    """The divergence of N(0, σ²) from (1 − q)·N(0, σ²) + q·N(1, σ²) at ε ≥ 0."""
+def _added(sigma: float, rate: float, epsilon: Array) -> Array:
+    """The divergence of N(0, σ²) from (1 − q)·N(0, σ²) + q·N(1, σ²) at each ε ≥ 0."""
     unsampled = -_unsampled_loss(-epsilon, rate)
-    if unsampled > LARGEST_LOSS:  # or infinite
-        return 0.0 if unsampled == math.inf else NEGLIGIBLE
-    return min(1.0, rate * math.exp(epsilon - unsampled) * _gaussian_delta(sigma, unsampled))
+    found = rate * np.exp(np.minimum(epsilon - unsampled, 0.0))  # sampling lowers a loss
+    found *= _gaussian_delta(sigma, np.minimum(unsampled, LARGEST_LOSS))
+    beyond = np.where(np.isinf(unsampled), 0.0, NEGLIGIBLE)
+    return np.where(unsampled > LARGEST_LOSS, beyond, np.minimum(1.0, found))
 
 
-def _gaussian_delta(sigma: float, epsilon: float) -> float:
+def _gaussian_delta(sigma: float, epsilon: Array) -> Array:
     """Φ(−u) − e^ε·Φ(−v) with u = εσ − 1/(2σ), v = u + 1/σ, rounded up; ε ≥ 0.
 
     As e^ε·φ(v) = φ(u), it is φ(u)·(m(u) − m(v)) with Mills' ratio m: nothing underflows or cancels early.
     """
-    u = epsilon * sigma - 1 / (2 * sigma)
+    u = np.asarray(epsilon * sigma - 1 / (2 * sigma))
+    # Mills' ratio overflows from −37.6 on. There δ differs from 1 by less than 1e-280, as v is above 0.
+    is_one = u < -36.0
+    u = np.maximum(u, -36.0)
     first, second = _mills_ratio(u), _mills_ratio(u + 1 / sigma)
     # Rounding of u and v moves the density by a factor e^{u²·2^-52}, and the ratios by less.
     error = 1e-15 * (1 + u**2) * (first - second) + 1e-15 * first
-    return math.exp(-(u**2) / 2) / math.sqrt(2 * math.pi) * (first - second + error)
+    found = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi) * (first - second + error)
+    return np.asarray(np.where(is_one, 1.0, found))
 
 
-def _mills_ratio(u: float) -> float:
-    return math.sqrt(math.pi / 2) * float(scipy.special.erfcx(u / math.sqrt(2)))
+def _mills_ratio(u: Array) -> Array:
+    return np.asarray(math.sqrt(math.pi / 2) * scipy.special.erfcx(u / math.sqrt(2)))

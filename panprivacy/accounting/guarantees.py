@@ -1,9 +1,11 @@
 """A privacy guarantee as a value that says everything it assumes."""
 
 from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from enum import StrEnum
 from typing import Any
 
+from panprivacy.shown import plain
 from panprivacy.trust import FIRST, Trust
 
 
@@ -57,9 +59,9 @@ class Guarantee:
     Attributes:
         epsilon, delta: proved; None where no number has been computed: unknown is shown as unknown,
             and `source` says why. None in the model PAN, too, where encryption protects.
-        found_epsilon: ε of the worst case that was found numerically, at most `epsilon`: what is
-            probably true, without a proof that nothing is worse. None where `epsilon` is exact, or where
-            nothing was searched.
+        found_epsilon: the lower end of the bracket of which `epsilon` is the upper one: ε of the worst case
+            that was found, so that the smallest ε that holds is probably near it. None where `epsilon` is
+            exact, or where nothing was searched.
         dishonest_fraction: the part of the cohort that may collude with the observer, telling it all
             they know and sending what they like. At least 0, below 1.
         trust: the trust model of the recipe; it decides who the observers of `model` are.
@@ -84,3 +86,12 @@ class Guarantee:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, one per attribute."""
         return asdict(self)
+
+
+def bracket(lower: float, upper: float) -> str:
+    """Between which two numbers the smallest ε lies, by proof: rounded outwards, to four digits."""
+    ends = [
+        Context(prec=4, rounding=rounding).create_decimal_from_float(end)
+        for end, rounding in ((lower, ROUND_FLOOR), (upper, ROUND_CEILING))
+    ]
+    return f"proved bracket [{', '.join(plain(float(end)) for end in ends)}]"

@@ -10,10 +10,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 # Its parts are loaded when they are first used (see discrete_gaussian_sum.py).
 import scipy
+from numpy.typing import NDArray
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.errors import FieldError
@@ -48,7 +52,7 @@ class PrivacyEvent(ABC):
     Attributes:
         kind: registered name; stands in stored data, and so never changes its meaning.
         proved: whether `delta` is an upper bound by proof; otherwise it belongs to the worst case that
-            was found numerically.
+            was found, the lower end of a bracket (see proved.py).
     """
 
     kind: ClassVar[str]
@@ -137,21 +141,48 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
     if curve(least) <= delta:
         return least
     low, high, factor = (least, least * (1 + 1e-8), 1 + 1e-6) if least else (0.0, 1.0, 4.0)
-    while curve(high) > delta:
+    # Written so that a curve that is not a number counts as above: no ε comes of it.
+    while not curve(high) <= delta:
+        if math.isinf(high):
+            raise ValueError("the curve does not fall to δ")
         low, high, factor = high, high * factor, min(4.0, factor**4)
     while low == 0.0:  # until ε is known to a factor of 16, so that small ones are found as exactly as large
         if high < 1e-15:  # what rounding adds at 0 may keep δ above its target there
             return high
-        if curve(high / 16) > delta:
+        if not curve(high / 16) <= delta:
             low = high / 16
         else:
             high /= 16
     # log δ is nearly a parabola in ε: ten evaluations do what halving does in thirty.
     root = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=RELATIVE_TOLERANCE / 4)
     step = RELATIVE_TOLERANCE / 4
-    while curve(root) > delta:
+    while not curve(root) <= delta:
         root, step = root * (1 + step), 2 * step
     return float(root)
+
+
+def worst_epsilon(curves: Callable[..., NDArray[np.float64]], delta: float) -> float:
+    """The smallest ε ≥ 0 at which every one of many curves is at most δ, from above.
+
+    Args:
+        curves: `curves(ε)` has the values of all at ε, `curves(ε, i)` that of the i-th alone. None increases.
+        delta: δ above 0, to which all fall.
+
+    Only the worst at the ε so far is followed, until none is above δ: mostly two or three of them.
+    """
+    epsilon, before = 0.0, -1
+    while (found := curves(epsilon)).max() > delta:
+        worst = int(found.argmax())
+        if worst == before:  # alone it was at most δ: rounding
+            epsilon = max(epsilon * (1 + RELATIVE_TOLERANCE / 4), 1e-15)
+            continue
+        epsilon = smallest_epsilon(partial(_alone, curves, worst), delta, epsilon)
+        before = worst
+    return epsilon
+
+
+def _alone(curves: Callable[..., NDArray[np.float64]], i: int, epsilon: float) -> float:
+    return float(curves(epsilon, i).max())
 
 
 def require_delta(delta: float) -> None:

@@ -6,18 +6,26 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_epsilon
+from panprivacy.accounting.interface import (
+    DEVICES,
+    PrivacyEvent,
+    require_delta,
+    require_epsilon,
+    worst_epsilon,
+)
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum, flip_probabilities
 from panprivacy.parameters import described
 
-LARGEST_ENUMERATED = 20
+LARGEST_ENUMERATED = 200
 """Number of devices up to which every assignment of the other vectors is computed."""
 
 _OUTSIDE = 1e-40
+_FEW = 64  # assignments up to which they are gone through one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +70,14 @@ class OneHotSum(PrivacyEvent):
             return f"one coordinate moves: {self._one_coordinate.method}"
         if self.k == 1:
             return "a vector of one bit has one value: its replacement changes nothing"
-        return (
-            "exact sum over the outcomes of the two coordinates that move, the worst case found numerically"
-        )
+        moves = "of the sums on the two coordinates that move"
+        if self.proved:
+            return f"worst case over all assignments of the other vectors (exact), {moves}"
+        return f"lower end, exact for nearly unanimous other vectors: {moves}"
+
+    @property
+    def quick(self) -> bool:
+        return self.neighbours == Relation.ADD_REMOVE and self._one_coordinate.quick
 
     @property
     def _one_coordinate(self) -> RandomizedResponseSum:
@@ -76,9 +89,24 @@ class OneHotSum(PrivacyEvent):
             return self._one_coordinate.delta(epsilon)
         if self.k == 1 or epsilon >= 2 * self.epsilon0:
             return 0.0
-        return max(
-            _divergence(self.n, self.epsilon0, i, j, epsilon) for i, j in _assignments(self.n - 1, self.k)
-        )
+        return float(self._every(epsilon).max())
+
+    def epsilon(self, delta: float) -> float:
+        require_delta(delta)
+        if self.neighbours == Relation.ADD_REMOVE:
+            return self._one_coordinate.epsilon(delta)
+        return worst_epsilon(self._every, delta)
+
+    def _every(self, epsilon: float, assignment: int | None = None) -> Numbers:
+        """δ for every one of `_assignments`, or for one of them."""
+        if self.k == 1 or epsilon >= 2 * self.epsilon0:
+            return np.zeros(1)
+        pairs = _assignments(self.n - 1, self.k)
+        if assignment is not None:
+            pairs = [pairs[assignment]]
+        if len(pairs) <= _FEW:
+            return np.array([_divergence(self.n, self.epsilon0, i, j, epsilon) for i, j in pairs])
+        return _divergences(self.n, self.epsilon0, epsilon, np.array(pairs))
 
 
 @lru_cache(maxsize=64)
@@ -137,7 +165,31 @@ def _divergence(n: int, epsilon0: float, i: int, j: int, epsilon: float) -> floa
     counted = np.searchsorted(there.loss, here.loss - epsilon)
     likely = float(here.one @ there.zero_below[counted])
     unlikely = math.exp(epsilon) * float(here.zero @ there.one_below[counted])
-    # Each probability's own error, in the farthest outcome, and that of adding up positive terms.
-    size = len(here.one) + len(there.one)
-    error = 2 * float(binomial.relative_error(size, 0, 0.0)) + 2.0**-50 * size
+    error = _error(len(here.one) + len(there.one))
     return min(1.0, max(0.0, likely - unlikely) + error * (likely + unlikely) + 8 * _OUTSIDE)
+
+
+def _error(size: int) -> float:
+    """Each probability's own error, in the farthest outcome, and that of adding up positive terms."""
+    return 2 * float(binomial.relative_error(size, 0, 0.0)) + 2.0**-50 * size
+
+
+def _divergences(n: int, epsilon0: float, epsilon: float, pairs: NDArray[np.int64]) -> Numbers:
+    """`_divergence` for many pairs i, j: for each j, the outcomes of all i at once."""
+    coordinates = [_coordinate(n, epsilon0, ones) for ones in range(n)]
+    starts = np.cumsum([0, *(len(coordinate.one) for coordinate in coordinates)])
+    one = np.concatenate([coordinate.one for coordinate in coordinates])
+    zero = np.concatenate([coordinate.zero for coordinate in coordinates]) * math.exp(epsilon)
+    loss = np.concatenate([coordinate.loss for coordinate in coordinates]) - epsilon
+    found = np.zeros((n, n))
+    for j, there in enumerate(coordinates):
+        if len(there_with := pairs[pairs[:, 1] == j, 0]) == 0:
+            continue
+        part = slice(starts[there_with.min()], starts[there_with.max() + 1])
+        counted = np.searchsorted(there.loss, loss[part])
+        at = starts[there_with.min() : there_with.max() + 1] - part.start
+        likely = np.add.reduceat(one[part] * there.zero_below[counted], at)
+        unlikely = np.add.reduceat(zero[part] * there.one_below[counted], at)
+        error = _error(2 * n + 2) * (likely + unlikely) + 8 * _OUTSIDE
+        found[there_with.min() : there_with.max() + 1, j] = np.maximum(0.0, likely - unlikely) + error
+    return np.minimum(1.0, found[pairs[:, 0], pairs[:, 1]])

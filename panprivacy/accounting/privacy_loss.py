@@ -61,6 +61,20 @@ class PrivacyLoss:
         mean = float((self.masses * self.losses).sum()) / total
         return float((self.masses * (self.losses - mean) ** 2).sum()) / total
 
+    def epsilon(self, delta: float) -> float:
+        """About the smallest ε ≥ 0 with δ(ε) ≤ `delta`; infinity where there is none."""
+        if delta < self.infinite:
+            return math.inf
+        low, high = 0.0, self.largest
+        for _ in range(30):
+            middle = (low + high) / 2
+            beyond = np.maximum(0.0, self.losses - middle)
+            if self.infinite + float((self.masses * -np.expm1(-beyond)).sum()) > delta:
+                low = middle
+            else:
+                high = middle
+        return high
+
     def truncated(self, mass: float) -> "PrivacyLoss":
         """The same with the largest losses, of probability at most `mass` together, taken as infinite."""
         kept = self.masses.size - int(np.searchsorted(np.cumsum(self.masses[::-1]), mass, side="right"))
@@ -69,16 +83,34 @@ class PrivacyLoss:
             self.losses[:kept], self.masses[:kept], self.infinite + float(self.masses[kept:].sum())
         )
 
-    def on_lattice(self, spacing: float) -> tuple[NDArray[np.int64], Array]:
+    def raised(self, mass: float, tilt: float) -> "PrivacyLoss":
+        """One above this: the smallest losses are raised to the next one, as many as have at most a
+        probability `mass` there, all probabilities weighted by e^{tilt·L}.
+        """
+        exponents = tilt * (self.losses - self.losses[-1])
+        below = np.concatenate([[0.0], np.cumsum(self.masses[:-1])])
+        allowed = mass * float(self.masses @ np.exp(exponents))
+        first = int(np.searchsorted(below * np.exp(exponents), allowed, side="right")) - 1
+        masses = self.masses[first:].copy()
+        masses[0] += float(self.masses[:first].sum())
+        return PrivacyLoss(self.losses[first:], masses, self.infinite)
+
+    def on_lattice(self, spacing: float, *, upwards: bool = False) -> tuple[NDArray[np.int64], Array]:
         """Indices and masses of a loss on multiples of `spacing` whose curve lies above this one.
 
-        Each mass is split between both neighbours such that P and Q keep their total (connect the dots).
+        Each mass is split between both neighbours such that P and Q keep their total (connect the dots); or
+        moved upwards.
         """
+        if upwards:
+            kept = self.masses > 0
+            return np.ceil(self.losses[kept] / spacing).astype(np.int64), self.masses[kept]
         below = np.floor(self.losses / spacing)
         up = np.expm1(-np.maximum(0.0, self.losses - below * spacing)) / math.expm1(-spacing)
         up = np.clip(up, 0.0, 1.0)
         index = below.astype(np.int64)
-        return np.concatenate([index, index + 1]), np.concatenate([self.masses * (1 - up), self.masses * up])
+        index = np.concatenate([index, index + 1])
+        masses = np.concatenate([self.masses * (1 - up), self.masses * up])
+        return index[masses > 0], masses[masses > 0]
 
 
 Directions = tuple[PrivacyLoss, PrivacyLoss]
@@ -199,6 +231,8 @@ def _end(delta: Callable[[float], float]) -> float:
 def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
     """Indices of the vertices of the lower convex hull of the points, y first made non-increasing."""
     y = np.minimum.accumulate(y)
+    if np.all(np.diff(y[:-1]) * np.diff(x[1:]) < np.diff(y[1:]) * np.diff(x[:-1])):  # convex as it is
+        return np.arange(x.size)
     kept: list[int] = []
     for i in range(x.size):
         while len(kept) >= 2:

@@ -11,9 +11,10 @@ from typing import Any
 from panprivacy.accounting.calibration import calibrated, solvable_fields
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.guarantees import bracket
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_delta, require_epsilon
 from panprivacy.accounting.one_hot_sum import OneHotSum
-from panprivacy.accounting.proved import proved_bound
+from panprivacy.accounting.proved import proved_epsilon
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.shuffled import Shuffled
 from panprivacy.errors import FieldError
@@ -51,7 +52,7 @@ def answer(question: object) -> dict[str, Any]:
 
     Returns:
         `epsilon`, or the parameter that was solved for; `delta`; `relation`; `method`; `proved`, whether ε
-        is a bound by proof or belongs to the worst case found numerically; `proved_epsilon`, ε by proof, at
+        is a bound by proof or the lower end of a bracket; `proved_epsilon`, ε by proof, the upper end, at
         the parameter that was solved for (None where none is computed).
 
     Raises:
@@ -123,12 +124,14 @@ def _described(event: PrivacyEvent, delta: float, epsilon: float | None) -> dict
     if event.proved:
         by_proof = event.epsilon(delta) if epsilon is None else epsilon
     else:
-        bound = proved_bound(event) if getattr(event, "n", 1) <= LARGEST_SAMPLED_N else None
-        by_proof = None if bound is None else bound.epsilon(delta)
+        by_proof = proved_epsilon(event, delta) if getattr(event, "n", 1) <= LARGEST_SAMPLED_N else None
+    method = event.method
+    if not event.proved and by_proof is not None:
+        method = f"{bracket(event.epsilon(delta) if epsilon is None else epsilon, by_proof)}; {method}"
     return {
         "delta": delta,
         "relation": event.neighbours.value,
-        "method": event.method,
+        "method": method,
         "proved": event.proved,
         "proved_epsilon": by_proof,
     }

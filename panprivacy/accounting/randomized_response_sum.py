@@ -1,7 +1,7 @@
 """The sum of n randomized bits, exactly (LPP Theorem 7), with and without sampling."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -19,7 +19,10 @@ from panprivacy.accounting.interface import (
     require_delta,
     require_epsilon,
     smallest_epsilon,
+    worst_epsilon,
 )
+from panprivacy.accounting.sampled_assignments import LARGEST_ENUMERATED as LARGEST_SAMPLED_ENUMERATED
+from panprivacy.accounting.sampled_assignments import every_divergence, worst_sampled_divergence
 from panprivacy.parameters import described
 
 LARGEST_ENUMERATED = 64
@@ -58,33 +61,86 @@ class RandomizedResponseSum(PrivacyEvent):
 
     @property
     def proved(self) -> bool:
-        return self.sampling_rate == 1 or self.n <= LARGEST_ENUMERATED
+        return self.sampling_rate == 1 or self.n <= LARGEST_SAMPLED_ENUMERATED
 
     @property
     def method(self) -> str:
-        released = "sum" if self.sampling_rate == 1 else "sum and count"
-        worst = "the worst assignment of the other bits" if self.proved else "unanimous other bits"
-        found = "" if self.proved else ", near the worst case wherever all were gone through"
-        return f"exact probabilities of the {released} (LPP Theorem 7) for {worst}{found}"
+        if self.sampling_rate == 1:
+            exact = "exact" if self.n <= LARGEST_ENUMERATED else "proved, from above"
+            return f"worst case over all assignments of the other bits ({exact}), of the sum (LPP Theorem 7)"
+        if self.proved:
+            return "worst case over all assignments of the other bits (exact), of the sum and count"
+        return "lower end, exact for unanimous other bits: of the sum and count"
+
+    @property
+    def proved_method(self) -> str:
+        """How `proved_delta` is computed: one line for people."""
+        if self.proved:
+            return self.method
+        return (
+            "upper end, proved for all assignments of the other bits: of the sum and count, even if it is "
+            "known how many of the others who take part have a one"
+        )
 
     def delta(self, epsilon: float) -> float:
         require_epsilon(epsilon)
         if epsilon >= self.epsilon0:
             return 0.0
-        if self.sampling_rate < 1 and self.n <= LARGEST_ENUMERATED:
-            return _enumerated_sampled(self.n, self.epsilon0, self.sampling_rate, epsilon)
         if self.sampling_rate < 1:
+            if self.n <= LARGEST_SAMPLED_ENUMERATED:
+                return float(self._every_sampled(epsilon).max())
             return _sampled(self.n, self.epsilon0, self.sampling_rate, epsilon)
         if self.n <= LARGEST_ENUMERATED:
             return _enumerated(self.n, self.epsilon0, epsilon)
         return _bounded(self.n, self.epsilon0, epsilon)
 
+    def _every_sampled(self, epsilon: float, ones: int | None = None) -> Numbers:
+        if epsilon >= self.epsilon0:
+            return np.zeros(1)
+        p, _ = flip_probabilities(self.epsilon0)
+        return every_divergence(self.n, p, self.sampling_rate, epsilon, ones)
+
     def epsilon(self, delta: float) -> float:
         require_delta(delta)
+        if self.sampling_rate < 1 and self.n <= LARGEST_SAMPLED_ENUMERATED:
+            return worst_epsilon(self._every_sampled, delta)
         if self.sampling_rate < 1 or self.n <= LARGEST_ENUMERATED:
             return smallest_epsilon(self.delta, delta)
         least = smallest_epsilon(lambda epsilon: _unanimous(self.n, self.epsilon0, epsilon), delta)
         return smallest_epsilon(self.delta, delta, least * (1 - 2 * RELATIVE_TOLERANCE))
+
+    def proved_delta(self, epsilon: float) -> float:
+        """`delta` by proof, over all assignments: itself where `proved`, else the upper end of a bracket.
+
+        It does not rise with n, up to the bound's own error: another report is noise (post-processing). So
+        what is exact for `LARGEST_SAMPLED_ENUMERATED` devices holds for more.
+        """
+        found = self.delta(epsilon)
+        if self.proved or epsilon >= self.epsilon0:
+            return found
+        p, _ = flip_probabilities(self.epsilon0)
+        excess, growth = _excess(self.epsilon0, epsilon), math.expm1(epsilon)
+        bound = worst_sampled_divergence(self.n, p, self.sampling_rate, excess, growth, found)
+        fewer = replace(self, n=LARGEST_SAMPLED_ENUMERATED)
+        if bound > _sampled(fewer.n, self.epsilon0, self.sampling_rate, epsilon):  # at most that of `fewer`
+            return min(bound, fewer.delta(epsilon))
+        return bound
+
+    def proved_epsilon(self, delta: float) -> float:
+        """The smallest ε with `proved_delta` at most δ, to a relative 1e-3 or to 1e-9."""
+        low = high = self.epsilon(delta)
+        while (bound := self.proved_delta(high)) > delta:
+            low = high
+            # Both curves fall nearly in parallel.
+            aim = (1 - 1e-3) * delta * self.delta(high) / bound
+            high = max(smallest_epsilon(self.delta, aim, high), high * (1 + 1e-4), 1e-9)
+        while high > max(low * (1 + 1e-3), 1e-9):
+            middle = math.sqrt(max(low, 1e-12) * high)
+            if self.proved_delta(middle) > delta:
+                low = middle
+            else:
+                high = middle
+        return high
 
     def delta_bound(self, epsilon: float) -> float:
         """`delta` to within what moves ε by 0.25 % at n = 10⁶, by 0.1 % up to 10⁴."""
@@ -141,44 +197,6 @@ def _every_assignment(n: int, epsilon0: float) -> tuple[Numbers, Numbers]:
     tail = np.zeros((n, n))
     tail[:, :-1] = np.cumsum(at[:, :0:-1], axis=1)[:, ::-1]
     return at, tail
-
-
-def _enumerated_sampled(n: int, epsilon0: float, rate: float, epsilon: float) -> float:
-    growth = math.exp(epsilon)
-    one, zero = _every_assignment_sampled(n, epsilon0, rate)
-    worst = 0.0
-    for first, second in ((one, zero), (zero, one)):
-        # Each probability is right to a relative 3e-12, so that no term errs downwards.
-        terms = np.maximum(0.0, first * (1 + 3e-12) - growth * (1 - 3e-12) * second)
-        worst = max(worst, float(terms.sum(axis=(1, 2)).max()))
-    return min(1.0, worst)
-
-
-@lru_cache(maxsize=8)
-def _every_assignment_sampled(n: int, epsilon0: float, rate: float) -> tuple[Numbers, Numbers]:
-    """Pr[count = c, sum = x] at [m, c, x] for m ones among the others, if the device's bit is 1, and if 0."""
-    p, keep = flip_probabilities(epsilon0)
-    m = np.arange(n)[:, None]
-    others = np.zeros((n, n + 1, n + 1))
-    for c in range(n):
-        a = np.arange(c + 1)  # so many of the c who take part have bit 1
-        sums = [
-            np.convolve(
-                binomial.probability(np.arange(k + 1), k, keep, p),
-                binomial.probability(np.arange(c - k + 1), c - k, p, keep),
-            )
-            for k in a
-        ]
-        taking_part = binomial.probability(a, m, rate, 1 - rate)
-        taking_part = taking_part * binomial.probability(c - a, n - 1 - m, rate, 1 - rate)
-        others[:, c, : c + 1] = taking_part @ np.array(sums)
-    found = []
-    for up, down in ((keep, p), (p, keep)):
-        present = (1 - rate) * others
-        present[:, 1:, 1:] += rate * up * others[:, :-1, :-1]
-        present[:, 1:, :] += rate * down * others[:, :-1, :]
-        found.append(present)
-    return found[0], found[1]
 
 
 def _sampled(n: int, epsilon0: float, rate: float, epsilon: float) -> float:

@@ -1,7 +1,7 @@
 """What not knowing who took part adds: amplification by Poisson sampling."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -9,6 +9,8 @@ from panprivacy.accounting import binomial
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import LARGEST_N, require_epsilon
 from panprivacy.accounting.nested import NestedEvent
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.sampled_assignments import LARGEST_ENUMERATED
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described
 
@@ -54,6 +56,9 @@ class Sampled(NestedEvent):
 
         δ'(ε') ≤ Σ Pr[c_lo ≤ c ≤ c_hi]·w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)).
 
+    That convexity pairs the worst R with the worst others, which need not go together. A sum of randomized
+    bits has a closer bound of its own (`RandomizedResponseSum.proved_delta`), which is taken instead.
+
     Attributes:
         event: one over devices under replacement; its own number of them plays no role.
         n: devices, the one protected included, that may take part.
@@ -79,7 +84,16 @@ class Sampled(NestedEvent):
             raise FieldError("event", "must not be sampled already")
 
     @property
+    def _bits(self) -> RandomizedResponseSum | None:
+        """The event with its sampling, where it is a sum of bits."""
+        if not isinstance(self.event, RandomizedResponseSum):
+            return None
+        return replace(self.event, n=self.n, sampling_rate=self.sampling_rate)
+
+    @property
     def method(self) -> str:
+        if (bits := self._bits) is not None:
+            return bits.proved_method
         return (
             "advanced joint convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) for each number of reports, "
             f"over: {self.event.method}"
@@ -89,11 +103,29 @@ class Sampled(NestedEvent):
         require_epsilon(epsilon)
         if self.sampling_rate == 1:
             return self.event.over(self.n).delta(epsilon)
+        if (bits := self._bits) is not None:
+            return bits.proved_delta(epsilon)
+        return self._by_convexity(epsilon)
+
+    def delta_bound(self, epsilon: float) -> float:
+        require_epsilon(epsilon)
+        if self.sampling_rate == 1:
+            return self.event.over(self.n).delta_bound(epsilon)
+        if self.n <= LARGEST_ENUMERATED:
+            return self.delta(epsilon)
+        # The bound over all assignments takes a tenth of a second, and a curve has hundreds of points.
+        return self._by_convexity(epsilon)
+
+    def _by_convexity(self, epsilon: float) -> float:
         found = 0.0
         for probability, low, high in _ranges(self.n, self.sampling_rate):
             weight = high / self.n
             found += probability * weight * self.event.over(low).delta_bound(_unamplified(epsilon, weight))
         return min(1.0, found * (1 + 1e-14))
+
+    def epsilon(self, delta: float) -> float:
+        bits = self._bits
+        return super().epsilon(delta) if bits is None else bits.proved_epsilon(delta)
 
 
 def _unamplified(epsilon: float, weight: float) -> float:

@@ -7,7 +7,7 @@ from panprivacy.dap.basics import HpkeCiphertext, Role
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.upload import PlaintextInputShare, Report
 from panprivacy.dap.vdafs import SIDES, pan_private_of, prio3_of
-from panprivacy.two_server import IDENTIFIER
+from panprivacy.two_server.configuration import IDENTIFIER
 
 TAG_BYTES = 16
 """What sealing adds to a plaintext: the same for every AEAD of RFC 9180, section 7.3."""

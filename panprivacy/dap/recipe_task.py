@@ -9,7 +9,7 @@ from panprivacy.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import ReportStatistic
 from panprivacy.trust_models.two_server import TwoServers
-from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec
+from panprivacy.two_server.configuration import IDENTIFIER, PanPrivateCountVec
 
 TASK_INFO = b"panapp recipe"
 

@@ -12,17 +12,18 @@ from panprivacy.dap.codec import UINT32, UINT64, Message
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
-from panprivacy.prio3 import (
+from panprivacy.prio3.interface import Verifier
+from panprivacy.prio3.prio3 import (
     Prio3,
     Prio3Count,
     Prio3Histogram,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
-    Prio3Verifier,
-    Verifier,
 )
-from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec, PanPrivateVerifier
+from panprivacy.prio3.verifier import Prio3Verifier
+from panprivacy.two_server.configuration import IDENTIFIER, PanPrivateCountVec
+from panprivacy.two_server.verifier import PanPrivateVerifier
 
 MAX_LENGTH = 100_000
 """Longest vector, and longest chunk of a proof, that is taken on: a task of 2^32 elements would be an

@@ -231,10 +231,7 @@ class ElGamalCiphertext(Ciphertext):
         return type(self).parse, (bytes(self),)
 
 
-def _own(ciphertext: Ciphertext) -> ElGamalCiphertext:
-    if not isinstance(ciphertext, ElGamalCiphertext):
-        raise TypeError(f"expected an ElGamalCiphertext, not {type(ciphertext).__name__}")
-    return ciphertext
+_own = ElGamalCiphertext.own
 
 
 class ElGamalPublicKey(PublicKey):

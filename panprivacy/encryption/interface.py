@@ -43,6 +43,13 @@ class Ciphertext(ABC):
     def __hash__(self) -> int:
         return hash(bytes(self))
 
+    @classmethod
+    def own(cls, ciphertext: "Ciphertext") -> Self:
+        """The ciphertext, which must be one of this scheme; TypeError where it is none."""
+        if not isinstance(ciphertext, cls):
+            raise TypeError(f"expected {cls.__name__}, not {type(ciphertext).__name__}")
+        return ciphertext
+
 
 class PublicKey(ABC):
     """Everything that needs no secret. Safe to share between threads and processes.

@@ -251,10 +251,7 @@ def _check_modulus(n: int, bits: int) -> None:
         raise InvalidKeyError("'n' must be the product of two large primes that are 3 modulo 4")
 
 
-def _own(ciphertext: Ciphertext) -> PaillierCiphertext:
-    if not isinstance(ciphertext, PaillierCiphertext):
-        raise TypeError(f"expected a PaillierCiphertext, not {type(ciphertext).__name__}")
-    return ciphertext
+_own = PaillierCiphertext.own
 
 
 class PaillierPrivateKey(PrivateKey):

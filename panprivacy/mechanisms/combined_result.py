@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation, bracket
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent
 from panprivacy.parameters import Parameters
 
@@ -76,7 +76,8 @@ def sampled_guarantees(
         everybody: the release over a cohort of n devices, by proof. It bounds the sampled release too:
             observers who do not know who took part learn no more than those who do.
         release: over the devices that take part, of n that hear of the recipe, by proof.
-        found: the same in the worst case that was found numerically; None where none was searched.
+        found: the same in the worst case that was found, which is reached: the lower end of a bracket, where
+            it is not proved. None where none was searched.
         The others: as in `aggregator_guarantees`.
     """
     if not sampled or parameters.sampling_rate >= 1:
@@ -99,7 +100,7 @@ def sampled_guarantees(
                 epsilon, source = epsilon_at(worst, delta), _sentence(worst.method)
             else:
                 found_epsilon = epsilon_at(worst, delta)
-                source = f"{source} Worst case found: {worst.method}."
+                source = f"{_sentence(bracket(found_epsilon, epsilon))} {_sentence(worst.method)} {source}"
         epsilon_of_cohort = _proved_epsilon(full, delta)
         if epsilon > epsilon_of_cohort:
             epsilon, source = epsilon_of_cohort, f"As if it were known who took part: {full.method}."

@@ -7,7 +7,7 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import Estimate, Interval
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
@@ -16,6 +16,8 @@ from panprivacy.mechanisms.combined_result import (
 from panprivacy.mechanisms.interface import Mechanism, Report, State
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
+    bits_expected_margin,
+    bits_intervals,
     bits_standard_error,
     bits_standard_error_note,
 )
@@ -77,6 +79,10 @@ class CountNonzero(Mechanism[Parameters]):
         self.require_values(values)
         return tuple(values)
 
+    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
+        rate = self.parameters.sampling_rate
+        return bits_intervals(self._response, total, reports, rate, count_scale)
+
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
         rate = self.parameters.sampling_rate
@@ -86,6 +92,7 @@ class CountNonzero(Mechanism[Parameters]):
             standard_errors=(bits_standard_error(self._response, value, reports, rate),),
             standard_error_note=bits_standard_error_note(rate),
             projection=(min(max(value, 0.0), reports / rate),),
+            intervals=self.intervals(total, reports),
         )
 
     def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
@@ -132,3 +139,9 @@ class CountNonzero(Mechanism[Parameters]):
         self.require_population(population)
         rate = self.parameters.sampling_rate
         return bits_standard_error(self._response, population, population * rate, rate)
+
+    def expected_margin(self, population: int, failure_probability: float) -> float:
+        """Of the interval by exact tests, about; the worst case over the truth: every device had an event."""
+        self.require_population(population)
+        rate = self.parameters.sampling_rate
+        return bits_expected_margin(self._response, population, rate, failure_probability)

@@ -11,7 +11,7 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import Estimate, Interval
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
@@ -20,6 +20,8 @@ from panprivacy.mechanisms.combined_result import (
 from panprivacy.mechanisms.interface import Mechanism, Report, State
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
+    bits_expected_margin,
+    bits_intervals,
     bits_standard_error,
     bits_standard_error_note,
 )
@@ -140,6 +142,10 @@ class Histogram(Mechanism[HistogramParameters]):
         self.require_values(values)
         return tuple(values)
 
+    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
+        rate = self.parameters.sampling_rate
+        return bits_intervals(self._response, total, reports, rate, count_scale)
+
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
         rate = self.parameters.sampling_rate
@@ -151,6 +157,7 @@ class Histogram(Mechanism[HistogramParameters]):
             ),
             standard_error_note=bits_standard_error_note(rate),
             projection=closest_histogram(values, reports / rate),
+            intervals=self.intervals(total, reports),
         )
 
     @property
@@ -217,6 +224,12 @@ class Histogram(Mechanism[HistogramParameters]):
         self.require_population(population)
         rate = self.parameters.sampling_rate
         return bits_standard_error(self._response, population, population * rate, rate)
+
+    def expected_margin(self, population: int, failure_probability: float) -> float:
+        """Of the intervals of all buckets together, about; the worst case is as of the standard error."""
+        self.require_population(population)
+        each = failure_probability / (self.parameters.k + 1)
+        return bits_expected_margin(self._response, population, self.parameters.sampling_rate, each)
 
 
 def closest_histogram(values: Sequence[float], total: float) -> tuple[float, ...]:

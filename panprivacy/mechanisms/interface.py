@@ -14,6 +14,7 @@ from panprivacy.accounting.sampling import Sampled
 from panprivacy.device_input import DeviceInput
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
+from panprivacy.estimate import normal_factor
 from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
 from panprivacy.parameters import Parameters
 from panprivacy.shown import plain
@@ -147,3 +148,15 @@ class Mechanism(ReportStatistic[P]):
             population: number of devices that hear of the recipe; about
                 population × sampling rate of them report.
         """
+
+    def expected_margin(self, population: int, failure_probability: float) -> float:
+        """About how far the stated interval will reach from the estimate, of all values together.
+
+        By the normal approximation, unless the statistic knows better.
+
+        Args:
+            population: as of `expected_standard_error`.
+            failure_probability: with which any of the truths lies further away.
+        """
+        values = 1 if self.scalar else len(self.labels)
+        return normal_factor(failure_probability, values) * self.expected_standard_error(population)

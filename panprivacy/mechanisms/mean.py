@@ -19,9 +19,11 @@ from panprivacy.accounting.failing import Failing
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.bounds.exact import intervals
+from panprivacy.bounds.noisy_total import NoisyTotal
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import Estimate, Interval
 from panprivacy.mechanisms import discrete_gaussian
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
@@ -38,10 +40,13 @@ LARGEST_RANGE = 2**20
 SMALLEST_SCALE = 0.04
 """Far below every scale that any ε ≤ 20 asks for; probabilities of a still smaller one underflow."""
 
+_STEPS = 64
+"""Means are told apart by this part of one event among all reports, where devices are sampled."""
+
 _SCALE_UNIT = 1_000_000  # derived scales are multiples of 1/_SCALE_UNIT
 
-_REFUSED_SHARE = Fraction(1, 2**20)
-"""Part of δ kept for what refusing out-of-range reports may change; see `MeanParameters.largest_noise`."""
+_BEYOND_SHARE = Fraction(1, 2**20)
+"""Part of δ kept for what bounding the noise may change; see `MeanParameters.largest_noise`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,29 +89,30 @@ class MeanParameters(Parameters):
 
     @property
     def largest_noise(self) -> int:
-        """t, such that noise lies outside −t..t with probability below δ·2^−60/cohort_size (and thus 2^−60).
+        """t: noise is drawn within −t..t, outside of which N_Z(0, s²) has less than δ·2^−60/cohort_size.
 
         N_Z(0, s²) is sub-Gaussian with variance proxy s²: E e^{θX} = e^{θ²s²/2}·Z(θs²)/Z(0) ≤ e^{θ²s²/2}, as
         Z(μ) = Σ exp(−(x−μ)²/(2s²)) is largest at integers by Poisson summation (Canonne, Kamath &
         Steinke 2020, section 3). By Chernoff, Pr[|X| ≥ t + 1] ≤ 2·exp(−(t+1)²/(2s²)).
 
-        A refused report is missing from a sum. That no honest one is, but for this probability, lets
-        the guarantee be computed as if none were: it costs less than (1 + e^ε)·2^−60 of δ, which
-        `calibrated` sets aside.
+        Noise within −t..t is what a device can draw with a table (`discrete_gaussian`), and a server decrypt:
+        a report outside is replaced by a random one. The sum of a cohort is then within δ·2^−60 of one with
+        the whole N_Z(0, s²) in total variation; the table's rounding adds far less. That lets the guarantee
+        be computed for the whole: it costs less than (1 + e^ε)·2^−60 of δ, which `calibrated` sets aside.
         """
         scale = self.required_noise_scale
         log_probability = math.log(self.delta) - 60 * math.log(2) - math.log(self.cohort_size)
         return max(0, math.ceil(scale * math.sqrt(2 * (math.log(2) - log_probability))) - 1)
 
     @property
-    def refused_delta(self) -> float:
-        """The part of δ that is set aside for refused reports; see `largest_noise`."""
-        return self.delta * float(_REFUSED_SHARE)
+    def beyond_delta(self) -> float:
+        """The part of δ that is set aside for noise beyond `largest_noise`."""
+        return self.delta * float(_BEYOND_SHARE)
 
     @property
     def usable_delta(self) -> float:
         """The part of δ that the noise may use."""
-        return self.delta - self.refused_delta
+        return self.delta - self.beyond_delta
 
     @property
     def required_noise_scale(self) -> float:
@@ -178,7 +184,7 @@ class Mean(Mechanism[MeanParameters]):
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         self._require_state(state)
         noise = public_key.encrypt(
-            discrete_gaussian.sample(self._scale(), random_source),
+            self._noise(random_source),
             random_source,
             rerandomizations=self.parameters.steps,
         )
@@ -202,8 +208,11 @@ class Mean(Mechanism[MeanParameters]):
                 public_key, self.state_of_count(public_key, count, steps, random_source), random_source
             )
         self.require_count(count, steps)
-        noisy = min(count, self.parameters.k) + discrete_gaussian.sample(self._scale(), random_source)
+        noisy = min(count, self.parameters.k) + self._noise(random_source)
         return (public_key.encrypt(noisy, random_source),)
+
+    def _noise(self, random_source: random.Random) -> int:
+        return discrete_gaussian.sample(self._scale(), self.parameters.largest_noise, random_source)
 
     def _scale(self) -> Fraction:
         return Fraction(self.parameters.required_noise_scale)
@@ -214,7 +223,7 @@ class Mean(Mechanism[MeanParameters]):
 
     @property
     def allowed_values(self) -> range:
-        """−t..k+t with t = `largest_noise`: an honest report is outside with probability < 2^−60."""
+        """−t..k+t with t = `largest_noise`: no honest report is outside."""
         largest_noise = self.parameters.largest_noise
         return range(-largest_noise, self.parameters.k + largest_noise + 1)
 
@@ -245,10 +254,13 @@ class Mean(Mechanism[MeanParameters]):
         largest_spread = projection * (self.parameters.k - projection)
         note = "Includes the noise that devices add; every device was asked to take part."
         spread = 0.0
+        most_spread = math.inf
         if self._sums_squares and reports > 1:
             # In integers: sums of squares of large noise would cancel badly in floating point.
             sample_variance = (reports * total[1] - total[0] ** 2) / (reports * (reports - 1))
             spread = min(max(sample_variance - noise, 0.0), largest_spread)
+            # By three standard errors of a sample's variance: the noise keeps it close to normal.
+            most_spread = spread + 3 * math.sqrt(2 / (reports - 1)) * sample_variance
             note = (
                 "Includes the noise that devices add and the random choice of participating devices, "
                 "the latter from the variance of the reports less that of the noise."
@@ -264,7 +276,23 @@ class Mean(Mechanism[MeanParameters]):
             standard_errors=(math.sqrt((noise + (1 - self.parameters.sampling_rate) * spread) / reports),),
             standard_error_note=note,
             projection=(projection,),
+            intervals=tuple(
+                interval.reaching((projection,))
+                for interval in self._intervals(total[0], reports, most_spread)
+            ),
         )
+
+    def _intervals(self, total: int, reports: int, most_spread: float) -> tuple[Interval, ...]:
+        rate = self.parameters.sampling_rate
+        sums = NoisyTotal(
+            reports=reports,
+            largest_number=self.parameters.k,
+            noise_scale=float(self._scale()),
+            sampling_rate=rate,
+            largest_spread=most_spread,
+            steps=1 if rate == 1 else _STEPS,
+        )
+        return intervals(sums, (total,), sums.most, unit=1 / (reports * sums.steps))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -306,7 +334,7 @@ class Mean(Mechanism[MeanParameters]):
                 relation=Relation.REPLACE.value,
             )
         noise = DiscreteGaussianSum(n=n, scale=parameters.required_noise_scale, value_range=parameters.k)
-        return Failing(event=noise, probability=parameters.refused_delta)
+        return Failing(event=noise, probability=parameters.beyond_delta)
 
     def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
         """The promised guarantee first, then what the same noise gives elsewhere.

@@ -7,9 +7,12 @@ send a fair bit. LPP Algorithms 5 and 6 print this coin inverted (docs/errata.md
 import decimal
 import math
 import random
+from collections.abc import Sequence
 
+from panprivacy.bounds.randomized_bits import RandomizedBits, intervals
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
+from panprivacy.estimate import Interval, normal_factor
 
 _COIN_BITS = 64
 _COIN_SIDES: int = 2**_COIN_BITS
@@ -75,6 +78,35 @@ class RandomizedResponse:
         # Both draws always: how much randomness is consumed does not depend on the coin.
         keep = random_source.getrandbits(_COIN_BITS) >= self._randomized_sides
         return keep, random_source.getrandbits(1)
+
+
+def bits_intervals(
+    response: RandomizedResponse, ones: Sequence[int], reports: int, sampling_rate: float, count_scale: float
+) -> tuple[Interval, ...]:
+    """For several numbers of devices together, by tests, from the sums of `reports` responses.
+
+    Args:
+        count_scale: of the noise in `reports`; see RandomizedBits.
+    """
+    flip, most = response.flip_probability, reports / sampling_rate
+    found = intervals(RandomizedBits(reports, flip, 1 - flip, sampling_rate, count_scale), ones)
+    possible = [min(max(response.debiased(total, reports) / sampling_rate, 0.0), most) for total in ones]
+    return tuple(interval.reaching(possible) for interval in found)
+
+
+def bits_expected_margin(
+    response: RandomizedResponse, population: int, sampling_rate: float, failure_probability: float
+) -> float:
+    """How far the interval by exact tests reaches from the estimate if every device has the bit, about.
+
+    It solves (E − estimate)² = z²·Var(E) for E, the variance growing with E by (1 − q)/q for each device
+    (Wilson 1927), and adds half of what one response is worth. The exact interval is that of what comes in.
+    """
+    factor = normal_factor(failure_probability)
+    error = bits_standard_error(response, population, population * sampling_rate, sampling_rate)
+    growth = factor**2 * (1 - sampling_rate) / sampling_rate / 2
+    half_step = 1 / (2 * response.keep_probability * sampling_rate)
+    return growth + math.hypot(factor * error, growth) + half_step
 
 
 def bits_standard_error(

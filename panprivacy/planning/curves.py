@@ -128,4 +128,4 @@ def _margin(proposal: Proposal, axis: str, value: float, checkpoint: Checkpoint)
     population = at.population_size
     if axis == "cohort_size":
         population = math.ceil(value / at.parameters.sampling_rate)
-    return shown_margin(mechanism, mechanism.expected_standard_error(population), population)
+    return shown_margin(mechanism, population)

@@ -7,12 +7,16 @@ import scipy
 
 from panprivacy.base64_text import encoded_length
 from panprivacy.encryption import SCHEMES
+from panprivacy.estimate import normal_factor
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import Parameters
 from panprivacy.planning.proposal import Proposal
 
-Z_95 = 1.959963984540054
-"""Half the width of a 95% interval in standard errors: Φ⁻¹(0.975)."""
+MISSED = 0.05
+"""The probability with which a stated margin is exceeded."""
+
+Z_95 = normal_factor(MISSED)
+"""Half the width of a 95% interval of one value in standard errors."""
 
 NONCE_BYTES = 16
 """Length of a report's nonce on the wire (docs/protocol.md)."""
@@ -53,7 +57,8 @@ class Expectation:
 
     Attributes:
         standard_error: the largest to expect, in the statistic's unit, sampling included.
-        margin: half the width of its 95% interval.
+        margin: how far the 95% interval will reach from the estimate, about (`Mechanism.expected_margin`); of
+            several values for all together.
         margin_points: `margin` in percentage points of the population; None where the statistic does not
             count devices.
         reports, bytes: see there.
@@ -69,30 +74,31 @@ class Expectation:
 def expectation_of(proposal: Proposal) -> Expectation:
     """Everything to expect of a proposal; FieldError where its mechanism cannot be computed."""
     mechanism = proposal.mechanism()
-    error = mechanism.expected_standard_error(proposal.population_size)
+    margin = expected_margin(mechanism, proposal.population_size)
     return Expectation(
-        standard_error=error,
-        margin=margin(error),
-        margin_points=margin_points(mechanism, error, proposal.population_size),
+        standard_error=mechanism.expected_standard_error(proposal.population_size),
+        margin=margin,
+        margin_points=margin_points(mechanism, margin, proposal.population_size),
         reports=expected_reports(proposal.population_size, proposal.parameters),
         bytes=device_bytes(mechanism, proposal.encryption),
     )
 
 
-def margin(standard_error: float) -> float:
-    """Half the width of the 95 % interval, in the unit of the standard error."""
-    return Z_95 * standard_error
+def expected_margin(mechanism: Mechanism[Parameters], population_size: int) -> float:
+    """The 95% margin to expect, in the statistic's unit; of several values for all together."""
+    return mechanism.expected_margin(population_size, MISSED)
 
 
-def margin_points(mechanism: Mechanism[Parameters], error: float, population_size: float) -> float | None:
-    """The 95 % margin in percentage points of the population; None where devices are not counted."""
-    return 100 * margin(error) / population_size if mechanism.counts_devices else None
+def margin_points(mechanism: Mechanism[Parameters], margin: float, population_size: float) -> float | None:
+    """A margin in percentage points of the population; None where devices are not counted."""
+    return 100 * margin / population_size if mechanism.counts_devices else None
 
 
-def shown_margin(mechanism: Mechanism[Parameters], error: float, population_size: float) -> float:
+def shown_margin(mechanism: Mechanism[Parameters], population_size: int) -> float:
     """The 95% margin in percentage points where devices are counted, else in the statistic's unit."""
-    points = margin_points(mechanism, error, population_size)
-    return margin(error) if points is None else points
+    margin = expected_margin(mechanism, population_size)
+    points = margin_points(mechanism, margin, population_size)
+    return margin if points is None else points
 
 
 def expected_reports(population_size: int, parameters: Parameters) -> ExpectedReports:

@@ -55,14 +55,7 @@ class Ladder:
         last = self.length - 1 if last is None else last
         if not holds(self.value(last)):
             return None
-        low, high = first - 1, last
-        while high - low > 1:
-            middle = (low + high) // 2
-            if holds(self.value(middle)):
-                high = middle
-            else:
-                low = middle
-        return high
+        return _first_beyond(first - 1, last, lambda index: holds(self.value(index)))
 
     def last_where(
         self, holds: Callable[[float], bool], first: int = 0, last: int | None = None
@@ -75,14 +68,15 @@ class Ladder:
         last = self.length - 1 if last is None else last
         if not holds(self.value(first)):
             return None
-        low, high = first, last + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if holds(self.value(middle)):
-                low = middle
-            else:
-                high = middle
-        return low
+        return _first_beyond(first, last + 1, lambda index: not holds(self.value(index))) - 1
+
+
+def _first_beyond(low: int, high: int, is_beyond: Callable[[int], bool]) -> int:
+    """The smallest index above `low` that is beyond, as `high` and all between the two are."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_beyond(middle) else (middle, high)
+    return high
 
 
 def _number(place: int) -> float:

@@ -5,19 +5,33 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Self
 
+from panprivacy.catalogue import STATISTICS, statistic_class
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.parameters import Description, Parameters, description_of, kind_of
+from panprivacy.recipe_plan import POPULATION_SIZE as POPULATION_SIZE
 
-POPULATION_SIZE = Description(
-    label="Population size",
-    help="Number of devices that will hear of the recipe.",
-    minimum=1,
-    usual_minimum=100,
-    maximum=10_000_000_000,
-)
+
+def planned_names() -> list[str]:
+    """Registered names of the statistics that can be planned."""
+    return [name for name in STATISTICS if not STATISTICS[name].unplanned]
+
+
+def planned_class(statistic: object) -> type[Mechanism[Any]]:
+    """The class behind a statistic's name.
+
+    Raises:
+        FieldError: it is not registered, or cannot be planned; says why.
+    """
+    known = statistic_class(statistic)
+    if known.unplanned:
+        raise FieldError(
+            "statistic",
+            f"cannot be {known.statistic}: {known.unplanned}. The form of a new recipe shows what to expect",
+        )
+    return mechanism_class(statistic)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +63,7 @@ class Proposal:
         for name in ("statistic", "parameters", "population_size"):
             if name not in members:
                 raise FieldError(name, "is missing")
-        statistic = mechanism_class(members["statistic"])
+        statistic = planned_class(members["statistic"])
         given = members["parameters"]
         if not isinstance(given, Mapping):
             raise FieldError("parameters", "must be an object")

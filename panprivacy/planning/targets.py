@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import ClassVar
 
 from panprivacy.accounting.interface import SMALLEST_DELTA
@@ -11,15 +11,8 @@ from panprivacy.parameters import Description, Parameters, description_of
 from panprivacy.planning.expectation import probability_of_at_least, shown_margin
 from panprivacy.planning.inversion import delta_bound
 from panprivacy.planning.proposal import Proposal
+from panprivacy.recipe_plan import MARGIN as MARGIN
 
-MARGIN = Description(
-    label="Wanted margin",
-    help="Half the width of the 95% interval: in percentage points of the population where devices are "
-    "counted, else in the statistic's unit.",
-    minimum=1e-6,
-    usual_minimum=0.01,
-    maximum=1_000,
-)
 (_RECIPES_TARGET,) = (
     description_of(field) for field in fields(Parameters) if field.name == "aggregator_epsilon"
 )
@@ -35,6 +28,12 @@ AGGREGATOR_DELTA = Description(
     minimum=SMALLEST_DELTA,
     maximum=0.1,
 )
+
+_DESCRIPTIONS = {
+    "margin": MARGIN,
+    "aggregator_epsilon": AGGREGATOR_EPSILON,
+    "aggregator_delta": AGGREGATOR_DELTA,
+}
 
 REACHED = 0.95
 """Least probability with which the cohort must be reached: without a full cohort nothing is released."""
@@ -80,9 +79,7 @@ class PrecisionRequirement(Requirement):
     margin: float
 
     def met(self, proposal: Proposal) -> bool:
-        mechanism = proposal.mechanism()
-        error = mechanism.expected_standard_error(proposal.population_size)
-        return shown_margin(mechanism, error, proposal.population_size) <= self.margin
+        return shown_margin(proposal.mechanism(), proposal.population_size) <= self.margin
 
 
 @dataclass(frozen=True)
@@ -130,11 +127,7 @@ class Targets:
 
     def __post_init__(self) -> None:
         """FieldError naming a value that is out of range, or missing."""
-        for name, description in (
-            ("margin", MARGIN),
-            ("aggregator_epsilon", AGGREGATOR_EPSILON),
-            ("aggregator_delta", AGGREGATOR_DELTA),
-        ):
+        for name, description in _DESCRIPTIONS.items():
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, description.check(name, float, value))
@@ -150,18 +143,13 @@ class Targets:
         if not isinstance(members, Mapping):
             raise FieldError("targets", "must be an object")
         for name in members:
-            if name not in ("margin", "aggregator_epsilon", "aggregator_delta"):
+            if name not in _DESCRIPTIONS:
                 raise FieldError(str(name), "is not a target")
         return cls(**members)
 
     def as_dict(self) -> dict[str, float]:
         """The members that `from_mapping` reads."""
-        members = {
-            "margin": self.margin,
-            "aggregator_epsilon": self.aggregator_epsilon,
-            "aggregator_delta": self.aggregator_delta,
-        }
-        return {name: value for name, value in members.items() if value is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     def requirements(self) -> tuple[Requirement, ...]:
         """One per target, and that the cohort is reached: the privacy of devices first."""

@@ -14,6 +14,12 @@ class InvalidShareError(ValueError):
     """An input share, public share or message that does not decode: DAP's `invalid_message`."""
 
 
+def require_length(name: str, encoded: bytes, length: int) -> None:
+    """InvalidShareError that names what has another length."""
+    if len(encoded) != length:
+        raise InvalidShareError(f"{name}: must be {length} bytes, not {len(encoded)}")
+
+
 class VerificationError(ValueError):
     """Shares that decode, and do not add up to a valid measurement: DAP's `vdaf_verify_error`."""
 

@@ -20,7 +20,7 @@ from panprivacy.prio3.circuits import (
 )
 from panprivacy.prio3.field import FIELD64, FIELD128
 from panprivacy.prio3.flp import FullyLinearProof
-from panprivacy.prio3.interface import InvalidShareError, VerificationError
+from panprivacy.prio3.interface import InvalidShareError, VerificationError, require_length
 from panprivacy.prio3.xof import SEED_SIZE
 
 NONCE_SIZE = 16
@@ -200,12 +200,8 @@ class Prio3(Generic[Measurement]):
             InvalidShareError: nonce or shares do not decode.
             VerificationError: the test point reveals too much, which happens once in 2^32 at most.
         """
-        if len(nonce) != NONCE_SIZE:
-            raise InvalidShareError(f"nonce: must be {NONCE_SIZE} bytes, not {len(nonce)}")
-        if len(public_share) != self.public_share_bytes:
-            raise InvalidShareError(
-                f"public share: must be {self.public_share_bytes} bytes, not {len(public_share)}"
-            )
+        require_length("nonce", nonce, NONCE_SIZE)
+        require_length("public share", public_share, self.public_share_bytes)
         measurement, proofs, blind = self._expand_input_share(context, aggregator, input_share)
 
         seed = part = b""
@@ -265,14 +261,8 @@ class Prio3(Generic[Measurement]):
             InvalidShareError: state or message does not decode.
             VerificationError: the client's public share claimed other joint randomness.
         """
-        if len(state) != self.out_share_bytes + self._seed_bytes:
-            raise InvalidShareError(
-                f"state: must be {self.out_share_bytes + self._seed_bytes} bytes, not {len(state)}"
-            )
-        if len(verifier_message) != self.verifier_message_bytes:
-            raise InvalidShareError(
-                f"verifier message: must be {self.verifier_message_bytes} bytes, not {len(verifier_message)}"
-            )
+        require_length("state", state, self.out_share_bytes + self._seed_bytes)
+        require_length("verifier message", verifier_message, self.verifier_message_bytes)
         out_share, seed = self._without_seed(state)
         if seed != verifier_message:
             raise VerificationError(OTHER_RANDOMNESS)
@@ -339,10 +329,7 @@ class Prio3(Generic[Measurement]):
         self, context: bytes, aggregator: int, input_share: bytes
     ) -> tuple[list[int], list[int], bytes]:
         """Shares of the measurement and of the proofs, and the blind."""
-        if len(input_share) != self.input_share_bytes(aggregator):
-            raise InvalidShareError(
-                f"input share: must be {self.input_share_bytes(aggregator)} bytes, not {len(input_share)}"
-            )
+        require_length("input share", input_share, self.input_share_bytes(aggregator))
         share, blind = self._without_seed(input_share)
         if aggregator > 0:
             return (

@@ -65,21 +65,21 @@ class SlowVerifier(Verifier):
         self.largest_batch = vdaf.largest_batch
 
     def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
-        return [_outcome(self._leader_init, report) for report in reports]
+        return [outcome_of(self._leader_init, report) for report in reports]
 
     def helper_init(
         self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
     ) -> list[Prepared | Rejected]:
         require_as_many(reports, inbound)
         return [
-            _outcome(self._helper_init, report, message)
+            outcome_of(self._helper_init, report, message)
             for report, message in zip(reports, inbound, strict=True)
         ]
 
     def leader_finish(self, states: Sequence[bytes], inbound: Sequence[bytes]) -> list[bytes | Rejected]:
         require_as_many(states, inbound)
         return [
-            _outcome(self._leader_finish, state, message)
+            outcome_of(self._leader_finish, state, message)
             for state, message in zip(states, inbound, strict=True)
         ]
 
@@ -117,7 +117,7 @@ class SlowVerifier(Verifier):
         return self.vdaf.verify_next(state, ping_pong.decode_finish(inbound))
 
 
-def _outcome(
+def outcome_of(
     step: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result | Rejected:
     """What a step returns, or the named error with which it refuses a report."""

@@ -1,6 +1,7 @@
 """Which VDAF a file of test vectors is of, with its parameters (VDAF draft 20, appendix "Test Vectors")."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from panprivacy.prio3.circuits import Circuit, GadgetCall, SumVecCircuit
@@ -51,18 +52,20 @@ def _sum_vec_with_multiproof(vector: Vector) -> Prio3[Any]:
     return Prio3(PRIVATE_IDENTIFIER, circuit, shares=vector["shares"], proofs=3)
 
 
+def _of_the_draft(vdaf: Callable[..., Prio3[Any]], vector: Vector) -> Prio3[Any]:
+    """One whose parameters are the members that no vector lacks, and those of its own."""
+    return vdaf(**{name: vector[name] for name in (*_PARAMETERS[vdaf], "shares")})
+
+
+_PARAMETERS: Mapping[Callable[..., Prio3[Any]], tuple[str, ...]] = {
+    Prio3Count: (),
+    Prio3Sum: ("max_measurement",),
+    Prio3SumVec: ("length", "max_measurement", "chunk_length"),
+    Prio3Histogram: ("length", "chunk_length"),
+    Prio3MultihotCountVec: ("length", "max_weight", "chunk_length"),
+}
 VDAFS: Mapping[str, Callable[[Vector], Prio3[Any]]] = {
-    "Prio3Count": lambda vector: Prio3Count(shares=vector["shares"]),
-    "Prio3Sum": lambda vector: Prio3Sum(vector["max_measurement"], shares=vector["shares"]),
-    "Prio3SumVec": lambda vector: Prio3SumVec(
-        vector["length"], vector["max_measurement"], vector["chunk_length"], shares=vector["shares"]
-    ),
-    "Prio3Histogram": lambda vector: Prio3Histogram(
-        vector["length"], vector["chunk_length"], shares=vector["shares"]
-    ),
-    "Prio3MultihotCountVec": lambda vector: Prio3MultihotCountVec(
-        vector["length"], vector["max_weight"], vector["chunk_length"], shares=vector["shares"]
-    ),
+    **{vdaf.__name__: partial(_of_the_draft, vdaf) for vdaf in _PARAMETERS},
     "Prio3SumVecWithMultiproof": _sum_vec_with_multiproof,
     "Prio3HigherDegree": lambda vector: Prio3(
         PRIVATE_IDENTIFIER, HigherDegreeCircuit(), shares=vector["shares"]
@@ -71,13 +74,7 @@ VDAFS: Mapping[str, Callable[[Vector], Prio3[Any]]] = {
 """Name of a VDAF, as the files bear it → the VDAF that a vector of it describes."""
 
 _COMMON = {"agg_param", "agg_result", "agg_shares", "ctx", "operations", "reports", "shares", "verify_key"}
-_DESCRIBED = {
-    frozenset[str](): "Prio3Count",
-    frozenset({"max_measurement"}): "Prio3Sum",
-    frozenset({"length", "max_measurement", "chunk_length"}): "Prio3SumVec",
-    frozenset({"length", "chunk_length"}): "Prio3Histogram",
-    frozenset({"length", "max_weight", "chunk_length"}): "Prio3MultihotCountVec",
-}
+_DESCRIBED = {frozenset(names): vdaf.__name__ for vdaf, names in _PARAMETERS.items()}
 _XOF_MEMBERS = {"binder", "derived_seed", "dst", "expanded_vec_field128", "length", "seed"}
 
 

@@ -4,13 +4,13 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.errors import FieldError
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import LEVELS, Estimate, Interval
 from panprivacy.parameters import described
 from panprivacy.shuffle.coins import coin
 from panprivacy.shuffle.interface import CONFIDENCE, ShuffleStatistic
@@ -97,6 +97,17 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     )
     unit = "different values"
     parameters_class = DistinctElementsParameters
+    details_told: ClassVar = {
+        "touched_places": (
+            "Touched places",
+            "Estimated number of places that values were hashed to. The result follows from it: some "
+            "share one.",
+        ),
+        "saturated": (
+            "Saturated",
+            "Yes if the table may be nearly full: then the result could be far too low.",
+        ),
+    }
     source = (
         "RSP Theorem 3.3, with the exact ε(γ) and δ(γ) of its proof and shares whose distance is computed "
         "exactly (after Balle, Bell, Gascón & Nissim 2020)."
@@ -169,6 +180,11 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
             projection=(projection,),
             error_bounds=(max(abs(largest - places), abs(places - fewest)),),
             confidence=CONFIDENCE,
+            intervals=tuple(
+                Interval(level, (float(low),), (float(high),))
+                for level in LEVELS
+                for low, high in [touched_places(odd, k, -math.expm1(log_keep) / 2, most, 1 - level)]
+            ),
         )
 
     def _hashed_estimate(self, odd: int, places: float, reports: int) -> Estimate:
@@ -181,15 +197,8 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         """
         k, hashed, log_keep = self.parameters.k, HashedPlaces(self.parameters.k), self._log_keep(reports)
         share = min(places / k, hashed.full)
-        lowest, highest = (
-            (2 * probability + math.expm1(log_keep)) / math.exp(log_keep)
-            for probability in odd_probability(odd, k, 1 - CONFIDENCE)
-        )
-        saturated = highest >= hashed.full
         value, most = hashed.items(share), float(max(1, reports))
-        fewest = min(max(hashed.items(lowest), 1.0), most)
-        # There are no more values than users, however full the table is.
-        largest = most if saturated else min(max(hashed.items(highest), 1.0), most)
+        fewest, largest, saturated = self._hashed_bounds(odd, reports, 1 - CONFIDENCE)
         tellable = self._tellable(reports)
         return Estimate(
             values=(value,),
@@ -204,8 +213,30 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
             projection=(min(max(value, 1.0), most),),
             error_bounds=(max(abs(largest - value), abs(value - fewest)),),
             confidence=CONFIDENCE,
+            intervals=tuple(
+                Interval(level, (low,), (high,))
+                for level in LEVELS
+                for low, high, _ in [self._hashed_bounds(odd, reports, 1 - level)]
+            ),
             details={"touched_places": places, "saturated": saturated},
         )
+
+    def _hashed_bounds(self, odd: int, reports: int, failure_probability: float) -> tuple[float, float, bool]:
+        """The fewest and the most values that agree with so many odd places, and whether these may be nearly
+        all."""
+        hashed, log_keep, most = (
+            HashedPlaces(self.parameters.k),
+            self._log_keep(reports),
+            float(max(1, reports)),
+        )
+        lowest, highest = (
+            (2 * probability + math.expm1(log_keep)) / math.exp(log_keep)
+            for probability in odd_probability(odd, self.parameters.k, failure_probability)
+        )
+        saturated = highest >= hashed.full
+        fewest = min(max(hashed.items(lowest), 1.0), most)
+        # There are no more values than users, however full the table is.
+        return fewest, most if saturated else min(max(hashed.items(highest), 1.0), most), saturated
 
     def _tellable(self, reports: int) -> bool:
         """Whether there is a standard error where values are hashed, which is not to depend on the result."""

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,13 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     counts_devices = True
     scalar = False
     parameters_class = ShuffleParameters
+    details_told: ClassVar = {
+        "stray_messages": (
+            "Stray messages",
+            "Messages by which places exceed the protocol's two per user. Above 0, someone did not "
+            "follow the protocol, and none of the errors stated here holds.",
+        ),
+    }
     source = "RSP Claim A.5, twice: replacing a value changes two sums, whose noise is independent."
 
     def __init__(self, parameters: ShuffleParameters) -> None:
@@ -88,6 +96,10 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
 
     def expected_standard_error(self) -> float:
         return self._sum.standard_error(self.cohort_size)
+
+    def expected_margin(self, failure_probability: float) -> float:
+        """The error bound, from exact tails."""
+        return self._sum.error_bound(self.cohort_size, failure_probability / self.parameters.k)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import Estimate, normal_factor
 from panprivacy.mechanisms.combined_result import DISHONEST_FRACTIONS, honest_devices
 from panprivacy.parameters import as_typed
 from panprivacy.shuffle.parameters import ShuffleParameters
@@ -26,6 +26,9 @@ from panprivacy.statistic import ReportStatistic
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 
 P = TypeVar("P", bound=ShuffleParameters)
+
+EXACTLY = "ε is computed from the exact divergence of the noise, where that is below the theorem's."
+"""What every guarantee adds to its theorem."""
 
 CONFIDENCE = 0.95
 """Of all error bounds of an estimate together."""
@@ -35,10 +38,12 @@ class ShuffleStatistic(ReportStatistic[P]):
     """One robust shuffle protocol with its parameters. A report, here, is one message."""
 
     device_input = DeviceInput.VALUE
+    unplanned = "the number of users is fixed, and each of them takes part"
 
     source: ClassVar[str]
-    report_ciphertexts = 1
     """The theorem behind every guarantee, as a sentence."""
+
+    report_ciphertexts = 1
 
     @property
     def cohort_size(self) -> int:
@@ -137,20 +142,25 @@ class ShuffleStatistic(ReportStatistic[P]):
         """The largest standard error to expect if all n users follow the protocol, before anything is
         published."""
 
+    def expected_margin(self, failure_probability: float) -> float:
+        """About how far the stated interval will reach from the estimate, of all values together; as of
+        `expected_standard_error`. By the normal approximation, unless the statistic knows better."""
+        values = 1 if self.scalar else len(self.labels)
+        return normal_factor(failure_probability, values) * self.expected_standard_error()
+
     def guarantee(self, dishonest_fraction: float) -> Guarantee:
         """The guarantee against readers of all messages in random order, if only
         γ = 1 − `dishonest_fraction` of the users follow the protocol (RSP Definition 2.9)."""
         honest = honest_devices(self.cohort_size, dishonest_fraction)
-        epsilon, delta, found_epsilon = self.privacy_of(honest)
+        _, delta, epsilon = self.privacy_of(honest)
         return Guarantee(
             model=Model.SHUFFLE,
             relation=Relation.REPLACE,
             epsilon=epsilon,
             delta=delta,
-            found_epsilon=found_epsilon,
             dishonest_fraction=dishonest_fraction,
             trust=ShufflerAndAnalyzer.trust,
-            source=self.source,
+            source=f"{self.source} {EXACTLY}",
             assumption=(
                 f"at least {honest:,} users that follow the protocol, with randomness that nobody can "
                 "predict, and on the shuffler mixing the messages and not telling who sent which"
@@ -159,7 +169,9 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     @abstractmethod
     def privacy_of(self, honest_users: int) -> tuple[float, float, float]:
-        """ε and δ by the theorem, under replacement, and a smaller ε at this δ that a computation gives.
+        """ε and δ by the theorem, under replacement, and the ε at this δ that its noise has, proved as well.
+
+        The third number is at most the first: the exact divergence of the noise, rounded up.
 
         Args:
             honest_users: γ·n of n, from 1 to n.
@@ -169,8 +181,8 @@ class ShuffleStatistic(ReportStatistic[P]):
         """Does nothing: no guarantee relies on a derived parameter."""
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> GivenGuarantee:
-        """The theorem's guarantee for all messages: the result tells no more than they do."""
-        epsilon, delta, _ = self.privacy_of(honest_devices(self.cohort_size, dishonest_fraction))
+        """The guarantee for all messages: the result tells no more than they do."""
+        _, delta, epsilon = self.privacy_of(honest_devices(self.cohort_size, dishonest_fraction))
         return GivenGuarantee(epsilon_given=epsilon, delta_given=delta, relation=Relation.REPLACE.value)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:

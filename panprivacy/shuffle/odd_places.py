@@ -7,17 +7,12 @@ probability, whatever it is.
 """
 
 import math
-from bisect import bisect_left
-
-import numpy as np
 
 # Its parts are loaded when they are first used (see accounting/discrete_gaussian_sum.py).
 import scipy
 
-from panprivacy.accounting import binomial
-
-NEGLECTED = 1e-15
-"""A tail of touched places that are odd which is not added up, but taken to count in full."""
+from panprivacy.bounds.exact import bounds
+from panprivacy.bounds.randomized_bits import RandomizedBits
 
 
 def touched_places(
@@ -25,28 +20,14 @@ def touched_places(
 ) -> tuple[int, int]:
     """The fewest and the most touched places, from 1 to `most`, with which so many odd ones agree.
 
-    By exact tails (Clopper & Pearson 1934) of the sum of two binomial counts, which grows with the number of
-    touched places.
+    By exact tails of the sum of two binomial counts, which grows with the number of touched places.
 
     Args:
         empty: the probability with which an empty place is odd, from 0 to ½.
         most: from 1 to `places`.
     """
-
-    def enough(touched: int) -> bool:
-        """Whether so many odd places, or more, are likely enough."""
-        tail = _tail(odd, touched, places - touched, empty, 1 - empty)
-        return tail > failure_probability / 2
-
-    def too_many(touched: int) -> bool:
-        """Whether so many even places, or more, are not likely enough."""
-        tail = _tail(places - odd, touched, places - touched, 1 - empty, empty)
-        return tail <= failure_probability / 2
-
-    candidates = range(1, most + 1)
-    fewest = 1 + bisect_left(candidates, True, key=enough)
-    largest = bisect_left(candidates, True, key=too_many)
-    return min(fewest, most), max(largest, 1)
+    (fewest,), (largest,) = bounds(RandomizedBits(places, empty, 0.5), [odd], most, failure_probability)
+    return max(1, int(fewest)), max(1, int(largest))
 
 
 def odd_probability(odd: int, places: int, failure_probability: float) -> tuple[float, float]:
@@ -58,15 +39,6 @@ def odd_probability(odd: int, places: int, failure_probability: float) -> tuple[
     """
     allowed = math.log(2 / failure_probability) / places
     return _lowest(odd / places, allowed), 1 - _lowest(1 - odd / places, allowed)
-
-
-def _tail(count: int, touched: int, others: int, probability: float, complement: float) -> float:
-    """Pr[X + Y ≥ count], or a little more, for X ~ Bin(touched, ½) and Y ~ Bin(others, probability)."""
-    reach = math.sqrt(touched * math.log(2 / NEGLECTED) / 2)  # by Hoeffding's inequality
-    lowest, highest = max(0, math.floor(touched / 2 - reach)), min(touched, math.ceil(touched / 2 + reach))
-    x = np.arange(lowest, highest + 1)
-    y = binomial.upper_tail(count - x, others, probability, complement)
-    return float(binomial.probability(x, touched, 0.5, 0.5) @ y) + NEGLECTED
 
 
 def _lowest(share: float, allowed: float) -> float:

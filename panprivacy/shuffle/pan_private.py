@@ -16,7 +16,7 @@ import numpy as np
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.estimate import Estimate
 from panprivacy.shuffle.coins import coin
-from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.shuffle.interface import EXACTLY, ShuffleStatistic
 from panprivacy.streams.state import StreamState
 from panprivacy.trust_models.curator import Curator
 
@@ -96,17 +96,16 @@ class PanPrivate(ABC):
     def guarantee(self) -> Guarantee:
         """That of the protocol at γ = 1/3, for one look at the state at any time, and the result."""
         honest = self.invented_users
-        epsilon, delta, found_epsilon = self.protocol.privacy_of(honest)
+        _, delta, epsilon = self.protocol.privacy_of(honest)
         return replace(
             self.protocol.guarantee(0.0),
             model=Model.PAN,
             relation=Relation.RECORD,
             epsilon=epsilon,
             delta=delta,
-            found_epsilon=found_epsilon,
             trust=Curator.trust,
             intrusions=1,
-            source=f"{self.protocol.source} At γ = 1/3, by RSP Lemmas 3.7 and 4.9.",
+            source=f"{self.protocol.source} {EXACTLY} At γ = 1/3, by RSP Lemmas 3.7 and 4.9.",
             assumption="the curator following the algorithm, with randomness that nobody can predict",
         )
 

@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,38 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     unit = "units of the test statistic"
     gives_verdict = True
     parameters_class = UniformityParameters
+    details_told: ClassVar = {
+        "verdict": (
+            "Verdict",
+            "By the threshold that the paper proves. No difference found does not mean that there is none.",
+        ),
+        "threshold": (
+            "Threshold of the paper (τ)",
+            "A test statistic (Z′) above it is called not uniform. Small differences do not reach it.",
+        ),
+        "calibrated_verdict": (
+            "Calibrated verdict",
+            "By a threshold computed for values that are equally frequent.",
+        ),
+        "calibrated_threshold": (
+            "Calibrated threshold",
+            "A test statistic (Z′) above it is called not uniform, too.",
+        ),
+        "calibrated_level": (
+            "Level of the calibrated threshold",
+            "How often Z′ exceeds it by chance, if the values are equally frequent.",
+        ),
+        "expected_if_uniform": (
+            "Test statistic if uniform (Z′)",
+            "Its mean if the values are equally frequent: measure from there, not from 0.",
+        ),
+        "expected_shift_at_alpha": (
+            "Rise of the test statistic (Z′) at distance (α)",
+            "Values at a distance of α raise Z′ by at least this much on average. From about three "
+            "standard errors of Z′ on, the calibrated threshold mostly notices them; that of the "
+            "paper takes more.",
+        ),
+    }
     source = "RSP Theorem 4.2; δ as its proof has it before ln(2k/δ) is replaced by ln(2/δ)."
     labels = ("Z′",)
 

@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy import discrete_laplace
+from panprivacy.bounds.exact import intervals
+from panprivacy.bounds.touched_cells import TouchedCells
+from panprivacy.estimate import Interval
 from panprivacy.streams.announced import BitDistributions, total_epsilon
 from panprivacy.streams.deviation import BoundedErrors, ErrorPart, LaplaceErrors, deviation
 from panprivacy.streams.looks import count_announcement
@@ -99,6 +102,22 @@ class BitTable(UserLevelStatistic[P]):
         noise = LaplaceErrors(1 / self.table_epsilon, np.array([1 / (size * distance)]))
         bits = BoundedErrors(1 / (size * distance**2))
         return deviation([bits, noise, sampling], failure_probability)
+
+    def share_intervals(
+        self, share: float, announced_intrusions: int, drawn: float, most: int, unit: float
+    ) -> tuple[Interval, ...]:
+        """For the share in the whole universe, times `unit`, by exact tests.
+
+        Args:
+            share: one of `noisy_shares`.
+            drawn: as many of the table's items as are drawn with replacement, the others standing for all.
+            most: the share is told apart by 1/`most`.
+        """
+        distributions, size = self.distributions(announced_intrusions), self.parameters.table_size
+        present, absent = float(distributions.present), float(distributions.absent)
+        cells = TouchedCells(size, drawn, most, absent, present, 1 / self.table_epsilon)
+        ones = round(size * (absent + share * distributions.distance))
+        return intervals(cells, [ones], most, unit / most)
 
     def total_epsilon(self, announced_intrusions: int) -> float:
         return self.tables * total_epsilon(self.table_epsilon, announced_intrusions, self.table_epsilon)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import Estimate, Interval
 from panprivacy.parameters import described
 from panprivacy.streams import draws
 from panprivacy.streams.bit_table import BitTable
@@ -17,6 +17,9 @@ from panprivacy.streams.deviation import table_sampling
 from panprivacy.streams.interface import CONFIDENCE, require_confidence
 from panprivacy.streams.listed import ListedParameters
 from panprivacy.streams.state import StreamState
+
+_PARTS = 64
+"""Shares are told apart by this part of one item of the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +119,7 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
             projection=(t * within,),
             error_bounds=(self._error_bound(announced, confidence),),
             confidence=confidence,
+            intervals=() if announced else self._intervals(share),
         )
 
     def _variance(self, share: float) -> float:
@@ -125,6 +129,11 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         choice of the items does. Together they are never more than if the table were drawn with replacement.
         """
         return self.share_variance(share, 0) + share * (1 - share) / self.parameters.table_size
+
+    def _intervals(self, share: float) -> tuple[Interval, ...]:
+        """With the largest variance, as of the standard error."""
+        size = self.parameters.table_size
+        return self.share_intervals(share, 0, size, _PARTS * size, self.parameters.t)
 
     def _error_bound(self, announced_intrusions: int, confidence: float) -> float:
         phases = announced_intrusions + 1

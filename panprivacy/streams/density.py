@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,14 @@ class Density(BitTable[DensityParameters]):
         "about its item; many together show how many items came."
     )
     parameters_class = DensityParameters
+    details_told: ClassVar = {
+        "saturated": (
+            "Saturated",
+            "Yes if the table may be nearly full: then the result could be far too low.",
+        ),
+        "set_size": ("Size of the set that was read", "In places; the result decides which set is read."),
+        "set_density": ("Share of it that was touched", "Estimated, without correction for collisions."),
+    }
     labels = ("items that appear at least once",)
     largest = 1.0
 

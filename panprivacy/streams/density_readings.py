@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import LEVELS, Estimate, Interval
 from panprivacy.streams.bit_table import BitTable
 from panprivacy.streams.deviation import BoundedErrors, table_sampling
 from panprivacy.streams.hashed_places import LARGEST_STANDARD_ERROR, HashedPlaces
@@ -60,6 +60,9 @@ class KnownItems(DensityReading):
             projection=(within,),
             error_bounds=(self._bound(announced_intrusions, confidence),),
             confidence=confidence,
+            intervals=self.table.share_intervals(
+                share, announced_intrusions, self.table_size * left_out, self.universe_size, 1.0
+            ),
         )
 
     def _bound(self, announced_intrusions: int, confidence: float) -> float:
@@ -73,10 +76,13 @@ class KnownItems(DensityReading):
 class HashedItems(DensityReading):
     """Items that are hashed to as many places as the universe has, so that some share a place.
 
-    Where nearly every place is touched, the number of items cannot be told. Then the error bound reaches to
-    the whole universe, and the estimate's details say `saturated`. A standard error is stated if and only if
-    it would be small enough (`LARGEST_STANDARD_ERROR`) even if every item came. So whether it is stated does
-    not depend on the stream.
+    Where nearly every place is touched, the number of items cannot be told. Then the intervals have no upper
+    end, and the estimate's details say `saturated`.
+
+    The intervals hold however many items come. The error bound and the standard error rely on there being no
+    more of them than the universe has. Neither is stated where the table shows that there are more, with the
+    confidence of the bound. Else a standard error is stated if and only if it would be small enough
+    (`LARGEST_STANDARD_ERROR`) even if every item came, so that this does not depend on the stream.
     """
 
     def __init__(self, table: BitTable[Any]) -> None:
@@ -88,9 +94,11 @@ class HashedItems(DensityReading):
         places = self._places
         bound = self._bound(announced_intrusions, confidence)
         density = places.items(share) / self.universe_size
+        saturated = share + bound >= places.full
         # Not by the share that came: it would be low wherever there is a standard error.
         largest = self._standard_error(places.touched(self.universe_size), announced_intrusions)
-        tellable = largest <= LARGEST_STANDARD_ERROR
+        error_bound = self._error_bound(share, bound)
+        tellable = largest <= LARGEST_STANDARD_ERROR and error_bound is not None
         return Estimate(
             values=(density,),
             standard_errors=(self._standard_error(share, announced_intrusions),) if tellable else (),
@@ -98,23 +106,36 @@ class HashedItems(DensityReading):
                 "Includes the randomized bits, the noise of the result, and the random places of the items; "
                 "by the delta method."
                 if tellable
-                else "None is stated: if nearly all items come, the table is too small to tell how many."
+                else "None is stated: the table is too small to tell how many items came, if nearly all did."
             ),
             projection=(min(max(density, 0.0), 1.0),),
-            error_bounds=(self._error_bound(share, bound),),
-            confidence=confidence,
-            details={"saturated": share + bound >= places.full},
+            error_bounds=() if error_bound is None else (error_bound,),
+            confidence=None if error_bound is None else confidence,
+            intervals=tuple(self._interval(share, announced_intrusions, level) for level in LEVELS),
+            details={"saturated": saturated},
         )
 
-    def _error_bound(self, share: float, bound: float) -> float:
-        """Of the density, if the share may be off by `bound`: no more items come than the universe has."""
+    def _interval(self, share: float, announced_intrusions: int, level: float) -> Interval:
+        """Where the density lies, however many items come."""
+        bound = self._bound(announced_intrusions, level)
+        ends = (share - bound, share + bound)
+        low, high = (max(0.0, self._places.items(end)) / self.universe_size for end in ends)
+        return Interval(level, (low,), (None if share + bound >= self._places.full else high,))
+
+    def _error_bound(self, share: float, bound: float) -> float | None:
+        """Of the density, if the share may be off by `bound` and no more items come than the universe has;
+        None where the two cannot both be."""
         density = self._places.items(share) / self.universe_size
-        ends = (self._places.items(end) / self.universe_size for end in (share - bound, share + bound))
-        return max(abs(min(max(end, 0.0), 1.0) - density) for end in ends)
+        lowest, highest = (
+            self._places.items(end) / self.universe_size for end in (share - bound, share + bound)
+        )
+        if lowest > 1:
+            return None
+        return max(density - max(lowest, 0.0), abs(min(max(highest, 0.0), 1.0) - density))
 
     def _standard_error(self, share: float, announced_intrusions: int) -> float:
-        """Of the density, by the delta method, if `share` of the places are touched."""
-        touched = max(share, 0.0)
+        """Of the density, by the delta method, if `share` of the places are touched, at most nearly all."""
+        touched = min(max(share, 0.0), self._places.full)
         variance = self.table.share_variance(touched, announced_intrusions)
         variance += self._places.variance(touched, self.table_size)
         return self._places.slope(touched) / self.universe_size * math.sqrt(variance)
@@ -130,7 +151,8 @@ class HashedItems(DensityReading):
         highest = self._places.touched(self.universe_size / 2) + bound
         # It grows with the share until the universe ends it, from where only the lower end is left to grow.
         last = self._places.touched(self.universe_size) - bound
-        return min(1.0, max(self._error_bound(share, bound) for share in (min(highest, last), highest)))
+        bounds = (self._error_bound(share, bound) for share in (min(highest, last), highest))
+        return min(1.0, max(1.0 if found is None else found for found in bounds))
 
 
 def hashing_errors(table_size: int) -> BoundedErrors:

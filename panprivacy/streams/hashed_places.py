@@ -40,7 +40,7 @@ class HashedPlaces:
         return math.log1p(-min(share, self.full)) / math.log1p(-1 / self.places)
 
     def slope(self, share: float) -> float:
-        """How much faster `items` grows than `share`, at most `full`."""
+        """How much faster `items` grows than `share`, which is at most `full`."""
         return -1 / ((1 - share) * math.log1p(-1 / self.places))
 
     def variance(self, share: float, table_size: int) -> float:

@@ -103,6 +103,14 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         "Whenever it turns over, the bit is tossed again with a slightly biased coin."
     )
     parameters_class = HeavyHittersParameters
+    details_told: ClassVar = {
+        "counted_from": ("Counted from", "This many appearances and more count in full."),
+        "not_counted_up_to": (
+            "Not counted up to",
+            "This many appearances and fewer do not count; in between, they count in part.",
+        ),
+        "tables": ("Tables", "The result was put together from this many thresholds."),
+    }
     fixed_point: ClassVar[Mapping[str, int]] = {"multiplicities": UNIT, "counters": UNIT}
     largest = 1.0
 

@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,15 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         "hardly anything."
     )
     parameters_class = IncidenceParameters
+    details_told: ClassVar = {
+        "primes": ("Primes", "Appearances were counted modulo each of them."),
+        "estimates": (
+            "Estimate by each prime",
+            "Each is too high on average, if at all; the smallest is the result.",
+        ),
+        "at_least": ("At least", "The lower end of what the error bound allows."),
+        "at_most": ("At most", "The upper end of what the error bound allows."),
+    }
     largest = 1.0
 
     def __init__(self, parameters: IncidenceParameters) -> None:

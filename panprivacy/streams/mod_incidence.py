@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,12 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
         "little more often than others, so its value reveals hardly anything about its item."
     )
     parameters_class = ModIncidenceParameters
+    details_told: ClassVar = {
+        "amplification": (
+            "Amplification",
+            "The factor by which undoing the counters' noise enlarges all other errors.",
+        ),
+    }
     source = (
         "PPS Theorem 5.2, with noise for both entries that one item moves: ε for each look at the state "
         "and ε for the result; exact."

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import LEVELS, Estimate, Interval
 from panprivacy.streams.bit_table import BitTable
 from panprivacy.streams.density_readings import DensityReading, hashing_errors
 from panprivacy.streams.hashed_places import HashedPlaces
@@ -27,7 +27,8 @@ class ManySizes(DensityReading):
     paper divides ε for the noise of the results only, and leaves every table its bits with ε: then a look
     at the state costs ℓ·ε.
 
-    The error bound holds for all sets at once, and so does the interval that all of them agree on.
+    The error bound holds for all sets at once, and so do the intervals that all of them agree on. The latter
+    hold however many items come; the former as of `HashedItems`.
     """
 
     def __init__(self, table: BitTable[Any]) -> None:
@@ -41,15 +42,21 @@ class ManySizes(DensityReading):
     def read(self, shares: Sequence[float], announced_intrusions: int, confidence: float) -> Estimate:
         chosen = self._chosen(shares, announced_intrusions)
         items = self.sets[chosen].items(shares[chosen])
-        lower, upper = self._interval(shares, announced_intrusions, confidence)
         density = items / self.universe_size
+        error_bound = self._error_bound(items, *self._agreed(shares, announced_intrusions, confidence))
+        intervals = []
+        for level in LEVELS:
+            lower, upper = self._agreed(shares, announced_intrusions, level)
+            high = None if math.isinf(upper) else upper / self.universe_size
+            intervals.append(Interval(level, (lower / self.universe_size,), (high,)))
         return Estimate(
             values=(density,),
             standard_errors=(),
             standard_error_note="None is stated: which set of places is read depends on the result.",
             projection=(min(max(density, 0.0), 1.0),),
-            error_bounds=(max(abs(upper - items), abs(items - lower)) / self.universe_size,),
-            confidence=confidence,
+            error_bounds=() if error_bound is None else (error_bound,),
+            confidence=None if error_bound is None else confidence,
+            intervals=tuple(intervals),
             details={"set_size": self.sets[chosen].places, "set_density": shares[chosen]},
         )
 
@@ -65,18 +72,25 @@ class ManySizes(DensityReading):
             hashing_errors(self.table_size), announced_intrusions, failure_probability
         )
 
-    def _interval(
+    def _agreed(
         self, shares: Sequence[float], announced_intrusions: int, confidence: float
     ) -> tuple[float, float]:
-        """The numbers of items that agree with every set, at most that of the universe."""
+        """The lowest and the highest number of items that agree with every set; the latter is infinite where
+        every set may be nearly full."""
         bound = self.share_bound(announced_intrusions, confidence)
-        most = upper = float(self.universe_size)
-        lower = 0.0
+        lower, upper = 0.0, math.inf
         for places, share in zip(self.sets, shares, strict=True):
-            lower = min(max(lower, places.items(share - bound)), most)
+            lower = max(lower, places.items(share - bound))
             if share + bound < places.full:
                 upper = min(upper, max(places.items(share + bound), 0.0))
-        return lower, upper
+        return lower, max(lower, upper)
+
+    def _error_bound(self, items: float, lower: float, upper: float) -> float | None:
+        """Of the density, if no more items come than the universe has; None where more must have come."""
+        most = float(self.universe_size)
+        if lower > most:
+            return None
+        return max(abs(min(upper, most) - items), abs(items - lower)) / self.universe_size
 
     expected_note = "at most: less where few items come"
 
@@ -91,4 +105,7 @@ class ManySizes(DensityReading):
         """The error bound if so many items come and every table shows as many as it may."""
         bound = self.share_bound(announced_intrusions, confidence)
         shares = [places.touched(items) + bound for places in self.sets]
-        return self.read(shares, announced_intrusions, confidence).error_bounds[0]
+        chosen = self._chosen(shares, announced_intrusions)
+        agreed = self._agreed(shares, announced_intrusions, confidence)
+        found = self._error_bound(self.sets[chosen].items(shares[chosen]), *agreed)
+        return 1.0 if found is None else found

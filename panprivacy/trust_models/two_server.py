@@ -83,7 +83,7 @@ class TwoServers(
 
     def public_key(self, identifier: str) -> PublicKey:
         # Here, because devices of single-server recipes need none of it.
-        from panprivacy.two_server import SharedKey
+        from panprivacy.two_server.shared_key import SharedKey
 
         context = SHARE_CONTEXT + bytes.fromhex(identifier)
         return SharedKey(self.leader_key, self.helper_key, context)

@@ -14,8 +14,8 @@ from panprivacy.encryption.interface import (
     PublicKey,
     ValueOutOfRangeError,
 )
-from panprivacy.prio3 import Prio3Count
 from panprivacy.prio3.interface import InvalidShareError
+from panprivacy.prio3.prio3 import Prio3Count
 
 VDAF = Prio3Count()
 """What every sharing is one of."""

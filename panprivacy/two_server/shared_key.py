@@ -184,7 +184,4 @@ def _bound(
     return cls(leader, helper, context, nonce=nonce)
 
 
-def _own(ciphertext: Ciphertext) -> SharedCiphertext:
-    if not isinstance(ciphertext, SharedCiphertext):
-        raise TypeError(f"expected a SharedCiphertext, not {type(ciphertext).__name__}")
-    return ciphertext
+_own = SharedCiphertext.own

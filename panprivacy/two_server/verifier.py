@@ -6,10 +6,18 @@ from typing import TypeVar
 
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
-from panprivacy.prio3 import Prio3Verifier, ping_pong
+from panprivacy.prio3 import ping_pong
 from panprivacy.prio3.field import FIELD64
-from panprivacy.prio3.interface import InvalidShareError, Prepared, Rejected, ReportInput, Verifier
-from panprivacy.prio3.slow_verifier import HELPER, LEADER, require_as_many
+from panprivacy.prio3.interface import (
+    InvalidShareError,
+    Prepared,
+    Rejected,
+    ReportInput,
+    Verifier,
+    require_length,
+)
+from panprivacy.prio3.slow_verifier import HELPER, LEADER, outcome_of, require_as_many
+from panprivacy.prio3.verifier import Prio3Verifier
 from panprivacy.two_server.part import VDAF, open_part, part_bytes
 
 Item = TypeVar("Item")
@@ -59,7 +67,8 @@ class PanPrivateVerifier(Verifier):
 
     def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
         self._require_side(LEADER)
-        prepared = _by_coordinate(map(self._opened, reports), self._count.leader_init)
+        opened = [outcome_of(self._coordinates, report) for report in reports]
+        prepared = _by_coordinate(opened, self._count.leader_init)
         return [
             self._joined(one, ping_pong.decode_initialize, ping_pong.encode_initialize) for one in prepared
         ]
@@ -73,7 +82,8 @@ class PanPrivateVerifier(Verifier):
         def count(items: Sequence[tuple[ReportInput, bytes]]) -> list[Prepared | Rejected]:
             return self._count.helper_init([item[0] for item in items], [item[1] for item in items])
 
-        prepared = _by_coordinate(map(self._opened_with_message, reports, inbound), count)
+        pairs = zip(reports, inbound, strict=True)
+        prepared = _by_coordinate((outcome_of(self._with_message, *pair) for pair in pairs), count)
         return [self._joined(one, ping_pong.decode_finish, ping_pong.encode_finish) for one in prepared]
 
     def leader_finish(self, states: Sequence[bytes], inbound: Sequence[bytes]) -> list[bytes | Rejected]:
@@ -83,7 +93,8 @@ class PanPrivateVerifier(Verifier):
         def count(items: Sequence[tuple[bytes, bytes]]) -> list[bytes | Rejected]:
             return self._count.leader_finish([item[0] for item in items], [item[1] for item in items])
 
-        finished = _by_coordinate(map(self._states_with_message, states, inbound), count)
+        pairs = zip(states, inbound, strict=True)
+        finished = _by_coordinate((outcome_of(self._states_with_message, *pair) for pair in pairs), count)
         return [b"".join(one) if isinstance(one, list) else one for one in finished]
 
     def aggregate(self, shares: Iterable[bytes]) -> bytes:
@@ -103,14 +114,8 @@ class PanPrivateVerifier(Verifier):
     def _elements(self, share: bytes) -> list[int]:
         return FIELD64.decode(share, self._length, "output or aggregate share")
 
-    def _opened(self, report: ReportInput) -> list[ReportInput] | Rejected:
-        """The input shares of the coordinates."""
-        try:
-            return self._coordinates(report)
-        except InvalidShareError as rejected:
-            return rejected
-
     def _coordinates(self, report: ReportInput) -> list[ReportInput]:
+        """The input shares of the coordinates."""
         if report.public_share:
             raise InvalidShareError(f"public share: must be empty, not {len(report.public_share)} bytes")
         return [
@@ -118,32 +123,20 @@ class PanPrivateVerifier(Verifier):
             for part in _cut(report.input_share, self._part_bytes, self._length, "input share")
         ]
 
-    def _opened_with_message(
-        self, report: ReportInput, inbound: bytes
-    ) -> list[tuple[ReportInput, bytes]] | Rejected:
+    def _with_message(self, report: ReportInput, inbound: bytes) -> list[tuple[ReportInput, bytes]]:
         """The input shares, each with the leader's verifier share. The message is read first: it is cheap."""
-        try:
-            verifier_shares = _cut(
-                ping_pong.decode_initialize(inbound),
-                VDAF.verifier_share_bytes,
-                self._length,
-                "verifier share",
-            )
-            messages = map(ping_pong.encode_initialize, verifier_shares)
-            return list(zip(self._coordinates(report), messages, strict=True))
-        except InvalidShareError as rejected:
-            return rejected
+        joined = ping_pong.decode_initialize(inbound)
+        verifier_shares = _cut(joined, VDAF.verifier_share_bytes, self._length, "verifier share")
+        messages = map(ping_pong.encode_initialize, verifier_shares)
+        return list(zip(self._coordinates(report), messages, strict=True))
 
-    def _states_with_message(self, state: bytes, inbound: bytes) -> list[tuple[bytes, bytes]] | Rejected:
-        try:
-            message = ping_pong.decode_finish(inbound)
-            if message:
-                raise InvalidShareError(f"verifier message: must be empty, not {len(message)} bytes")
-            # Prio3Count's state is its output share: it has no joint randomness to compare.
-            states = _cut(state, VDAF.out_share_bytes, self._length, "state")
-            return [(one, ping_pong.encode_finish(b"")) for one in states]
-        except InvalidShareError as rejected:
-            return rejected
+    def _states_with_message(self, state: bytes, inbound: bytes) -> list[tuple[bytes, bytes]]:
+        message = ping_pong.decode_finish(inbound)
+        if message:
+            raise InvalidShareError(f"verifier message: must be empty, not {len(message)} bytes")
+        # Prio3Count's state is its output share: it has no joint randomness to compare.
+        states = _cut(state, VDAF.out_share_bytes, self._length, "state")
+        return [(one, ping_pong.encode_finish(b"")) for one in states]
 
     def _joined(
         self,
@@ -184,6 +177,5 @@ def _all_or_rejected(results: Sequence[Result | Rejected]) -> list[Result] | Rej
 
 def _cut(encoded: bytes, size: int, number: int, name: str) -> list[bytes]:
     """`number` pieces of `size` bytes; InvalidShareError that names `name` where the length is another."""
-    if len(encoded) != size * number:
-        raise InvalidShareError(f"{name}: must be {size * number} bytes, not {len(encoded)}")
+    require_length(name, encoded, size * number)
     return [encoded[at : at + size] for at in range(0, len(encoded), size)]

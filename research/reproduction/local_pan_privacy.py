@@ -91,32 +91,21 @@ def _theorem_7() -> Iterator[Statement]:
         why="The constant hardly changes from a thousand devices to a million.",
     )
     for n, epsilon0 in ((1_000, 1.0), (10_000, 2.0)):
-        event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
-        exact = event.epsilon(delta)
-        case = f"ε of the sum, n = {n:,}, ε₀ = {epsilon0:g}"
-        for value, method, why in (
-            (
-                exact,
-                "exact sum over outcomes, for the worst assignment of the other bits",
-                "",
-            ),
-            (
-                Shuffled(n=n, epsilon0=epsilon0).epsilon(delta),
-                "Feldman, McMillan & Talwar 2022, numerical",
-                "A proved bound on the same sum.",
-            ),
-            (
-                normal_approximation_epsilon(n, epsilon0, delta),
-                "normal approximation: no bound",
-                "It under-reports.",
-            ),
-        ):
-            yield statement(
-                quantity=case,
-                value=value,
-                method=method,
-                why=why,
-            )
+        claim = partial(statement, f"ε of the sum, n = {n:,}, ε₀ = {epsilon0:g}")
+        yield claim(
+            RandomizedResponseSum(n=n, epsilon0=epsilon0).epsilon(delta),
+            method="exact sum over outcomes, for the worst assignment of the other bits",
+        )
+        yield claim(
+            Shuffled(n=n, epsilon0=epsilon0).epsilon(delta),
+            method="Feldman, McMillan & Talwar 2022, numerical",
+            why="A proved bound on the same sum.",
+        )
+        yield claim(
+            normal_approximation_epsilon(n, epsilon0, delta),
+            method="normal approximation: no bound",
+            why="It under-reports.",
+        )
 
 
 # Theorem 13 ----------------------------------------------------------------------
@@ -162,15 +151,13 @@ def figures() -> Iterator[Figure]:
         key="lpp-theorem-7",
         title="Theorem 7",
         caption="Error of a count from randomized bits whose sum is (1, 10⁻⁶)-private, against "
-        "√(ln(1/δ))/ε, and against bits that "
-        "are 1-private each.",
+        "√(ln(1/δ))/ε, and against bits that are 1-private each.",
         x_title="devices, n",
         y_title="standard error, in devices",
-        columns=1,
         panels=(
             Panel(
                 "ε = 1, δ = 10⁻⁶, one device replaced",
-                tuple(float(n) for n in _DEVICES_DRAWN),
+                tuple(map(float, _DEVICES_DRAWN)),
                 (
                     line("√(ln(1/δ))/ε", Role.BASELINE, lambda _: error_of_theorem_7(epsilon, delta)),
                     line("each bit 1-private", Role.AGGREGATED, lambda n: standard_error(n, epsilon)),
@@ -189,15 +176,14 @@ def figures() -> Iterator[Figure]:
         key="lpp-theorem-13",
         title="Theorem 13",
         caption="What the continuous rule gives a sum of discrete Gaussians: ε against the ε = 1 that it "
-        "promises. The more "
-        "devices share the noise, the less of it each adds, until almost every device adds 0.",
+        "promises. The more devices share the noise, the less of it each adds, until almost every device "
+        "adds 0.",
         x_title="devices, n",
         y_title="ε of the sum at δ = 10⁻⁶",
-        columns=1,
         panels=(
             Panel(
                 "values from 0 to 10, one device replaced",
-                tuple(float(n) for n in _SCALED_DEVICES_DRAWN),
+                tuple(map(float, _SCALED_DEVICES_DRAWN)),
                 (
                     line("promised", Role.BASELINE, lambda _: epsilon),
                     line("s by the continuous rule", Role.AGGREGATED, _epsilon_by(continuous_scale)),

@@ -5,6 +5,7 @@ Talwar et al., *Samplable Anonymous Aggregation for Private Federated Data Analy
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,7 +25,7 @@ from research.reproduction.sampled_gaussian import (
     noise_multiplier,
     renyi_divergence_of_order_2,
 )
-from research.statements import Figure, Line, Panel, Paper, Role, Statement, about, rounds_to
+from research.statements import Figure, Line, Panel, Paper, Role, Statement, compared
 
 PAPER = Paper.SAMPLABLE_ANONYMOUS_AGGREGATION
 
@@ -48,15 +49,10 @@ _ADD_REMOVE, _REPLACE = Relation.ADD_REMOVE, Relation.REPLACE
 
 def claims() -> Iterator[Statement]:
     """Every number, in the order of the paper. Takes some seconds in all."""
-    yield from _example_1()
-    yield from _example_3()
-    yield from _example_4()
-    yield from _example_5()
-    yield from _example_6()
-    yield from _section_3()
-    yield from _section_3_1()
-    yield from _section_4()
-    yield from _appendix_b()
+    for part in (_example_1, _example_3, _example_4, _example_5, _example_6):
+        yield from part()
+    for part in (_section_3, _section_3_1, _section_4, _appendix_b):
+        yield from part()
 
 
 # Examples ------------------------------------------------------------------------
@@ -65,126 +61,100 @@ def claims() -> Iterator[Statement]:
 def _example_1() -> Iterator[Statement]:
     sigma, rate, order = 5.1, 0.02, 2
     printed = rate**2 * order / (2 * sigma**2)
-    exact = renyi_divergence_of_order_2(sigma, rate)
-    yield Statement(
-        place="Example 1",
-        quantity="Rényi divergence of order 2 of one sampled Gaussian sum, σ = 5.1, q = 0.02, as a multiple "
+    yield compared(
+        "Rényi divergence of order 2 of one sampled Gaussian sum, σ = 5.1, q = 0.02, as a multiple "
         "of q²α/(2σ²)",
-        printed="at most 1",
-        value=exact / printed,
-        method="exact: ln(1 + q²(exp(1/σ²) − 1))",
-        agrees=exact <= printed,
-        expected=False,
-        why="q²α/(2σ²) is only the limit for large σ. For every q < 1 the divergence is larger: "
+        "at most 1",
+        renyi_divergence_of_order_2(sigma, rate) / printed,
+        "exact: ln(1 + q²(exp(1/σ²) − 1))",
+        "q²α/(2σ²) is only the limit for large σ. For every q < 1 the divergence is larger: "
         "ln(1 + q²(exp(1/σ²) − 1)) > q²/σ² at α = 2. As a bound it needs a larger constant.",
+        expected=False,
+        place="Example 1",
         relation=_ADD_REMOVE,
     )
 
 
 def _example_3() -> Iterator[Statement]:
     delta = 1e-8
-    classical = math.sqrt(2 * math.log(1.25 / delta)) / 7
-    statement = partial(Statement, place="Example 3", relation=_ADD_REMOVE, delta=delta)
-    yield statement(
-        quantity="ε of a Gaussian sum, σ = 7, sensitivity 1",
-        printed="at most 1",
-        value=classical,
-        method="√(2 ln(1.25/δ))/σ, the printed formula (valid for ε < 1)",
-        agrees=classical <= 1,
-        expected=True,
-        why="σ = 6.11 would do by the same formula.",
+    claim = partial(compared, place="Example 3", relation=_ADD_REMOVE, delta=delta)
+    yield claim(
+        "ε of a Gaussian sum, σ = 7, sensitivity 1",
+        "at most 1",
+        math.sqrt(2 * math.log(1.25 / delta)) / 7,
+        "√(2 ln(1.25/δ))/σ, the printed formula (valid for ε < 1)",
+        "σ = 6.11 would do by the same formula.",
     )
-    needed = noise_multiplier(1.0, 1, 1.0, delta)
-    yield statement(
-        quantity="smallest σ of a Gaussian sum with ε = 1, sensitivity 1",
-        printed="5.1",
-        value=needed,
-        method="exact (Balle & Wang 2018)",
-        agrees=rounds_to(needed, "5.1"),
-        expected=True,
+    yield claim(
+        "smallest σ of a Gaussian sum with ε = 1, sensitivity 1",
+        "5.1",
+        noise_multiplier(1.0, 1, 1.0, delta),
+        "exact (Balle & Wang 2018)",
     )
-    found = Gaussian(sigma=5.1).epsilon(delta)
-    yield statement(
-        quantity="ε of a Gaussian sum, σ = 5.1, sensitivity 1",
-        printed="at most 1",
-        value=found,
-        method="exact (Balle & Wang 2018)",
-        agrees=found <= 1,
+    yield claim(
+        "ε of a Gaussian sum, σ = 5.1, sensitivity 1",
+        "at most 1",
+        Gaussian(sigma=5.1).epsilon(delta),
+        "exact (Balle & Wang 2018)",
+        "σ was rounded down: the guarantee is missed by 0.006 %. σ = 5.1004 keeps it.",
         expected=False,
-        why="σ was rounded down: the guarantee is missed by 0.006 %. σ = 5.1004 keeps it.",
     )
 
 
 def _example_4() -> Iterator[Statement]:
     n, epsilon0, delta = 10_000, 4.0, 1e-10
-    statement = partial(Statement, place="Example 4", relation=_REPLACE, delta=delta)
+    claim = partial(compared, place="Example 4", relation=_REPLACE, delta=delta)
     case = "ε of 10,000 shuffled reports, ε₀ = 4"
-    found = Shuffled(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield statement(
-        quantity=case,
-        printed="0.61",
-        value=found,
-        method="Feldman, McMillan & Talwar 2022, numerical",
-        agrees=rounds_to(found, "0.61"),
-        expected=True,
-        why="For randomized response, and others that decompose like it: the authors' erratum takes the "
-        "bound "
+    yield claim(
+        case,
+        "0.61",
+        Shuffled(n=n, epsilon0=epsilon0).epsilon(delta),
+        "Feldman, McMillan & Talwar 2022, numerical",
+        "For randomized response, and others that decompose like it: the authors' erratum takes the bound "
         "back for “any ε₀-local DP mechanism”, as the example has it.",
     )
-    clones = ShuffledClones(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield statement(
-        quantity=case,
-        printed="0.61",
-        value=clones,
-        method="Feldman, McMillan & Talwar 2021, numerical: the source that the example cites",
-        agrees=rounds_to(clones, "0.61"),
+    yield claim(
+        case,
+        "0.61",
+        ShuffledClones(n=n, epsilon0=epsilon0).epsilon(delta),
+        "Feldman, McMillan & Talwar 2021, numerical: the source that the example cites",
+        "0.61 comes from the authors' later paper (2022), and so does the closed form in footnote 3. The "
+        "cited bound gives more, and it is the one that holds for any randomizer that is ε₀-private under "
+        "replacement. (The paper's Definition 2.4 asks for a reference distribution instead, which allows "
+        "up to 2ε₀.)",
         expected=False,
-        why="0.61 comes from the authors' later paper (2022), and so does the closed form in footnote 3. "
-        "The cited bound gives "
-        "more, and it is the one that holds for any randomizer that is ε₀-private under replacement. (The "
-        "paper's Definition 2.4 asks for a reference distribution instead, which allows up to 2ε₀.)",
     )
-    largest = largest_epsilon0_2022(n=n, delta=delta)
-    yield statement(
-        place="Example 4, footnote 3",
-        quantity="largest ε₀ for which the closed form is proved, n = 10,000",
-        printed="at least 4",
-        value=largest,
-        method="ln(n/(8 ln(2/δ)) − 1), the condition of Feldman, McMillan & Talwar 2022",
-        agrees=largest >= epsilon0,
-        expected=False,
-        why="The footnote leaves the condition out; at the example's own parameters it is not met. "
+    yield claim(
+        "largest ε₀ for which the closed form is proved, n = 10,000",
+        "at least 4",
+        largest_epsilon0_2022(n=n, delta=delta),
+        "ln(n/(8 ln(2/δ)) − 1), the condition of Feldman, McMillan & Talwar 2022",
+        "The footnote leaves the condition out; at the example's own parameters it is not met. "
         "The numerical bound needs no such condition. (There, it would give ε = 1.11.)",
+        expected=False,
+        place="Example 4, footnote 3",
     )
-    exact = RandomizedResponseSum(n=n, epsilon0=epsilon0).epsilon(delta)
-    yield statement(
-        quantity="ε of the sum of 10,000 two-option randomized responses, ε₀ = 4",
-        printed="at most 0.61",
-        value=exact,
-        method="exact sum over outcomes, for the worst assignment of the other bits",
-        agrees=exact <= 0.61,
-        expected=True,
-        why="Of bits, shuffling shows their sum and nothing else; that can be computed.",
+    yield claim(
+        "ε of the sum of 10,000 two-option randomized responses, ε₀ = 4",
+        "at most 0.61",
+        RandomizedResponseSum(n=n, epsilon0=epsilon0).epsilon(delta),
+        "exact sum over outcomes, for the worst assignment of the other bits",
+        "Of bits, shuffling shows their sum and nothing else; that can be computed.",
     )
-    for relation, expected, why in (
-        (_ADD_REMOVE, True, "This is the relation in which Example 2 calls RAPPOR ε₀-private."),
-        (
-            _REPLACE,
-            False,
-            "Replacing a value moves two coordinates: RAPPOR with this flip probability is 2ε₀-private under "
-            "replacement, so that a bound for ε₀-private randomizers does not cover it.",
-        ),
-    ):
-        # The coordinates in which two values do not differ carry nothing, so that K does not matter.
-        one_hot = OneHotSum(n=n, k=10, epsilon0=epsilon0, relation=relation).epsilon(delta)
-        yield statement(
-            quantity="ε of the sum of 10,000 RAPPOR reports, flip probability 1/(e⁴ + 1)",
-            printed="at most 0.61",
-            value=one_hot,
-            method="exact sum over outcomes, in the worst case of the other values",
-            agrees=one_hot <= 0.61,
-            expected=expected,
-            why=why,
+    in_either_relation = {
+        _ADD_REMOVE: "This is the relation in which Example 2 calls RAPPOR ε₀-private.",
+        _REPLACE: "Replacing a value moves two coordinates: RAPPOR with this flip probability is 2ε₀-private "
+        "under replacement, so that a bound for ε₀-private randomizers does not cover it.",
+    }
+    for relation, why in in_either_relation.items():
+        yield claim(
+            "ε of the sum of 10,000 RAPPOR reports, flip probability 1/(e⁴ + 1)",
+            "at most 0.61",
+            # The coordinates in which two values do not differ carry nothing, so that K does not matter.
+            OneHotSum(n=n, k=10, epsilon0=epsilon0, relation=relation).epsilon(delta),
+            "exact sum over outcomes, in the worst case of the other values",
+            why,
+            expected=relation is _ADD_REMOVE,
             relation=relation,
         )
 
@@ -199,102 +169,75 @@ def largest_epsilon0_2022(*, n: int, delta: float) -> float:
 def _example_5() -> Iterator[Statement]:
     sigma, rate, rounds, delta = 5.1, 0.02, 2_500, 1e-8
     one = Gaussian(sigma=sigma, sampling_rate=rate).epsilon(delta)
-    amplified = amplified_epsilon(Gaussian(sigma=sigma).epsilon(delta), rate)
-    statement = partial(Statement, place="Example 5", relation=_ADD_REMOVE, delta=delta)
-    yield statement(
-        quantity="ε of one round, σ = 5.1, q = 0.02",
-        printed="0.034",
-        value=amplified,
-        method="ln(1 + q(e^ε − 1)), Theorem 4, from the exact ε without sampling",
-        agrees=rounds_to(amplified, "0.034"),
-        expected=True,
-        why="Theorem 4 gives it at δ = 2·10⁻¹⁰ already.",
+    every = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds)
+    total = every.epsilon(delta)
+    claim = partial(compared, place="Example 5", relation=_ADD_REMOVE, delta=delta)
+    yield claim(
+        "ε of one round, σ = 5.1, q = 0.02",
+        "0.034",
+        amplified_epsilon(Gaussian(sigma=sigma).epsilon(delta), rate),
+        "ln(1 + q(e^ε − 1)), Theorem 4, from the exact ε without sampling",
+        "Theorem 4 gives it at δ = 2·10⁻¹⁰ already.",
     )
-    yield statement(
-        quantity="ε of one round, σ = 5.1, q = 0.02",
-        printed="at most 0.034",
-        value=one,
-        method="exact (sampled Gaussian)",
-        agrees=one <= 0.034,
-        expected=True,
-    )
-    formula = rate * math.sqrt(2 * math.log(1.25 / delta)) / sigma
-    yield statement(
-        quantity="ε of one round, σ = 5.1, q = 0.02, as a multiple of q√(2 ln(1.25/δ))/σ",
-        printed="≈ 1",
-        value=one / formula,
-        method="exact (sampled Gaussian)",
-        agrees=about(one / formula, 1),
-        expected=True,
-        why="An approximation, and no bound: the exact ε is larger.",
+    yield claim("ε of one round, σ = 5.1, q = 0.02", "at most 0.034", one, "exact (sampled Gaussian)")
+    yield claim(
+        "ε of one round, σ = 5.1, q = 0.02, as a multiple of q√(2 ln(1.25/δ))/σ",
+        "≈ 1",
+        one / (rate * math.sqrt(2 * math.log(1.25 / delta)) / sigma),
+        "exact (sampled Gaussian)",
+        "An approximation, and no bound: the exact ε is larger.",
     )
     case = "ε of 2,500 rounds, σ = 5.1, q = 0.02"
-    total = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).epsilon(delta)
-    yield statement(
-        quantity=case,
-        printed="0.8",
-        value=total,
-        method="privacy loss distribution",
-        agrees=rounds_to(total, "0.8"),
+    yield claim(
+        case,
+        "0.8",
+        total,
+        "privacy loss distribution",
+        "No accountant that we tried gives 0.8, and a tight one cannot give less than this.",
         expected=False,
-        why="No accountant that we tried gives 0.8, and a tight one cannot give less than this.",
     )
-    renyi = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds).renyi_epsilon(delta)
-    yield statement(
-        quantity=case,
-        printed="0.8",
-        value=renyi,
-        method="Rényi divergences, the “moments accountant” that the example names",
-        agrees=rounds_to(renyi, "0.8"),
+    yield claim(
+        case,
+        "0.8",
+        every.renyi_epsilon(delta),
+        "Rényi divergences, the “moments accountant” that the example names",
+        "The accountant that is named gives more than the tight one, as it must.",
         expected=False,
-        why="The accountant that is named gives more than the tight one, as it must.",
     )
-    yield statement(
+    yield claim(
+        case,
+        "≈ 1",
+        total,
+        "privacy loss distribution",
+        "The introduction cites Example 5 with this value; the example itself prints 0.8.",
         place="Section 1",
-        quantity=case,
-        printed="≈ 1",
-        value=total,
-        method="privacy loss distribution",
-        agrees=about(total, 1),
-        expected=True,
-        why="The introduction cites Example 5 with this value; the example itself prints 0.8.",
     )
-    unamplified = Gaussian(sigma=sigma, rounds=rounds).epsilon(delta)
-    yield statement(
-        quantity="ε of 2,500 rounds without sampling, σ = 5.1",
-        printed="above 100",
-        value=unamplified,
-        method="exact: one Gaussian sum with σ/√2500",
-        agrees=unamplified > 100,
-        expected=True,
+    yield claim(
+        "ε of 2,500 rounds without sampling, σ = 5.1",
+        "above 100",
+        Gaussian(sigma=sigma, rounds=rounds).epsilon(delta),
+        "exact: one Gaussian sum with σ/√2500",
     )
-    known = Gaussian(sigma=sigma, rounds=50).epsilon(delta)
-    yield statement(
-        quantity="ε of the 50 rounds that one user takes part in on average, σ = 5.1",
-        printed="8.3",
-        value=known,
-        method="exact: one Gaussian sum with σ/√50",
-        agrees=rounds_to(known, "8.3"),
-        expected=True,
-        why="Of users who toss a coin in each round, about half take part in more than 50 rounds, and pay "
-        "more.",
+    yield claim(
+        "ε of the 50 rounds that one user takes part in on average, σ = 5.1",
+        "8.3",
+        Gaussian(sigma=sigma, rounds=50).epsilon(delta),
+        "exact: one Gaussian sum with σ/√50",
+        "Of users who toss a coin in each round, about half take part in more than 50 rounds, and pay more.",
     )
 
 
 def _example_6() -> Iterator[Statement]:
     rate, delta = 0.02, 1e-10
     base = Shuffled(n=10_000, epsilon0=4.0)
-    found = math.log1p(rate * math.expm1(base.epsilon(delta / rate)))
-    yield Statement(
-        place="Example 6",
-        quantity="ε of Example 4 with q = 0.02 of 1,000,000 clients",
-        printed="below 0.02",
-        value=found,
-        method="Theorem 4's formula at base δ/q, on Feldman, McMillan & Talwar 2022 for 10,000 reports",
-        agrees=found < 0.02,
-        expected=True,
-        why="At base δ it is 0.0167. About 20,000 reports are expected; the number holds from 10,000 on. "
+    yield compared(
+        "ε of Example 4 with q = 0.02 of 1,000,000 clients",
+        "below 0.02",
+        math.log1p(rate * math.expm1(base.epsilon(delta / rate))),
+        "Theorem 4's formula at base δ/q, on Feldman, McMillan & Talwar 2022 for 10,000 reports",
+        "At base δ it is 0.0167. About 20,000 reports are expected; the number holds from 10,000 on. "
         "For RAPPOR the remarks on Example 4 apply.",
+        place="Example 6",
         relation=_REPLACE,
         delta=delta,
     )
@@ -307,79 +250,63 @@ def _section_3() -> Iterator[Statement]:
     devices, rate, failure = 1_000_000, 0.02, 1e-6
     expected = rate * devices
     cohort = expected - math.sqrt(expected * math.log(1 / failure))
-    found = float(scipy.stats.binom.cdf(math.ceil(cohort) - 1, devices, rate))
-    yield Statement(
-        place="Section 3",
-        quantity="probability that a sample stays below B = qk − √(qk·ln(1/δ)), q = 0.02, k = 1,000,000, "
-        "δ = 10⁻⁶",
-        printed="at most 0.000001",
-        value=found,
-        method="exact: Bin(k, q)",
-        agrees=found <= failure,
+    yield compared(
+        "probability that a sample stays below B = qk − √(qk·ln(1/δ)), q = 0.02, k = 1,000,000, δ = 10⁻⁶",
+        "at most 0.000001",
+        float(scipy.stats.binom.cdf(math.ceil(cohort) - 1, devices, rate)),
+        "exact: Bin(k, q)",
+        "Chernoff's bound gives δ for qk − √(2qk·ln(1/δ)): a factor √2 is missing under the root, and what "
+        "is left is about √δ.",
         expected=False,
-        why="Chernoff's bound gives δ for qk − √(2qk·ln(1/δ)): a factor √2 is missing under the root, and "
-        "what is left is "
-        "about √δ.",
+        place="Section 3",
     )
     shares = (0.5, 0.25, 0.25)
     error = 1 - sum(share**2 for share in shares)
-    yield Statement(
-        place="Section 3.1, footnote 4",
-        quantity="Σ pᵢ(1 − pᵢ) as a multiple of 1 − max pᵢ, p = (1/2, 1/4, 1/4)",
-        printed="at most 1",
-        value=error / (1 - max(shares)),
-        method="exact",
-        agrees=error <= 1 - max(shares),
-        expected=False,
-        why="The inequality is reversed: Σ pᵢ² ≤ max pᵢ, so that the error lies between (1 − max pᵢ)/M "
-        "and 1/M. "
+    yield compared(
+        "Σ pᵢ(1 − pᵢ) as a multiple of 1 − max pᵢ, p = (1/2, 1/4, 1/4)",
+        "at most 1",
+        error / (1 - max(shares)),
+        "exact",
+        "The inequality is reversed: Σ pᵢ² ≤ max pᵢ, so that the error lies between (1 − max pᵢ)/M and 1/M. "
         "This is what the footnote needs to call it close to 1/M.",
+        expected=False,
+        place="Section 3.1, footnote 4",
     )
 
 
 def _section_3_1() -> Iterator[Statement]:
     epsilon, delta = BUDGET
     rate, tasks = 0.01, 1_000
-    statement = partial(Statement, place="Section 3.1", relation=_ADD_REMOVE, delta=delta)
+    claim = partial(compared, place="Section 3.1", relation=_ADD_REMOVE, delta=delta)
     for sigma, method in (
         (noise_multiplier(rate, tasks, epsilon, delta), "privacy loss distribution"),
         (moments_accountant_noise(rate, tasks, epsilon, delta), "Rényi divergences (moments accountant)"),
     ):
-        yield statement(
-            quantity="σ for ε = 1 over T = 1,000 tasks, q = 0.01",
-            value=sigma,
-            method=method,
-        )
+        yield claim("σ for ε = 1 over T = 1,000 tasks, q = 0.01", "", sigma, method)
     setting = Setting(population=POPULATION, reports=10_000, buckets=10_000, tasks=tasks)
     parameters = "N = 1,000,000, M = 10,000, K = 10,000, T = 1,000"
     sampled = sampled_error(setting)
+    drawn = partial(Statement, place="Section 3.1, Figure 2", why="Drawn only. Our choice of parameters.")
+    yield drawn(f"squared error of NONPRIV, {parameters}", errors.without_privacy(setting), method="1/M")
     for name, value, method in (
-        ("NONPRIV", errors.without_privacy(setting), "1/M"),
         ("AGG", aggregated_error(setting), "1/M + Kσ²/M² with the σ of ⌈TM/N⌉ = 10 sums"),
         ("SAMPAGG", sampled, "1/M + Kσ²/M² with the σ above (privacy loss distribution)"),
     ):
-        yield statement(
-            place="Section 3.1, Figure 2",
-            quantity=f"squared error of {name}, {parameters}",
-            value=value,
-            method=method,
-            why="Drawn only. Our choice of parameters.",
-            relation=None if name == "NONPRIV" else _ADD_REMOVE,
-            delta=None if name == "NONPRIV" else delta,
+        yield drawn(
+            f"squared error of {name}, {parameters}", value, method=method, relation=_ADD_REMOVE, delta=delta
         )
-    yield statement(
-        quantity=f"what privacy adds to the error of SAMPAGG, as a multiple of 1/M, {parameters}",
-        printed="negligible",
-        value=errors.privacy_share(sampled, errors.without_privacy(setting)),
-        method="Kσ²/M",
-        why="Said of plots whose parameters are not in the text. It holds for few tasks or small alphabets; "
+    yield claim(
+        f"what privacy adds to the error of SAMPAGG, as a multiple of 1/M, {parameters}",
+        "negligible",
+        errors.privacy_share(sampled, errors.without_privacy(setting)),
+        "Kσ²/M",
+        "Said of plots whose parameters are not in the text. It holds for few tasks or small alphabets; "
         "at these parameters the added error is the larger part.",
     )
 
 
 def _section_4() -> Iterator[Statement]:
-    devices = 1_000_000
-    found = dummy_reports_delta(devices, 1.0)
+    found = dummy_reports_delta(1_000_000, 1.0)
     yield Statement(
         place="Section 4.6",
         quantity="δ at ε = 1 of the number of reports, with dummy reports at the rate 1/(εk), k = 1,000,000",
@@ -389,36 +316,27 @@ def _section_4() -> Iterator[Statement]:
         agrees=found <= 1e-3,
         expected=False,
         why="At this rate one dummy is expected, and there is none with probability exp(−1/ε); then the "
-        "count "
-        "is exact. The expected number of dummies must grow as ln(1/δ)/ε².",
+        "count is exact. The expected number of dummies must grow as ln(1/δ)/ε².",
         relation=_ADD_REMOVE,
-        delta=None,
     )
-    for place, worse, delta, method in (
-        (
-            "Section 4.8",
-            Gaussian(sigma=5.1 / math.sqrt(2)).epsilon(1e-8) / Gaussian(sigma=5.1).epsilon(1e-8),
-            1e-8,
-            "exact, Example 3 with half the noise variance",
-        ),
-        (
-            "Section 4.8",
-            Shuffled(n=5_000, epsilon0=4.0).epsilon(1e-10) / Shuffled(n=10_000, epsilon0=4.0).epsilon(1e-10),
-            1e-10,
-            "Feldman, McMillan & Talwar 2022, Example 4 with 5,000 honest reports",
-        ),
-    ):
-        yield Statement(
-            place=place,
-            quantity="ε against an observer who controls half the batch, as a multiple of ε without",
-            printed="≈ √2",
-            value=worse,
-            method=method,
-            agrees=about(worse, math.sqrt(2)),
-            expected=True,
-            relation=_ADD_REMOVE if delta == 1e-8 else _REPLACE,
-            delta=delta,
-        )
+    halved = partial(
+        compared,
+        "ε against an observer who controls half the batch, as a multiple of ε without",
+        "≈ √2",
+        place="Section 4.8",
+    )
+    yield halved(
+        Gaussian(sigma=5.1 / math.sqrt(2)).epsilon(1e-8) / Gaussian(sigma=5.1).epsilon(1e-8),
+        "exact, Example 3 with half the noise variance",
+        relation=_ADD_REMOVE,
+        delta=1e-8,
+    )
+    yield halved(
+        Shuffled(n=5_000, epsilon0=4.0).epsilon(1e-10) / Shuffled(n=10_000, epsilon0=4.0).epsilon(1e-10),
+        "Feldman, McMillan & Talwar 2022, Example 4 with 5,000 honest reports",
+        relation=_REPLACE,
+        delta=1e-10,
+    )
 
 
 def dummy_reports_delta(devices: int, epsilon: float) -> float:
@@ -442,20 +360,18 @@ def dummy_reports_delta(devices: int, epsilon: float) -> float:
 
 def _appendix_b() -> Iterator[Statement]:
     small = Setting(population=100_000, reports=10_000, buckets=10_000, tasks=1_000)
-    large = Setting(population=POPULATION, reports=10_000, buckets=10_000, tasks=1_000)
+    large = replace(small, population=POPULATION)
     for name, error in (("AGG", aggregated_error), ("SAMPAGG", sampled_error)):
-        ratio = error(small) / error(large)
-        yield Statement(
-            place="Appendix B",
-            quantity=f"squared error of {name} with N = 100,000 as a multiple of that with N = 1,000,000 "
+        yield compared(
+            f"squared error of {name} with N = 100,000 as a multiple of that with N = 1,000,000 "
             "(M = K = 10,000, T = 1,000)",
-            printed="1",
-            value=ratio,
-            method="section 3.1",
-            agrees=rounds_to(ratio, "1"),
-            expected=False,
-            why="“The population size N has no impact on the calculation”: it sets the sampling rate M/N and "
+            "1",
+            error(small) / error(large),
+            "section 3.1",
+            "“The population size N has no impact on the calculation”: it sets the sampling rate M/N and "
             "the ⌈TM/N⌉ sums that a user takes part in, and so σ. Only the sampling error is free of it.",
+            expected=False,
+            place="Appendix B",
             relation=_ADD_REMOVE,
             delta=BUDGET[1],
         )
@@ -494,9 +410,8 @@ _SPARSE_LINES: tuple[tuple[str, Role, Callable[[Setting], float]], ...] = (
 )
 
 _CHOICES = (
-    "The labels of the printed figure are not in the text. Chosen: N = 1,000,000{more}. The noise of AGG "
-    "is exact, "
-    "that of SAMPAGG by privacy loss distributions; the budget is ε = 1, δ = 10⁻⁶ under add/remove."
+    "The labels of the printed figure are not in the text. Chosen: N = 1,000,000{more}. The noise of AGG is "
+    "exact, that of SAMPAGG by privacy loss distributions; the budget is ε = 1, δ = 10⁻⁶ under add/remove."
 )
 _SPARSE_CHOICE = (
     " Sampling error is that of draws from a distribution; the noise of SAMPAGG is set by the higher "
@@ -507,59 +422,43 @@ _SPARSE_CHOICE = (
 def figures() -> Iterator[Figure]:
     """Figures 1 to 3 and 5 to 8. Takes some minutes: σ is calibrated for 44 pairs of rate and T."""
     yield _figure(
-        "figure-1",
-        "Figure 1",
+        1,
         "Squared error of one histogram: of everybody's value (left), and of the values other than the "
-        "default where a "
-        "share γ of users has one (middle, right).",
+        "default where a share γ of users has one (middle, right).",
         " and K = 10,000, T = 1, γ = 0.1 and 0.01",
-        [_panel(10_000, 1), _panel(10_000, 1, 0.1), _panel(10_000, 1, 0.01)],
-        columns=3,
+        [_panel(10_000, 1, share) for share in (1.0, 0.1, 0.01)],
     )
     yield _figure(
-        "figure-2",
-        "Figure 2",
+        2,
         "Squared error of one of T histograms under one budget.",
         " and K = 10,000",
         [_panel(10_000, tasks) for tasks in TASKS],
         columns=2,
     )
     yield _figure(
-        "figure-3",
-        "Figure 3",
+        3,
         "Squared error on the values other than the default, which a share γ of users has; one of T "
-        "histograms "
-        "under one budget.",
+        "histograms under one budget.",
         " and K = 10,000, γ = 0.1 and 0.01, T = 1 and 1,000",
         [_panel(10_000, tasks, share) for tasks in (1, 1_000) for share in (0.1, 0.01)],
         columns=2,
     )
-    yield _figure(
-        "figure-5",
-        "Figure 5",
-        "Squared error of one of T histograms over K values under one budget.",
-        "; K and T between the named ends",
-        [_panel(buckets, tasks) for tasks in TASKS for buckets in BUCKETS],
-        columns=3,
-    )
-    for number, share in ((6, 0.1), (7, 0.01), (8, 0.001)):
+    for number, share in ((5, 1.0), (6, 0.1), (7, 0.01), (8, 0.001)):
+        sparse = f" on the values other than the default, which a share γ = {share:g} of users has;"
         yield _figure(
-            f"figure-{number}",
-            f"Figure {number}",
-            f"Squared error on the values other than the default, which a share γ = {share:g} of users "
-            f"has; one of "
-            "T histograms over K values under one budget.",
+            number,
+            f"Squared error{sparse if share < 1 else ' of'} one of T histograms over K values under one "
+            "budget.",
             "; K and T between the named ends",
             [_panel(buckets, tasks, share) for tasks in TASKS for buckets in BUCKETS],
-            columns=3,
         )
 
 
-def _figure(key: str, title: str, caption: str, more: str, panels: list[Panel], *, columns: int) -> Figure:
+def _figure(number: int, caption: str, more: str, panels: list[Panel], *, columns: int = 3) -> Figure:
     sparse = any(line.kind is Role.BASELINE_TARGETED for panel in panels for line in panel.lines)
     return Figure(
-        key=f"saa-{key}",
-        title=title,
+        key=f"saa-figure-{number}",
+        title=f"Figure {number}",
         caption=caption,
         x_title="devices sampled, M",
         y_title="expected squared error",
@@ -572,11 +471,5 @@ def _figure(key: str, title: str, caption: str, more: str, panels: list[Panel], 
 def _panel(buckets: int, tasks: int, share: float = 1.0) -> Panel:
     settings = [Setting(POPULATION, reports, buckets, tasks, share) for reports in REPORTS]
     name = f"K = {buckets:,}, T = {tasks:,}" + (f", γ = {share:g}" if share < 1 else "")
-    return Panel(
-        name,
-        tuple(float(reports) for reports in REPORTS),
-        tuple(
-            Line(label, role, tuple(error(setting) for setting in settings))
-            for label, role, error in (_SPARSE_LINES if share < 1 else _LINES)
-        ),
-    )
+    lines = (Line.over(settings, *line) for line in (_SPARSE_LINES if share < 1 else _LINES))
+    return Panel(name, tuple(map(float, REPORTS)), tuple(lines))

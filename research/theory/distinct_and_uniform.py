@@ -79,6 +79,10 @@ def growth(k: tuple[int, ...], y: tuple[float, ...]) -> float:
     return float(np.polyfit(np.log(k), np.log(y), 1)[0])
 
 
+def _exponent(what: str, k: tuple[int, ...], y: tuple[float, ...]) -> Statement:
+    return Statement(f"exponent of k in the {what}", growth(k, y), Basis.MEASURED)
+
+
 def demonstrate(seed: int) -> Demonstration:
     """Both problems at growing k. Takes half a minute."""
     shuffle = tuple(measured_shuffle(k, seed) for k in VALUES_DISTINCT)
@@ -147,26 +151,12 @@ def demonstrate(seed: int) -> Demonstration:
         seed=seed,
         charts=(distinct, uniform),
         facts=(
-            Statement(
-                "exponent of k in the error, shuffle protocol",
-                growth(VALUES_DISTINCT, shuffle),
-                Basis.MEASURED,
-            ),
-            Statement(
-                "exponent of k in the error, pan-private density",
-                growth(VALUES_DISTINCT, pan),
-                Basis.MEASURED,
-            ),
+            _exponent("error, shuffle protocol", VALUES_DISTINCT, shuffle),
+            _exponent("error, pan-private density", VALUES_DISTINCT, pan),
             Statement("exponent of k in the error, Figure 1", 0.5, Basis.PRINTED),
-            Statement(
-                "exponent of k in the users, preliminary test",
-                growth(VALUES_UNIFORM, preliminary),
-                Basis.MEASURED,
-            ),
+            _exponent("users, preliminary test", VALUES_UNIFORM, preliminary),
             Statement("exponent of k in the users, Theorem 4.2, without logarithms", 0.75, Basis.PRINTED),
-            Statement(
-                "exponent of k in the users, final test", growth(VALUES_UNIFORM, final), Basis.MEASURED
-            ),
+            _exponent("users, final test", VALUES_UNIFORM, final),
             Statement("exponent of k in the users, Theorem 4.8, without logarithms", 2 / 3, Basis.PRINTED),
             Statement("exponent of k in the users, central model, large k", 0.5, Basis.PRINTED),
         ),

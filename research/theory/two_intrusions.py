@@ -6,7 +6,9 @@ does not count. Announced looks are withstood: the bit is drawn anew after each,
 """
 
 import math
+from functools import partial
 from itertools import product
+from operator import sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +103,7 @@ def demonstrate(seed: int) -> Demonstration:
     """The attack with 1 to 8 looks, by surprise and announced."""
     surprise = {count: measured(count, False, seed) for count in LOOKS}
     announced = {count: measured(count, True, seed) for count in LOOKS}
+    line = partial(Line.over, LOOKS)
     chart = Figure(
         key=f"{KEY}-advantage",
         title="What an intruder learns of one item",
@@ -112,22 +115,14 @@ def demonstrate(seed: int) -> Demonstration:
         y_title="advantage of the intruder",
         panels=one_panel(
             LOOKS,
-            Line(
-                "looks by surprise",
-                Basis.MEASURED,
-                tuple(hits - alarms for hits, alarms in surprise.values()),
-            ),
-            Line.over(LOOKS, "looks by surprise", Basis.COMPUTED, lambda count: advantage(count, False)),
-            Line(
-                "announced looks",
-                Basis.MEASURED,
-                tuple(hits - alarms for hits, alarms in announced.values()),
-            ),
-            Line("announced looks", Basis.COMPUTED, tuple(advantage(count, True) for count in LOOKS)),
-            Line(
+            line("looks by surprise", Basis.MEASURED, lambda count: sub(*surprise[count])),
+            line("looks by surprise", Basis.COMPUTED, lambda count: advantage(count, False)),
+            line("announced looks", Basis.MEASURED, lambda count: sub(*announced[count])),
+            line("announced looks", Basis.COMPUTED, lambda count: advantage(count, True)),
+            line(
                 f"any single look, ε = {EPSILON:g}",
                 Basis.BOUND,
-                tuple(advantage_bound(EPSILON) if count == 1 else None for count in LOOKS),
+                lambda count: advantage_bound(EPSILON) if count == 1 else None,
             ),
         ),
         logarithmic_x=False,

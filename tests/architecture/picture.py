@@ -17,10 +17,11 @@ from textwrap import fill
 from grimp import build_graph
 
 from tests.architecture.sources import file_of, init_of, is_migration
+from tests.made_part import with_part
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- made by `make architecture`: begin -->", "<!-- made by `make architecture`: end -->"
+TARGET = "architecture"
 WIDTH = 110
 SIZE, WRAPPED = re.compile(r"[\d,]+ lines"), re.compile(r"\n {2}(?=\S)")
 
@@ -109,21 +110,12 @@ def picture() -> str:
     return "\n\n".join(parts)
 
 
-def drawn_in(document: str, drawing: str) -> str:
-    """The document with this drawing between its marks. Raises ValueError where it has none."""
-    before, begun, rest = document.partition(BEGIN)
-    _, ended, after = rest.partition(END)
-    if not (begun and ended):
-        raise ValueError(f"{DOCUMENT.name} must have the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{drawing}\n\n{END}{after}"
-
-
 def difference(document: str, drawing: str) -> list[str]:
     """Where the document shows something else than the drawing, but for numbers of lines."""
     # A longer number can wrap an entry elsewhere.
     old, new = (
         SIZE.sub("… lines", WRAPPED.sub(" ", text)).splitlines()
-        for text in (document, drawn_in(document, drawing))
+        for text in (document, with_part(document, TARGET, drawing))
     )
     return list(difflib.unified_diff(old, new, "docs/architecture.md", "the imports", lineterm=""))
 
@@ -132,7 +124,7 @@ def main(arguments: list[str]) -> int:
     """Write the picture, or check it; the exit code."""
     document = DOCUMENT.read_text()
     if "--check" not in arguments:
-        DOCUMENT.write_text(drawn_in(document, picture()))
+        DOCUMENT.write_text(with_part(document, TARGET, picture()))
         return 0
     found = difference(document, picture())
     if found:

@@ -2,10 +2,12 @@
 
 import pytest
 
-from tests.architecture.picture import BEGIN, END, difference, drawn_in, reduced
+from tests.architecture.picture import TARGET, difference, reduced
+from tests.made_part import marks, with_part
 
+BEGIN, END = marks(TARGET)
 DRAWING = "    above --> below\n\n- **`below`** (398 lines): Below all.\n  Imports `ground`."
-DOCUMENT = drawn_in(f"Words.\n\n{BEGIN}\n{END}\n\nMore.\n", DRAWING)
+DOCUMENT = with_part(f"Words.\n\n{BEGIN}\n{END}\n\nMore.\n", TARGET, DRAWING)
 
 
 @pytest.mark.parametrize(
@@ -19,8 +21,8 @@ DOCUMENT = drawn_in(f"Words.\n\n{BEGIN}\n{END}\n\nMore.\n", DRAWING)
 )
 def test_check_objects_to_other_imports_but_not_to_other_sizes(now: str, differs: bool) -> None:
     assert bool(difference(DOCUMENT, now)) == differs
-    assert drawn_in(DOCUMENT, now).startswith("Words.")
-    assert drawn_in(DOCUMENT, now).endswith("More.\n")
+    assert with_part(DOCUMENT, TARGET, now).startswith("Words.")
+    assert with_part(DOCUMENT, TARGET, now).endswith("More.\n")
 
 
 def test_an_arrow_that_others_imply_is_left_out() -> None:

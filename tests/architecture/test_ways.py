@@ -1,6 +1,9 @@
 """docs/architecture.md says which rooms a recipe and a report pass. This is how they do."""
 
+import sys
+from functools import partial
 from importlib import import_module
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -9,12 +12,15 @@ from django.urls import reverse
 
 from aggregation.models import Chunk
 from aggregation.tasks import process_chunk
+from peers import roles
+from peers.partner import Partner
 from recipes.models import Recipe
 from releases.models import Release
 from releases.tasks import advance_collections
 from tests.architecture.picture import rooms_of
 from tests.architecture.ways import ROOT, Way
 from tests.collections.pages.test_recipe_pages import form_data
+from tests.collections.two_server import scene
 from tests.factories import as_json, published_recipe, report_of_count
 from tests.scenes import analyst
 from trust_models.publishing import recipe_close
@@ -28,23 +34,37 @@ def everything_imported() -> None:
     import_module(settings.ROOT_URLCONF)
 
 
-def test_a_recipe_returns_at_most_twice_to_a_room_from_its_form_to_its_publication(client: Client) -> None:
+def elsewhere(*request: Any) -> Any:
+    """The helper's answer, which is no part of the leader's way."""
+    noting = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        return scene.reached(*request)
+    finally:
+        sys.setprofile(noting)
+
+
+@pytest.mark.parametrize(
+    ("trust", "passed"), [("single_server", set()), ("two_server", {"leader", "dap"})], ids=["one", "two"]
+)
+def test_a_recipe_returns_at_most_twice_to_a_room_from_its_form_to_its_publication(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, trust: str, passed: set[str]
+) -> None:
+    settings.LEADER_URL, settings.HELPER_URL = scene.LEADER_URL, scene.HELPER_URL
+    settings.HELPER_KEY = scene.verification_key_of(scene.HELPER_SIGNING_KEY)
+    monkeypatch.setattr(roles, "Partner", partial(Partner, transport=elsewhere))
     client.force_login(analyst())
-    with Way() as drafting:
-        drafted = client.post(f"{reverse('recipe-new')}?statistic=count_nonzero", form_data())
+    way = Way()
+    with way:
+        drafted = client.post(f"{reverse('recipe-new')}?statistic=count_nonzero", form_data(trust=trust))
     assert drafted.status_code == 302
     recipe = Recipe.objects.get()
-    with Way() as publishing:
-        client.post(reverse("recipe-publish", args=[recipe.pk]))
+    with way:
+        client.post(reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash})
     recipe.refresh_from_db()
     assert recipe.status == Recipe.Status.PUBLISHED
-    assert (
-        set(drafting.rooms)
-        == {"pages", "trust_models", "peers", "recipes", "ledger"}
-        == set(publishing.rooms)
-    )
-    assert max(drafting.returns.values(), default=0) <= 2
-    assert max(publishing.returns.values(), default=0) <= 2
+    assert set(way.rooms) == {"pages", "trust_models", "peers", "recipes", "ledger"} | passed
+    assert max(way.returns.values()) <= 2
 
 
 def test_a_report_goes_from_the_door_to_the_page_and_no_room_calls_one_above_it(client: Client) -> None:

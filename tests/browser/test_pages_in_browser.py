@@ -37,12 +37,15 @@ def test_every_page_is_accessible(visit: Visit, scheme: str, width: int) -> None
     analyst()
     auditor()
     population_create(name="clinics", description="", budget=Budget(epsilon=0.001, delta=1e-6), actor=None)
-    draft = draft_recipe(population="clinics")
+    draft = draft_recipe(population="clinics", event="crash", event_definition="It ended.", target_margin=1)
     recipes = [
         open_recipe([1] * 150, cohort_size=400),
         open_recipe(opens_at="2030-01-01T00:00:00Z"),
         simulated_recipe({0: 40, 1: 20}),
-        simulated_recipe({0: 40, 1: 20, 2: 5}, statistic="histogram", k=2),
+        open_recipe([1] * 21, cohort_size=2, population_size=400, target_margin=1),
+        simulated_recipe(
+            {0: 40, 1: 20, 2: 5}, statistic="histogram", k=2, event="crash", labels=["never", "once", "often"]
+        ),
         simulated_recipe({0: 40, 1: 20, 2: 5}, statistic="mean", k=2, guarantee="local", sampling_rate=0.5),
         finished_recipe([[0]] * 3),
     ]
@@ -70,7 +73,7 @@ def test_every_page_is_accessible(visit: Visit, scheme: str, width: int) -> None
     for path in paths:
         page = visitor.open(path)
         if page.locator(".chart").count():
-            expect(page.locator(".chart .legend")).to_be_visible()
+            expect(page.locator(".chart").get_by_role("img").first).to_be_visible()
         violations += accessibility_violations(visitor)
         sideways = page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -110,6 +113,12 @@ def test_chart_is_drawn_in_the_colours_of_the_mode(visit: Visit) -> None:
     colours = {"light": "rgb(0, 114, 178)", "dark": "rgb(86, 180, 233)"}
     visitor = visit(color_scheme="light")
     page = visitor.open(recipe_path(recipe))
+    drawing = page.locator(".chart svg.drawing").first
+    for scheme, colour in colours.items():
+        page.emulate_media(color_scheme=scheme)
+        expect(drawing.locator("g.estimate").first).to_have_css("color", colour)
+    page.get_by_role("button", name="Explore the chart").click()
+    expect(drawing).to_be_hidden(timeout=30_000)
     for scheme, colour in colours.items():
         page.emulate_media(color_scheme=scheme)
         expect(page.locator(".chart .scatterlayer .points path").first).to_have_css("stroke", colour)
@@ -121,6 +130,23 @@ def test_chart_is_drawn_in_the_colours_of_the_mode(visit: Visit) -> None:
         "truth (simulation only)",
     ]
     expect(page.locator("[data-title*='loud'], [data-title*='Produced']")).to_have_count(0)
+    page.get_by_role("button", name="Show the simple chart").click()
+    expect(drawing).to_be_visible()
+
+
+def test_nothing_of_plotly_is_loaded_before_somebody_looks_closely(visit: Visit) -> None:
+    recipe = simulated_recipe({0: 40, 1: 20})
+    visitor = visit()
+    asked: list[str] = []
+    visitor.page.on("request", lambda request: asked.append(request.url))
+    page = visitor.open(recipe_path(recipe))
+    expect(page.get_by_role("button", name="Explore the chart")).to_be_visible()
+    assert not [url for url in asked if "plotly" in url]
+    page.get_by_role("button", name="Explore the chart").press("Enter")
+    # On a busy machine, five megabytes of script take a while.
+    expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=30_000)
+    assert len([url for url in asked if "plotly" in url]) == 1
+    assert accessibility_violations(visitor) == []
 
 
 def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
@@ -134,14 +160,14 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 190"))
     epsilon = page.get_by_label("Privacy loss (ε)", exact=True)
     epsilon.fill("2")
-    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 83"))
+    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 84"))
     # What is promised follows by itself.
     expect(page.locator("#preview")).to_contain_text("at most 88% sure")
     expect(page.locator("#preview")).to_contain_text("would take")
     epsilon.fill("0")
     expect(page.locator("#preview-problem")).to_contain_text("ε")
     # The last figures stay.
-    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 83"))
+    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 84"))
     epsilon.fill("1")
     expect(page.locator("#preview-problem")).to_be_empty()
     page.get_by_role("button", name="Save as draft").click()
@@ -149,6 +175,36 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     page.get_by_role("button", name="Publish for good").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("On how many devices did it crash?")
     assert Recipe.objects.get().status == "published"
+
+
+def test_analyst_names_event_and_values_by_keyboard_and_loses_nothing_by_a_mistake(visit: Visit) -> None:
+    analyst()
+    visitor = visit(viewport={"width": 390, "height": 900})
+    visitor.sign_in("ana", PASSWORD)
+    page = visitor.open(f"{reverse('recipe-new')}?statistic=histogram")
+    page.get_by_label("Name").fill("Forms")
+    page.get_by_label("Question").fill("How often was the form opened?")
+    page.get_by_label("Last bucket (k)", exact=True).fill("2")
+    page.get_by_label("Event", exact=False).first.fill("form.opened")
+    labels = page.get_by_role("textbox", name="Labels")
+    expect(labels).to_be_hidden()
+    page.locator("summary", has_text="labels").press("Enter")
+    expect(labels).to_be_visible()
+    labels.fill("never\nonce")
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.locator("#id_labels_error")).to_have_text(
+        "Must be 3, one for each value from “0 events” to “2 or more events”, not 2."
+    )
+    expect(labels).to_have_value("never\nonce")
+    assert accessibility_violations(visitor) == []
+    labels.fill("never\nonce\ntwice or more")
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.get_by_text("never; once; twice or more")).to_be_visible()
+    page.get_by_role("button", name="Publish for good").click()
+    expect(page.locator(".lead")).to_contain_text("form.opened")
+    assert Recipe.objects.get().published.event.labels == ("never", "once", "twice or more")
+    # A refused form is what the browser calls an error.
+    visitor.complaints = [said for said in visitor.complaints if "422" not in said]
 
 
 def test_slider_and_number_box_follow_each_other(visit: Visit) -> None:
@@ -204,7 +260,7 @@ def test_everything_works_without_scripts(visit: Visit) -> None:
     visitor = visit(java_script_enabled=False)
     page = visitor.open(recipe_path(released))
     assert page.get_by_role("table", name=re.compile("Estimates in devices")).is_visible()
-    assert page.get_by_text("The chart needs JavaScript").is_visible()
+    assert page.locator(".chart").get_by_role("img").is_visible()
     visitor.sign_in("ana", PASSWORD)
     page = visitor.open("/?q=nowhere")
     assert page.get_by_text("No recipe matches.").is_visible()

@@ -41,14 +41,18 @@ def test_page_shows_what_is_quick_then_the_answer_then_every_chart(visit: Visit,
     expect(page.get_by_text("New recipe with these numbers")).to_be_visible(timeout=10_000)
     expect(figures).to_contain_text("Computing")
     operations.plan_compute(question=question, slot=slot)
-    expect(page.get_by_text("Privacy of the result against cohort size")).to_be_visible(timeout=10_000)
+    expect(page.get_by_role("heading", name="Privacy of the result against cohort size")).to_be_visible(
+        timeout=10_000
+    )
     expect(figures).not_to_contain_text("Computing")
     charts = page.locator(".chart").all()
     assert len(charts) == 4
     for chart in charts:
         chart.scroll_into_view_if_needed()
-        # Drawn anew after the swap, and to be seen.
-        expect(chart.locator(".scatterlayer .js-line").first).to_be_visible()
+        expect(chart.get_by_role("img")).to_have_count(1)
+    # What came with a swap can be explored, too.
+    charts[-1].get_by_role("button", name="Explore the chart").click()
+    expect(charts[-1].locator(".scatterlayer .js-line").first).to_be_visible(timeout=30_000)
     assert accessibility_violations(visitor) == []
     assert visitor.complaints == []
 

@@ -4,7 +4,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from pages.papers.figures import chart as drawn
+from pages.charts.plotly import plotly_figure
+from pages.papers.figures import described
 from research.theory.results import committed
 
 from .conftest import Visitor
@@ -21,15 +22,19 @@ def test_page_of_the_theory_draws_every_curve_in_a_colour_of_its_own_and_is_acce
     visitor = visit(color_scheme="dark", viewport={"width": 400, "height": 900})
     page = visitor.open(reverse("theory"))
     charts = [chart for entry in committed()["demonstrations"] for chart in entry["charts"]]
-    expect(page.locator(".chart .legend")).to_have_count(len(charts))
+    for button in page.locator(".explore button").all():
+        button.click()
+    expect(page.locator(".chart .legend")).to_have_count(len(charts), timeout=30_000)
     for chart, element in zip(charts, page.locator(".chart").all(), strict=True):
         points = element.locator(".scatterlayer .point").evaluate_all(
-            "points => points.map((point) => getComputedStyle(point).fill)"
+            # Marks that are strokes alone have no fill.
+            "points => points.map((point) => getComputedStyle(point)).map("
+            "(style) => style.fill === 'none' ? style.stroke : style.fill)"
         )
         lines = element.locator(".scatterlayer .js-line").evaluate_all(
             "lines => lines.map((line) => getComputedStyle(line).stroke)"
         )
-        traces = drawn(chart)["data"]
+        traces = plotly_figure(described(chart))["data"]
         dotted = [trace for trace in traces if "markers" in trace["mode"]]
         assert len(points) == sum(y is not None for trace in dotted for y in trace["y"])
         assert len(lines) == sum("lines" in trace["mode"] for trace in traces)

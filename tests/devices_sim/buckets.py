@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from devices_sim.workloads import Bucket, Stream
+from devices_sim.workloads.bucket import Bucket, Stream
 
 
 @dataclass(frozen=True)

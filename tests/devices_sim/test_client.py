@@ -29,10 +29,13 @@ from devices_sim.transport import (
     TransportError,
 )
 from panprivacy.errors import FieldError
+from panprivacy.limits import NO_LIMIT, RecipeLimits
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.intruder import ciphertexts_of
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
+
+ANYTHING = RecipeLimits(smallest_cohort=1, largest_epsilon=NO_LIMIT)
 
 
 def join(path: Path, memory_server: MemoryServer, **options: object) -> Device:
@@ -120,7 +123,25 @@ def test_join_simulation_recipe_on_a_real_device_is_refused(path, make_server):
         join(path, make_server(simulation=True), simulation=False)
     with pytest.raises(RecipeRefusedError, match="real"):
         join(path, make_server(simulation=False), simulation=True)
-    join(path, make_server(simulation=False), simulation=False).close()
+    join(path, make_server(simulation=False), simulation=False, limits=ANYTHING).close()
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [({"cohort_size": 99}, "cohort_size"), ({"cohort_size": 100, "epsilon": 8.01}, "epsilon")],
+)
+def test_real_device_keeps_out_of_a_recipe_beyond_its_limits_and_writes_no_file(
+    path, make_server, members, field
+):
+    server = make_server(simulation=False, **members)
+    with pytest.raises(FieldError, match="for this device") as refused:
+        join(path, server, simulation=False)
+    assert refused.value.field == field
+    assert not path.exists()
+    join(path, server, simulation=False, limits=ANYTHING).close()
+    path.unlink()
+    within = make_server(simulation=False, cohort_size=100, epsilon=8.0)
+    join(path, within, simulation=False).close()
 
 
 def test_join_closed_recipe_is_refused(path, server):

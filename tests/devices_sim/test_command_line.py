@@ -1,15 +1,22 @@
 import base64
+import json
+import re
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+import devices_sim.__main__ as command_line
 from devices_sim.__main__ import main
+from devices_sim.announcement import announcement
 from devices_sim.client import Device
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 
 KEY = base64.b64encode(VERIFICATION_KEY).decode()
+
+JOIN = ("--verification-key", KEY, "--smallest-cohort", "2", "--largest-epsilon", "20")
+"""The tests' cohorts are smaller than devices accept by default."""
 
 
 @pytest.fixture
@@ -20,11 +27,14 @@ def state(tmp_path):
 def test_main_join_steps_and_send_deliver_a_report(make_server, state, capsys):
     server = make_server(simulation=False, epsilon=20)
     with listening(server) as url:
-        assert main(["join", url, server.recipe.identifier, "--state", state, "--verification-key", KEY]) == 0
+        assert main(["join", url, server.recipe.identifier, "--state", state, *JOIN]) == 0
         assert main(["step", "--state", state, "--event"]) == 0
         assert main(["step", "--state", state, "--number", "4"]) == 0
         assert main(["send", "--state", state]) == 0
         assert capsys.readouterr().out.splitlines() == [
+            f"question: {server.recipe.question}",
+            "privacy loss (ε): 20 at δ = 1e-6",
+            f"identifier: {server.recipe.identifier}",
             "joined “Late arrivals” (4 steps): takes part",
             "step 1 of 4 taken",
             "step 4 of 4 taken",
@@ -35,10 +45,49 @@ def test_main_join_steps_and_send_deliver_a_report(make_server, state, capsys):
     assert server.decrypted() == [(1,)]
 
 
+def test_main_join_prints_what_is_asked_and_stores_nothing_before_it(make_server, state, monkeypatch, capsys):
+    server = make_server(
+        statistic="histogram",
+        k=1,
+        epsilon=3.0,
+        event="form.opened",
+        event_definition="Someone opened the form.",
+        labels=["never", "at least once"],
+    )
+    there = []
+    monkeypatch.setattr(command_line, "_say", lambda line: there.append((line, Path(state).exists())))
+    with listening(server) as url:
+        arguments = ["join", url, server.recipe.identifier, "--state", state, *JOIN, "--simulation"]
+        assert main(arguments) == 0
+    *before, joined = there
+    assert before == [
+        ("question: How many devices had an event?", False),
+        ("event: form.opened (Someone opened the form.)", False),
+        ("values: never; at least once", False),
+        ("privacy loss (ε): 3 at δ = 1e-6; 6 for a single report", False),
+        (f"identifier: {server.recipe.identifier}", False),
+    ]
+    assert joined == ("joined “Late arrivals” (4 steps): takes part", True)
+
+
+def test_announcement_says_what_a_single_report_is_worth_where_the_recipe_promises_more(make_server):
+    stated = announcement(make_server(statistic="mean", k=2, guarantee="aggregator", cohort_size=50).recipe)
+    (line,) = [line for line in stated if line.startswith("privacy loss")]
+    assert re.fullmatch(r"privacy loss \(ε\): 2 at δ = 1e-6; \d+(\.\d+)? for a single report", line)
+    assert not any(line.startswith(("event", "values")) for line in stated)
+
+
 def test_main_not_sampled_device_says_so_and_sends_nothing(make_server, state, capsys):
     server = make_server(sampling_rate=1e-6, steps=1)
     with listening(server) as url:
-        arguments = ["join", url, server.recipe.identifier, "--state", state, "--verification-key", KEY]
+        arguments = [
+            "join",
+            url,
+            server.recipe.identifier,
+            "--state",
+            state,
+            *JOIN,
+        ]
         assert main([*arguments, "--simulation"]) == 0
         assert main(["step", "--state", state]) == 0
         assert main(["send", "--state", state]) == 0
@@ -77,7 +126,14 @@ def test_main_state_in_a_directory_that_does_not_exist_is_bad_input(tmp_path, ca
 def test_main_join_into_a_directory_that_does_not_exist_names_the_state_file(server, tmp_path, capsys):
     path = tmp_path / "nowhere" / "state"
     with listening(server) as url:
-        arguments = ["join", url, server.recipe.identifier, "--state", str(path), "--verification-key", KEY]
+        arguments = [
+            "join",
+            url,
+            server.recipe.identifier,
+            "--state",
+            str(path),
+            *JOIN,
+        ]
         assert main([*arguments, "--simulation"]) == 2
     assert capsys.readouterr().err == f"error: {path} cannot be used: its directory does not exist\n"
 
@@ -114,7 +170,7 @@ def test_main_without_a_state_is_bad_input(state, capsys, command):
 def test_main_server_that_refuses_is_exit_code_1(make_server, state, capsys):
     server = make_server(simulation=False, steps=1)
     with listening(server) as url:
-        assert main(["join", url, "f" * 64, "--state", state, "--verification-key", KEY]) == 1
+        assert main(["join", url, "f" * 64, "--state", state, *JOIN]) == 1
     assert "404" in capsys.readouterr().err
 
 
@@ -145,7 +201,7 @@ def test_main_send_to_a_recipe_that_takes_no_reports_says_whether_to_try_again(
     times = {name: datetime.fromisoformat(text) for name, text in window.items()}
     server = MemoryServer(replace(made.recipe, **times), made.private_key)
     with listening(server) as url:
-        main(["join", url, server.recipe.identifier, "--state", state, "--verification-key", KEY])
+        main(["join", url, server.recipe.identifier, "--state", state, *JOIN])
         main(["step", "--state", state])
         server.closed, server.takes_reports = closed, False
         capsys.readouterr()
@@ -158,8 +214,46 @@ def test_main_send_of_a_report_that_the_server_rejects_is_exit_code_3(
 ):
     server = make_server(simulation=False, steps=1)
     with listening(server) as url:
-        main(["join", url, server.recipe.identifier, "--state", state, "--verification-key", KEY])
+        main(["join", url, server.recipe.identifier, "--state", state, *JOIN])
         main(["step", "--state", state])
         monkeypatch.setattr(server, "_store", lambda *_: "invalid_ciphertext")
         assert main(["send", "--state", state]) == 3
     assert "422" in capsys.readouterr().err
+
+
+FLEET = ("--devices", "30", "--rate", "0.5", "--processes", "1")
+
+
+def test_main_fleet_reports_for_every_device_and_prints_what_it_did(make_server, capsys):
+    server = make_server()
+    with listening(server) as url:
+        arguments = ["fleet", "--server", url, "--recipe", server.recipe.identifier, *FLEET, "--seed", "7"]
+        assert main([*arguments, "--verification-key", KEY]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["devices"], told["sampled"]) == (30, 30)
+    assert told["reports"] == {"accepted": 30, "rejected": {}}
+    assert len(server.decrypted()) == 30
+
+
+def test_main_fleet_keeps_out_of_recipes_for_real_devices(make_server, capsys):
+    server = make_server(simulation=False)
+    with listening(server) as url:
+        arguments = ["fleet", "--server", url, "--recipe", server.recipe.identifier, *FLEET]
+        assert main([*arguments, "--verification-key", KEY]) == 2
+    assert "for real devices" in capsys.readouterr().err
+    assert server.decrypted() == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [("--devices", "0", "devices"), ("--rate", "1.5", "probability"), ("--processes", "0", "processes")],
+)
+def test_main_fleet_out_of_range_says_which_and_what_is_allowed(make_server, capsys, option, value, said):
+    server = make_server()
+    with listening(server) as url:
+        arguments = ["fleet", "--server", url, "--recipe", server.recipe.identifier, *FLEET]
+        assert main([*arguments, "--verification-key", KEY, option, value]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "at least" in error
+    assert server.decrypted() == []

@@ -28,19 +28,14 @@ from devices_sim.transport import (
     WireReport,
 )
 from devices_sim.trust_models import reporting_model
-from devices_sim.workloads import bernoulli
-from panprivacy.dap import (
-    BatchMode,
-    HpkeConfig,
-    HpkeConfigList,
-    ReportError,
-    ReportUploadStatus,
-    TaskConfiguration,
-    UploadErrors,
-)
+from devices_sim.workloads.synthetic import bernoulli
+from panprivacy.dap.basics import BatchMode, HpkeConfig, ReportError
 from panprivacy.dap.media import media_type
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.upload import HpkeConfigList, ReportUploadStatus, UploadErrors
 from panprivacy.dap.vdafs import Prio3HistogramConfig
 from panprivacy.errors import FieldError
+from panprivacy.limits import RecipeLimits
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import RecipeVerificationError
 from panprivacy.trust_models.two_server import TwoServers
@@ -150,7 +145,7 @@ def test_send_report_that_is_not_taken_now_waits_until_the_recipe_is_closed(path
     """Whether it is early or late the device finds out itself: the recipe's times, and its status."""
     pair = MemoryPair(simulation=False, opens_at="2026-01-01T00:00:00Z", closes_at="2026-02-01T00:00:00Z")
     pair.errors = [error] * 3
-    with join(path, pair, simulation=False) as device:
+    with join(path, pair, simulation=False, limits=RecipeLimits(smallest_cohort=2)) as device:
         device.catch_up(4)
         with pytest.raises(RecipeNotOpenError, match="no reports yet: it opens 2026-01-01"):
             device.send(pair.transport(), now=datetime(2025, 12, 31, tzinfo=UTC))

@@ -9,7 +9,8 @@ from scipy.stats import binom, fisher_exact
 from devices_sim import fleet
 from devices_sim.client import RecipeRefusedError
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
-from devices_sim.workloads import EventWorkload, bernoulli
+from devices_sim.workloads.bucket import EventWorkload
+from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS

@@ -3,8 +3,7 @@
 import pytest
 
 from devices_sim.forecast import Forecast, forecast_of_values
-from devices_sim.workloads import ValueWorkload
-from devices_sim.workloads.bucket import listed
+from devices_sim.workloads.bucket import ValueWorkload, listed
 from tests.devices_sim.shuffler import MemoryShuffler
 
 

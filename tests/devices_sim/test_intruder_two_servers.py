@@ -11,8 +11,8 @@ from devices_sim.algorithm import NONCE_BYTES, ClientAlgorithm, DeviceState, Pha
 from devices_sim.state_file import encode
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.encryption.interface import Ciphertext
-from panprivacy.two_server import SharedCiphertext
 from panprivacy.two_server.part import VDAF
+from panprivacy.two_server.shared_key import SharedCiphertext
 from tests.devices_sim.bench import EVERY_SCHEME, STREAMS, StandardRandomizer, TwoServerBench, require_noticed
 from tests.devices_sim.intruder import (
     ByteStatistics,
@@ -149,7 +149,7 @@ def test_play_device_that_draws_a_new_nonce_with_an_event_is_caught():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("side", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_play_device_that_mixes_paillier_randomizers_in_one_part_is_caught(side):
     """An event encrypts one server's part with r^n, as phe does, and everything else with DJN's h_s^x.
 

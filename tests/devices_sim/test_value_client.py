@@ -24,6 +24,7 @@ from devices_sim.transport import (
 )
 from devices_sim.value_client import UnknownDeliveryError, send_value
 from panprivacy.errors import FieldError
+from panprivacy.limits import RecipeLimits
 from panprivacy.recipe import RecipeVerificationError
 from panprivacy.shuffle import SHUFFLE_STATISTICS
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, listening
@@ -105,6 +106,8 @@ def test_send_value_real_device_and_simulation_keep_apart():
         send(MemoryShuffler(), simulation=False)
     with pytest.raises(RecipeRefusedError, match="for real devices"):
         send(MemoryShuffler(simulation=False))
+    with pytest.raises(FieldError, match="cohort_size: must be at least 100 for this device, not 3"):
+        send(MemoryShuffler(simulation=False), simulation=False)
     closed = MemoryShuffler()
     closed.status = "closed"
     with pytest.raises(RecipeRefusedError, match="closed"):
@@ -160,7 +163,7 @@ def test_send_value_outside_of_the_recipes_time_is_told_on_which_side(window, ki
     server.recipe = replace(server.recipe, **times)
     server.takes_messages = False
     with pytest.raises(kind, match=message):
-        send(server, simulation=False)
+        send(server, simulation=False, limits=RecipeLimits(smallest_cohort=3))
 
 
 def test_send_value_whose_answer_got_lost_is_repeated_and_counts_once():
@@ -205,7 +208,7 @@ def test_submit_to_a_shuffler_that_refuses_otherwise_says_so(monkeypatch):
 def arguments(url: str, server: MemoryShuffler) -> list[str]:
     pinned = (base64.b64encode(key).decode() for key in (VERIFICATION_KEY, SHUFFLER_KEY))
     keys = zip(("--verification-key", "--shuffler-key"), pinned, strict=True)
-    options = [text for pair in keys for text in pair]
+    options = [*(text for pair in keys for text in pair), "--smallest-cohort", "2"]
     return ["send-value", url, server.recipe.identifier, *options]
 
 
@@ -220,7 +223,10 @@ def test_main_send_value_delivers_it_and_a_full_batch_is_exit_code_3(capsys, mon
         )
         command = arguments(site, server)
         assert main([*command, "--value", "2"]) == 0
-        assert capsys.readouterr().out == "value delivered to the shuffler\n"
+        asked, *_, identifier, delivered = capsys.readouterr().out.splitlines()
+        assert asked == f"question: {server.recipe.question}"
+        assert identifier == f"identifier: {server.recipe.identifier}"
+        assert delivered == "value delivered to the shuffler"
         monkeypatch.setattr("sys.stdin", io.StringIO("3\n"))
         assert main(command) == 0
         assert main([*command, "--value", "1"]) == 3

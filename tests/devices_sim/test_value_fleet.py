@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
-from devices_sim.workloads import ListedBucket, ValueWorkload, bernoulli
-from devices_sim.workloads.bucket import listed
+from devices_sim.workloads.bucket import ListedBucket, ValueWorkload, listed
+from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.server import VERIFICATION_KEY, listening

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devices_sim.workloads import values_csv
+from devices_sim.workloads.values_file import values_csv
 from panprivacy.errors import FieldError
 from tests.devices_sim.shuffler import shuffler_recipe
 

@@ -8,8 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from devices_sim.workloads import bernoulli, events_csv, events_file, flights, poisson
-from devices_sim.workloads.flights import home_airports, tail_numbers
+from devices_sim.workloads import events_file
+from devices_sim.workloads.events_file import events_csv
+from devices_sim.workloads.flights import flights, home_airports, tail_numbers
+from devices_sim.workloads.synthetic import bernoulli, poisson
 from panprivacy.errors import FieldError
 
 STEPS = 5

@@ -12,20 +12,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.state_file import Enrolment
 from devices_sim.transport import ServedRecipe
-from panprivacy.dap import (
-    HpkeConfigList,
-    InputShareAad,
-    Report,
-    ReportError,
-    ReportUploadStatus,
-    Role,
-    TaskConfiguration,
-    UploadErrors,
-    UploadRequest,
-)
+from panprivacy.dap.basics import ReportError, Role
 from panprivacy.dap.hpke import generate_keypair, open_input_share
 from panprivacy.dap.media import is_media_type, media_type, problem_type
 from panprivacy.dap.recipe_task import task_of
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.upload import (
+    HpkeConfigList,
+    InputShareAad,
+    Report,
+    ReportUploadStatus,
+    UploadErrors,
+    UploadRequest,
+)
 from panprivacy.dap.vdafs import verifier_for
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey

@@ -64,6 +64,9 @@ class Template:
         self._folder = folder
         self._settings = dict(connection.settings_dict)
         self._settings["NAME"] = self._name("template")
+        # Django keeps pools by alias: a pool here would hand out connections to the first machine's database.
+        options = self._settings["OPTIONS"]
+        self._settings["OPTIONS"] = {name: value for name, value in options.items() if name != "pool"}
 
     @contextmanager
     def made(self) -> Iterator["Template"]:

@@ -27,25 +27,20 @@ from leader.operations import task_create
 from leader.peers import peer_of
 from leader.results import Refusal, TaskResult, collection_result
 from panprivacy import base64_text
-from panprivacy.dap import (
-    BatchMode,
-    CollectionJobReq,
-    HpkeConfig,
+from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval, ReportError, Role
+from panprivacy.dap.collection import CollectionJobReq, Query
+from panprivacy.dap.hpke import generate_keypair, seal_input_share
+from panprivacy.dap.media import media_type
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.upload import (
     HpkeConfigList,
     InputShareAad,
-    Interval,
     PlaintextInputShare,
-    Query,
     Report,
-    ReportError,
     ReportMetadata,
-    Role,
-    TaskConfiguration,
     UploadErrors,
     UploadRequest,
 )
-from panprivacy.dap.hpke import generate_keypair, seal_input_share
-from panprivacy.dap.media import media_type
 from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
 from peers.helper_calls import plain_task_register
 from peers.partner import Partner

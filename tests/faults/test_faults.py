@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.utils import timezone
 
 from dap.models import Task
 from helper import aggregating
 from leader import exchange
 from leader.models import AggregationJob, CollectionJob, Exchange, Uploads
-from panprivacy.dap import BatchMode
-from panprivacy.prio3 import Prio3Verifier, VerificationError
+from panprivacy.dap.basics import BatchMode
+from panprivacy.prio3.interface import VerificationError
+from panprivacy.prio3.verifier import Prio3Verifier
+from tests.clock import time_is
 from tests.faults.machines import Template
 from tests.faults.network import Fault
 from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(timezone, "now", clock)
+    time_is(monkeypatch, clock)
     return clock
 
 

@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,15 +27,19 @@ def begin(now: datetime) -> None:
     django.setup()
     from django.core.management import call_command
 
+    from panapp.static_files import static_files_prepare
+
+    static_files_prepare()
     call_command("migrate", verbosity=0, interactive=False)
 
 
 def shift_clock(by: timedelta) -> None:
-    """Put the clock of this process forward."""
+    """Let so much time pass for this process, by all of its clocks."""
     from django.utils import timezone
 
-    before = timezone.now
+    before, steady = timezone.now, time.clock_gettime
     timezone.now = lambda: before() + by
+    time.clock_gettime = lambda clock: steady(clock) + by.total_seconds()
 
 
 def listen_elsewhere(ports: dict[int, int]) -> None:

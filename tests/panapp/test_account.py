@@ -2,7 +2,9 @@
 
 import io
 import json
+import math
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +127,70 @@ def test_account_names_what_is_wrong_with_one_line_and_answers_the_next(ask, lin
     assert answered["epsilon"] == pytest.approx(0.08702, rel=1e-4)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_account_answers_every_line_whatever_it_is(ask, seed):
+    """Extreme but allowed parameters, and what is none; each line has a number, a whole one or an error."""
+    source = random.Random(seed)
+    values = [
+        1e-7,
+        1e-6,
+        1e-3,
+        0.3,
+        0.5,
+        1,
+        2,
+        50,
+        1e6,
+        1e9,
+        1e300,
+        5e-324,
+        0,
+        -1,
+        None,
+        "1",
+        [],
+        {},
+        True,
+        10**30,
+    ]
+    fields = {
+        "gaussian": ["sigma", "sampling_rate", "rounds"],
+        "randomized_response": ["n", "epsilon0"],
+        "one_hot": ["n", "k", "epsilon0"],
+        "discrete_gaussian_sum": ["n", "scale", "range"],
+        "shuffled": ["n", "epsilon0"],
+    }
+    lines = [{"mechanism": "gaussian", "sigma": 0.5, "sampling_rate": 1e-6, "rounds": 10**6, "delta": 1e-8}]
+    for name, allowed in fields.items():
+        for _ in range(12):
+            line = {field: source.choice(values) for field in allowed if source.random() < 0.9}
+            line |= {"mechanism": name, "delta": source.choice([1e-32, 1e-8, 1e-3, 0.999, *values])}
+            if source.random() < 0.3:
+                line["epsilon"] = source.choice(values)
+            lines.append(line)
+    answers = ask(*lines)
+    assert len(answers) == len(lines)
+    for answer in answers:
+        assert ("error" in answer) != ("method" in answer)
+    assert answers[0]["epsilon"] == pytest.approx(0.29631, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "raised", [ValueError("math domain error"), OverflowError(), RuntimeError(), KeyError("x")]
+)
+def test_account_answers_the_next_line_whatever_one_raises(ask, monkeypatch, raised):
+    def failing(question):
+        if question == {}:
+            raise raised
+        return {"epsilon": math.inf if question == [] else 1.0}
+
+    monkeypatch.setattr(account, "answer", failing)
+    first, second, third = ask({}, [], RESPONSE)
+    assert type(raised).__name__ in first["error"]
+    assert "cannot be computed" in second["error"]
+    assert third["epsilon"] == 1.0
+
+
 def test_account_refuses_what_takes_too_long_and_answers_the_next(ask, monkeypatch):
     monkeypatch.setattr(account, "LONGEST_SECONDS", 0.05)
     slow = {**RESPONSE, "n": 10**9, "sampling_rate": 0.3}
@@ -137,27 +203,19 @@ def test_account_answers_each_line_before_the_next_arrives_and_needs_no_database
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PANAPP_")}
     environment |= {"PANAPP_DATA_DIR": str(tmp_path), "DATABASE_URL": f"sqlite:///{tmp_path}/none.sqlite3"}
     command = [sys.executable, str(ROOT / "manage.py"), "account"]
+    # Half a surrogate pair cannot be written as UTF-8; the answer has to be all the same.
+    unwritable = {"mechanism": "gaussian", "delta": 0.1, "\ud800": 1}
+    answers = []
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        for question in (RESPONSE, {"mechanism": "none"}, SHUFFLED):
+        for question in (RESPONSE, {"mechanism": "none"}, unwritable, SHUFFLED):
             process.stdin.write(json.dumps(question) + "\n")
             process.stdin.flush()
-            assert {"epsilon", "error"} & set(json.loads(process.stdout.readline()))
+            answers.append(json.loads(process.stdout.readline()))
         process.stdin.close()
         assert process.stdout.read() == ""
         assert process.wait(timeout=60) == 0
+    assert ["error" in answer for answer in answers] == [False, True, True, False]
+    assert answers[0]["epsilon"] == pytest.approx(0.08702, rel=2e-4)
     assert not (tmp_path / "none.sqlite3").exists()
-
-
-def test_account_answers_after_a_name_that_no_text_can_hold():
-    """Half a surrogate pair cannot be written as UTF-8; the answer has to be all the same."""
-    content = (
-        b'{"mechanism": "gaussian", "delta": 0.1, "\\ud800": 1}\n' + json.dumps(RESPONSE).encode() + b"\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "manage.py", "account"], cwd=ROOT, input=content, capture_output=True, check=True
-    )
-    refused, answered = (json.loads(line) for line in done.stdout.splitlines())
-    assert "error" in refused
-    assert answered["epsilon"] == pytest.approx(0.08702, rel=2e-3)

@@ -11,7 +11,7 @@ import pytest
 from django.db.models import Sum
 
 from dap.models import BatchBucket, Side, Task
-from devices_sim.workloads import events_csv
+from devices_sim.workloads.events_file import events_csv
 from panapp.collection import CollectionResult
 from panapp.services import Services, wait_until
 from tests.factories import recipe_members

@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
+from dap.models import HpkeKey
 from devices_sim.trust_models import TRUST_MODELS, ReportingModel
+from ledger.models import Population, Spending
+from ledger.selectors import balance_of
+from panapp.demo_ledger import POPULATION, RECIPES, ledger_begin
 from panapp.management.commands.demo import EVENTS, STREAM, VALUES, Command, reset_account
 from panapp.pairing import HelperPairing, ShufflerPairing
 from panprivacy.recipe import RecipeDraft
-from recipes.models import Recipe
+from recipes.models import Recipe, RecipeKey
 from releases.models import Release, SimulatedTruth
 from streams.models import Stream
 from tests.processes import database_url, helper_rows
@@ -67,6 +71,10 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
     # Of the shuffler's one batch nothing is left, nor of the stream's state.
     assert helper_rows(data / "shuffler", "SELECT count(*) FROM shuffler_submission") == [(0,)]
     assert list((data / "stream-keys").glob("*")) == []
+    # All that is still sealed is what devices seal reports to, and the keys of the recipes that are open.
+    assert HpkeKey.objects.count() == 1
+    assert len(list((data / "erasable-keys").glob("*"))) == 1 + RecipeKey.objects.count()
+    assert RecipeKey.objects.count() == Spending.objects.count() == len(RECIPES)
     assert not Stream.objects.exists()
 
 
@@ -78,6 +86,16 @@ def test_demo_has_a_recipe_that_could_be_published_for_each_of_its_collections(e
     draft = RecipeDraft.from_mapping(members)
     assert draft.calibrated_statistic().labels
     assert isinstance(TRUST_MODELS[draft.trust], ReportingModel) == (example != STREAM)
+
+
+@pytest.mark.django_db
+def test_demo_has_a_ledger_that_is_not_empty_once_however_often_it_runs() -> None:
+    assert len(ledger_begin()) == len(RECIPES)
+    assert ledger_begin() == []
+    balance = balance_of(Population.objects.get(name=POPULATION))
+    assert len(balance.events) == Spending.objects.count() == len(RECIPES)
+    assert balance.use is not None
+    assert 0.05 < balance.use.share < 0.95
 
 
 def kind(recipe: Recipe) -> tuple[str, str]:

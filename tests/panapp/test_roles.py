@@ -26,6 +26,7 @@ SITE = {
     *(
         "aggregation",
         "analyzer",
+        "api_tokens",
         "audit",
         "dap",
         "leader",
@@ -33,6 +34,9 @@ SITE = {
         "recipes",
         "releases",
         "reports",
+        "series",
+        "simulations",
+        "storage",
         "streams",
     ),
 }
@@ -57,8 +61,8 @@ def local(role: str, directory: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("role", "apps"),
     [
-        ("helper", {"audit", "dap", "helper"}),
-        pytest.param("shuffler", {"audit", "shuffler"}, marks=pytest.mark.long),
+        ("helper", {"audit", "dap", "helper", "storage"}),
+        pytest.param("shuffler", {"audit", "shuffler", "storage"}, marks=pytest.mark.long),
         pytest.param("leader", SITE, marks=pytest.mark.long),
         pytest.param("all-in-one", SITE, marks=pytest.mark.long),
     ],
@@ -146,7 +150,8 @@ def test_shuffler_answers_to_no_address_of_anybody_else(client: Client, address:
 @pytest.mark.usefixtures("shuffler_settings")
 def test_shuffler_is_ready_without_a_broker_and_serves_its_own_metrics(client: Client) -> None:
     answer = client.get("/health/ready")
-    assert answer.json() == {"status": "ok", "checks": {"database": "ok", "migrations": "ok"}}
+    checks = dict.fromkeys(("database", "migrations", "writes", "clock"), "ok")
+    assert answer.json() == {"status": "ok", "checks": checks}
     page = client.get("/metrics").content.decode()
     assert 'panapp_batches{state="full"} 0.0' in page
     assert "panapp_tasks_running" not in page
@@ -167,7 +172,8 @@ def test_helper_answers_to_no_address_of_the_leader(client: Client, address: str
 @pytest.mark.usefixtures("helper_settings")
 def test_helper_is_ready_without_a_broker(client: Client) -> None:
     answer = client.get("/health/ready")
-    assert answer.json() == {"status": "ok", "checks": {"database": "ok", "migrations": "ok"}}
+    checks = dict.fromkeys(("database", "migrations", "keys", "writes", "clock"), "ok")
+    assert answer.json() == {"status": "ok", "checks": checks}
 
 
 @pytest.mark.django_db

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from panapp import services
 from panapp.queues import QueueNames
-from panapp.services import Program, ServiceError, Services, _worker_commands, wait_until
+from panapp.services import Program, ServiceError, Services, _worker_programs, wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -151,11 +151,11 @@ def test_broker_that_is_gone_in_the_end_does_not_hide_why_the_services_ended(tmp
 
 def queues_of(variables: dict[str, str], **number: int) -> dict[str, list[str]]:
     """Of each worker's command, what it says of queues."""
-    commands = _worker_commands(number.get("workers", 1), variables)
+    programs = _worker_programs(number.get("workers", 1), variables)
     options = ("--queues", "--exclude-queues")
     return {
         name: [part for at, part in enumerate(command) if part in options or command[at - 1] in options]
-        for name, command in commands.items()
+        for name, command in ((name, program.command) for name, program in programs.items())
     }
 
 

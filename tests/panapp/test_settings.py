@@ -17,7 +17,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
 from panapp.environment import public_half
-from panapp.generate_secrets import named_secrets
+from panapp.generate_secrets import READ_BY_COMPOSE, named_secrets
+from panapp.process_kinds import KEYS, KINDS
 
 ROOT: Path = settings.BASE_DIR
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
@@ -171,12 +172,49 @@ def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) ->
         ("PANAPP_SMALLEST_COHORT", "1"),
         ("PANAPP_BATCH_BYTES", "1000"),
         ("PANAPP_HPKE_GRACE_SECONDS", "7199"),
+        ("PANAPP_PROCESS", "Web"),
+        ("PANAPP_DATABASE_CONNECTIONS", "0"),
     ],
 )
 def test_a_value_that_is_not_understood_stops_and_names_its_variable(
     production: dict[str, str], name: str, value: str
 ) -> None:
     assert name in refusal({**production, name: value})
+
+
+def environment_of(kind: str, without: tuple[str, ...] = ()) -> dict[str, str]:
+    """A complete environment of one process, with no key that it does not need."""
+    needless = {*KEYS, "PANAPP_METRICS_TOKEN", *without} - set(KINDS[kind].keys)
+    environment = {name: value for name, value in complete("leader").items() if name not in needless}
+    return {**environment, "PANAPP_PROCESS": kind}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_process_starts_with_its_own_keys_and_refuses_every_other(kind: str) -> None:
+    loaded = load(environment_of(kind))
+    given = {"PANAPP_SECRET_KEY": loaded.SECRET_KEY, "PANAPP_SIGNING_KEY": loaded.SIGNING_KEY}
+    given["PANAPP_KEY_ENCRYPTION_KEY"] = loaded.KEY_ENCRYPTION_KEY
+    assert {name for name, value in given.items() if value} == set(KINDS[kind].keys)
+    for name in set(KEYS) - set(KINDS[kind].keys):
+        message = refusal({**environment_of(kind), name: complete("leader")[name]})
+        assert message.startswith(f"PANAPP_PROCESS={kind} has no use for {name}")
+    for name in KINDS[kind].keys:
+        message = refusal({variable: v for variable, v in environment_of(kind).items() if variable != name})
+        assert message.startswith(f"{name} must be set")
+
+
+def test_process_without_database_or_broker_needs_no_address_of_it() -> None:
+    assert load(environment_of("beat", without=("DATABASE_URL",))).DATABASES == {}
+    assert load(environment_of("migrate", without=("CELERY_BROKER_URL",))).DATABASES["default"]["NAME"]
+    assert refusal(environment_of("worker", without=("DATABASE_URL",))).startswith("DATABASE_URL")
+    assert refusal(environment_of("beat", without=("CELERY_BROKER_URL",))).startswith("CELERY_BROKER_URL")
+
+
+def test_threads_of_a_web_process_take_turns_at_its_connections_and_a_worker_has_one() -> None:
+    database = load({**environment_of("web"), "PANAPP_DATABASE_CONNECTIONS": "7"}).DATABASES["default"]
+    assert database["OPTIONS"]["pool"]["max_size"] == 7
+    assert database["CONN_MAX_AGE"] == 0
+    assert "pool" not in load(environment_of("worker")).DATABASES["default"].get("OPTIONS", {})
 
 
 @pytest.mark.parametrize(
@@ -279,7 +317,7 @@ def test_verification_key_of_an_existing_signing_key_is_printed_again() -> None:
     assert base64.b64decode(printed.stdout) == public_half(base64.b64decode(secret))
 
 
-@pytest.mark.parametrize("role", ["all-in-one", "shuffler"])
+@pytest.mark.parametrize("role", [pytest.param("all-in-one", marks=pytest.mark.long), "shuffler"])
 def test_verification_key_of_a_local_installation_is_the_one_it_really_uses(
     role: str, tmp_path: Path
 ) -> None:
@@ -337,7 +375,7 @@ def documented() -> set[str]:
 
 
 def test_every_variable_that_code_reads_is_documented_and_the_reverse() -> None:
-    read_elsewhere = {"POSTGRES_PASSWORD", "PANAPP_TEST_SERVICES", "PROMETHEUS_MULTIPROC_DIR"}
+    read_elsewhere = {*READ_BY_COMPOSE, "PANAPP_TEST_SERVICES", "PROMETHEUS_MULTIPROC_DIR"}
     keys_table = {
         "PANAPP_SIGNING_KEY",
         "PANAPP_KEY_ENCRYPTION_KEY",

@@ -228,8 +228,8 @@ def test_a_member_that_no_stream_recipe_has_is_refused_with_all_that_it_may_have
     field, _, fields = said.partition(": is not a field of a density recipe; it has ")
     assert field == "epsilonn"
     assert fields == (
-        "name, question, statistic, population, trust, opens_at, closes_at, epsilon, universe_size, items, "
-        "table_size, announced_intrusions, accuracy, universe"
+        "name, question, event, event_definition, statistic, population, trust, opens_at, closes_at, "
+        "epsilon, universe_size, items, table_size, announced_intrusions, accuracy, universe"
     )
 
 

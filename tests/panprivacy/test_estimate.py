@@ -1,12 +1,14 @@
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
+from statistics import NormalDist
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panprivacy.estimate import Estimate, EstimateFormatError
+from panprivacy.estimate import Estimate, EstimateFormatError, Interval
 
 EVERYTHING = Estimate(
     values=(0.1, -3.0, 2),
@@ -15,10 +17,12 @@ EVERYTHING = Estimate(
     projection=(0.1, 0.0, 2.0),
     error_bounds=(math.pi, 1.0, 0.5),
     confidence=0.95,
+    intervals=(Interval(0.95, (None, -4.0, 0.0), (0.25, 1.0, None)),),
     details={"verdict": True, "estimates": [1, 2.5], "none": None},
 )
 
 numbers = st.lists(st.floats(allow_nan=False) | st.integers()).map(tuple)
+ends = st.lists(st.none() | st.floats(allow_nan=False)).map(tuple)
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -35,6 +39,7 @@ plain = st.recursive(
         projection=numbers,
         error_bounds=numbers,
         confidence=st.none() | st.floats(0, 1),
+        intervals=st.lists(st.builds(Interval, st.floats(0, 1), ends, ends)).map(tuple),
         details=st.dictionaries(st.text(), plain),
     )
 )
@@ -69,3 +74,47 @@ FORM = json.loads(EVERYTHING.to_bytes())
 def test_bytes_that_are_no_estimate_are_refused(encoded: bytes) -> None:
     with pytest.raises(EstimateFormatError, match="not an estimate"):
         Estimate.from_bytes(encoded)
+
+
+def test_estimate_without_intervals_is_read_as_one_that_was_written_before_there_were_any() -> None:
+    earlier = {name: value for name, value in FORM.items() if name != "intervals"}
+    assert Estimate.from_bytes(json.dumps(earlier).encode()) == replace(EVERYTHING, intervals=())
+
+
+def plainly(values: int, **members: Any) -> Estimate:
+    return Estimate(
+        values=(5.0,) * values,
+        standard_errors=(2.0,) * values,
+        standard_error_note="",
+        projection=(5.0,) * values,
+        **members,
+    )
+
+
+def test_interval_of_one_value_is_its_normal_approximation() -> None:
+    wide, narrow = plainly(1).stated_intervals()
+    assert (wide.level, narrow.level) == (0.95, 0.66)
+    assert (wide.low[0], wide.high[0]) == pytest.approx((5 - 1.96 * 2, 5 + 1.96 * 2), rel=1e-4)
+    assert 1.9 < 2 * (narrow.high[0] - 5) / 2 < 2
+
+
+def test_interval_of_several_values_is_of_all_together() -> None:
+    """The chance that one of 20 independent estimates lies outside is at most 5%, and more than 4.8%."""
+    (wide, _) = plainly(20).stated_intervals()
+    outside = 2 * NormalDist().cdf((wide.low[7] - 5) / 2)
+    assert 0.048 < 1 - (1 - outside) ** 20 < 0.05
+
+
+def test_error_bounds_are_the_interval_where_nothing_better_is_stated() -> None:
+    bounded = plainly(3, error_bounds=(1.0, 2.0, 3.0), confidence=0.9)
+    assert bounded.stated_intervals() == (Interval(0.9, (4.0, 3.0, 2.0), (6.0, 7.0, 8.0)),)
+
+
+def test_result_of_a_test_has_no_interval() -> None:
+    assert plainly(1, details={"verdict": "not_uniform"}).stated_intervals() == ()
+
+
+def test_margin_reaches_to_the_further_end_of_an_interval_and_not_where_there_is_none() -> None:
+    interval = Interval(0.95, (0.0, -4.0, 1.0), (3.0, 4.0, None))
+    assert interval.margins((1.0, -5.0, 2.0)) == [2.0, 9.0, None]
+    assert interval.at([2, 0]) == Interval(0.95, (1.0, 0.0), (None, 3.0))

@@ -119,10 +119,23 @@ def test_signature_is_over_the_documents_own_format_a_newline_and_the_canonical_
 
 @pytest.mark.parametrize(
     ("format_", "name"),
-    [("panapp-recipe-1", "population"), ("panapp-recipe-1", "trust"), ("panapp-recipe-2", "trust")],
+    [
+        ("panapp-recipe-1", "population"),
+        ("panapp-recipe-1", "trust"),
+        ("panapp-recipe-1", "event"),
+        ("panapp-recipe-2", "trust"),
+        ("panapp-recipe-2", "event_definition"),
+        ("panapp-recipe-2", "labels"),
+    ],
 )
 def test_document_with_a_member_that_its_format_has_not_is_refused(format_, name):
-    later = {"population": "everyone", "trust": "single_server"}
+    later = {
+        "population": "everyone",
+        "trust": "single_server",
+        "event": "crash",
+        "event_definition": "It ended.",
+        "labels": ["no", "yes", "often"],
+    }
     document = {member: value for member, value in published().document.items() if member not in later}
     if format_ != "panapp-recipe-1":
         document["population"] = "everyone"

@@ -20,6 +20,7 @@ from panprivacy.mechanisms.count_nonzero import CountNonzero
 from panprivacy.mechanisms.histogram import Histogram, HistogramParameters
 from panprivacy.mechanisms.mean import Mean, MeanParameters
 from panprivacy.parameters import Parameters
+from tests.panprivacy.bounds.left_out import leave_out_intervals
 from tests.panprivacy.mechanisms.transparent import FreshTransparentPublicKey, TransparentPrivateKey
 
 pytestmark = pytest.mark.statistical
@@ -29,6 +30,11 @@ SIZES = [150, pytest.param(1_000, marks=pytest.mark.long)]
 """Numbers of collections."""
 DEVICES_BY_COUNT = {0: 100, 1: 50, 2: 30, 5: 20}
 COMMON = {"steps": 6, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 50}
+
+
+@pytest.fixture(autouse=True)
+def _without_intervals(monkeypatch):
+    leave_out_intervals(monkeypatch)
 
 
 def mechanisms(rate):

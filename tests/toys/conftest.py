@@ -29,7 +29,7 @@ def _with_shuffler(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     settings.SHUFFLER_URL = scene.SHUFFLER_URL
     settings.SHUFFLER_KEY = scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY)
-    monkeypatch.setattr("pages.publish.views.configured_partners", scene.partners)
+    monkeypatch.setattr("trust_models.publishing.configured_partners", scene.partners)
 
 
 @pytest.fixture

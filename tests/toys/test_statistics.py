@@ -5,6 +5,8 @@ decrypted; with noise, by a bound whose failure probability is stated.
 """
 
 import importlib.util
+import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,20 +15,25 @@ from django.urls import path, reverse
 from drf_spectacular.generators import SchemaGenerator
 
 import planner.api
+from devices_sim.items import send_items
 from panprivacy.catalogue import STATISTICS, statistic_class
 from panprivacy.device_input import DeviceInput
+from panprivacy.streams.counter import BinaryNoise
 from recipes.models import Recipe
+from tests import tables
 from tests.collections.analyzer.scene import fill, settle
-from tests.collections.streams.scene import fold
-from tests.factories import as_json, published_recipe, report_of_values
+from tests.factories import as_json, report_of_values
 from tests.scenes import closed_stream, finish
+from tests.toys.collecting import collected, streamed, transport
 from tests.toys.events import ToyEvents
-from tests.toys.fleet import collected
 from tests.toys.items import ToyItems
 from tests.toys.value import ToyValue
 from tests.toys.walk import filled_in, publish_by_form, result_of, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_toys", "_with_shuffler")]
+
+TOLD = {"name": "Toys", "question": "How many toys?"}
+"""What people read of a recipe."""
 
 TOYS = {toy.device_input: toy for toy in (ToyEvents, ToyValue, ToyItems)}
 
@@ -34,9 +41,7 @@ EVERY_KIND = pytest.mark.parametrize("toy", [TOYS[kind] for kind in DeviceInput]
 
 
 @EVERY_KIND
-def test_toy_of_every_kind_is_offered_and_previewed_with_what_it_promises(
-    signed_in: Client, toy: Any
-) -> None:
+def test_toy_of_every_kind_is_offered_previewed_and_listed_in_the_docs(signed_in: Client, toy: Any) -> None:
     assert STATISTICS[toy.statistic] is statistic_class(toy.statistic) is toy
     choices = text_of(signed_in.get(reverse("recipe-new")))
     assert f"?statistic={toy.statistic}" in choices
@@ -52,6 +57,7 @@ def test_toy_of_every_kind_is_offered_and_previewed_with_what_it_promises(
     promise = text_of(signed_in.post(f"{reverse('recipe-promise')}?statistic={toy.statistic}", data))
     assert "Effect on the budget" in promise
     assert "could not be published" not in promise
+    assert f"| `{toy.statistic}` | {toy.description} |" in tables.statistics()
     refused = signed_in.post(
         f"{reverse('recipe-new')}?statistic={toy.statistic}", {**data, "epsilon": "1000"}
     )
@@ -91,7 +97,7 @@ def test_toy_of_items_goes_from_the_form_to_the_result(signed_in: Client) -> Non
     assert "which starts at a random number" in text_of(
         signed_in.get(reverse("recipe", args=[recipe.identifier]))
     )
-    fold(recipe, ["1", "2"] * 500)
+    send_items(["1", "2"] * 500, str(recipe.identifier), transport(), random.Random(7))
     result = result_of(signed_in, closed_stream(recipe))
     parameters = recipe.published.parameters
     # Exceeded with a probability of at most 1e-6.
@@ -99,16 +105,44 @@ def test_toy_of_items_goes_from_the_form_to_the_result(signed_in: Client) -> Non
     assert abs(result["estimate"][0] - 1_000) <= bound
 
 
-def test_toy_of_events_is_collected_from_a_fleet_of_devices() -> None:
-    members = {"name": "Toys", "question": "How many toys?", "steps": 3, "epsilon": 10.0, "delta": 1e-6}
-    recipe = published_recipe(statistic="toy_events", cohort_size=4, simulation=True, **members)
-    devices = {"bear": {1, 3}, "car": set(), "doll": {2}, "kite": set(), "top": {1}}
-
-    fleet = collected(recipe, devices)
-    assert fleet.accepted == 5
-    assert ToyEvents(recipe.published.parameters).truth(fleet.devices_by_answer) == (3.0,)
+def test_toy_of_events_is_collected_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = {
+        "statistic": "toy_events",
+        "steps": 3,
+        "epsilon": 10.0,
+        "delta": 1e-6,
+        "cohort_size": 4,
+        **TOLD,
+    }
+    rows = "device,step,events\nbear,1,1\nbear,3,2\ncar,1,0\ndoll,2,1\nkite,3,0\ntop,1,1\n"
+    printed = collected(tmp_path, monkeypatch, members, "events", rows)
+    assert printed["reports"] == {"accepted": 5, "rejected": {}}
+    assert printed["truth"] == 3
     # The seed repeats all coins: with this one, none of five flips, each of which does with 5e-5.
-    assert finish(recipe).release.values == pytest.approx([3.0], abs=1e-3)
+    assert printed["estimate"] == pytest.approx(3, abs=1e-3)
+    assert printed["details"] == {"toy_box": "tidy"}
+
+
+def test_toy_of_values_is_collected_by_the_command_through_a_shuffler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = {"statistic": "toy_value", "epsilon": 10.0, "delta": 1e-2, "cohort_size": 5, "k": 3, **TOLD}
+    rows = "device,value\nbear,0\ncar,2\ndoll,0\nkite,1\ntop,0\n"
+    printed = collected(tmp_path, monkeypatch, members, "values", rows)
+    assert printed["reports"] == {"accepted": 5, "rejected": {}}
+    assert printed["truth"] == 3
+    # As above: none of five coins flips with this seed.
+    assert printed["estimate"] == pytest.approx(3, abs=1e-3)
+    assert all(guarantee["source"].startswith(ToyValue.source) for guarantee in printed["privacy"])
+
+
+def test_toy_of_items_is_estimated_by_the_command_for_streams(tmp_path: Path) -> None:
+    members = {"statistic": "toy_items", "epsilon": 0.5, "delta": 1e-6, "universe_size": 10}
+    printed = streamed(tmp_path, members, "item\n" + "bear\ncar\n" * 500)
+    assert printed["truth"] == printed["items"] == 1_000
+    # Exceeded with a probability of at most 1e-6.
+    bound = BinaryNoise(epsilon=0.5, delta=1e-6).error_bound(0, 1e-6)
+    assert abs(printed["estimate"] - 1_000) <= bound < 1_000
 
 
 def test_toy_of_events_is_planned_on_the_page_and_over_the_api(client: Client, sent: list[Any]) -> None:
@@ -130,6 +164,26 @@ def test_toy_of_events_is_planned_on_the_page_and_over_the_api(client: Client, s
     assert solution["expectation"]["margin_points"] <= 2.0
 
 
+@pytest.mark.parametrize("toy", [ToyValue, ToyItems])
+def test_toy_that_cannot_be_planned_says_why_and_leads_to_its_form(client: Client, toy: Any) -> None:
+    form = f'href="{reverse("recipe-new")}?statistic={toy.statistic}"'
+    page = text_of(client.get(f"{reverse('plan')}?statistic={toy.statistic}"))
+    assert f"“{toy.title}” cannot be planned: {toy.unplanned}. Its <a {form}>form</a>" in page
+    assert "Expect ±" not in page
+    assert client.get(f"{reverse('plan-rest')}?statistic={toy.statistic}").status_code == 404
+    # The page of those that can be planned names the others.
+    other = text_of(client.get(reverse("plan")))
+    assert "Other statistics cannot be planned. Their forms show the error" in other
+    assert f"<a {form}>{toy.title}</a>" in other
+
+    question = {"statistic": toy.statistic, "parameters": {}, "population_size": 1}
+    answer = client.post("/api/v1/plan", question, content_type="application/json")
+    assert answer.status_code == 400
+    assert answer.json()["field"] == "statistic"
+    said = f"cannot be {toy.statistic}: {toy.unplanned}. The form of a new recipe shows what to expect."
+    assert answer.json()["detail"].endswith(said)
+
+
 def test_toy_of_events_stands_in_the_description_of_the_api() -> None:
     # As a process describes it that starts with the toy in the registry.
     spec = importlib.util.spec_from_file_location("planner_api_with_a_toy", planner.api.__file__)
@@ -142,3 +196,4 @@ def test_toy_of_events_stands_in_the_description_of_the_api() -> None:
     described = schemas["Question"]["properties"]["statistic"]
     names = described.get("enum") or schemas[described["$ref"].rsplit("/", 1)[1]]["enum"]
     assert "toy_events" in names
+    assert not {"toy_value", "toy_items"} & set(names)

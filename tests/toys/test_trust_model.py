@@ -1,20 +1,23 @@
 """A fifth trust model is one class for each floor and one line of each table: a toy goes the whole way."""
 
+from pathlib import Path
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from devices_sim.trust_models import TRUST_MODELS as ON_DEVICES
 from pages.trust_models import SHOWN
+from panapp.device_file import OPTIONS
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.histogram import Histogram
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS, trusts_of
 from storage.signing_key import verification_key
-from tests.factories import as_json, published_recipe, recipe_members, report_of_values
+from tests.factories import as_json, recipe_members, report_of_values
 from tests.scenes import finish
-from tests.toys.fleet import collected
+from tests.toys.collecting import collected
 from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyDevices, ToyModel
 from tests.toys.walk import publish_by_form, result_of, text_of
 from trust_models import TRUST_MODELS as ON_THIS_SITE
@@ -29,6 +32,8 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ON_THIS_SITE, TOY, ToyModel())
     monkeypatch.setitem(SHOWN, TOY, SHOWN_TOY)
     monkeypatch.setitem(ON_DEVICES, TOY, ToyDevices())
+    # Made of that table when a process starts.
+    monkeypatch.setitem(OPTIONS, ToyDevices.option, ToyDevices.header)
 
 
 def test_every_trust_model_has_its_line_in_the_table_of_every_floor() -> None:
@@ -79,12 +84,14 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
 
 
 @pytest.mark.usefixtures("_toy")
-def test_devices_report_under_the_toy_trust_model() -> None:
+def test_devices_report_under_the_toy_trust_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # With this ε, one of three coins would flip with a probability of 6e-9; the seed repeats all of them.
-    recipe = published_recipe(trust="toy", epsilon=20.0, cohort_size=3, simulation=True)
-    fleet = collected(recipe, {"bear": {1, 3}, "car": set(), "doll": {2}})
-    assert fleet.accepted == 3
-    assert finish(recipe).release.values == pytest.approx([2.0], abs=1e-6)
+    members = recipe_members(trust="toy", epsilon=20.0, cohort_size=3)
+    rows = "device,toy\nbear,1 3\ncar,\ndoll,2\n"
+    printed = collected(tmp_path, monkeypatch, members, "toys", rows)
+    assert printed["reports"] == {"accepted": 3, "rejected": {}}
+    assert printed["estimate"] == pytest.approx(printed["truth"], abs=1e-6)
+    assert printed["truth"] == 2
 
 
 @pytest.mark.usefixtures("_toy")

@@ -6,7 +6,8 @@ a member of the enum: names are looked up in the tables, so that no test has to 
 
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from csv import DictReader
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -15,13 +16,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
+from devices_sim.algorithm import steps_mechanism
 from devices_sim.fleet_devices import FleetDevices, LazyDevices
 from devices_sim.fleet_result import FleetResult
 from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import Transport
 from devices_sim.trust_models import ReportingModel
 from devices_sim.upload import Upload
-from devices_sim.workloads import Workload
+from devices_sim.workloads.bucket import EventWorkload, Workload, listed
 from pages.trust_models import Adversary, Observers, PartnerShown, ShownTrustModel
 from panprivacy.accounting.guarantees import Model
 from panprivacy.device_input import DeviceInput
@@ -35,7 +37,7 @@ from panprivacy.trust_models.members import read_public_key, read_server
 from recipes.models import Recipe
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
-from trust_models.single_server import SealedKey
+from trust_models.single_server import KeptKey
 
 TOY = str.__new__(Trust, "toy")
 TOY._name_, TOY._value_ = "TOY", "toy"
@@ -74,13 +76,12 @@ class ToyModel(TrustModel):
     """The sum is that of the reports that came here."""
 
     trust = TOY
-    waits_for_another = False
     cohort_of = "valid toys"
 
     def prepare(self, wish: Wish) -> Prepared:
         key = generate_private_key(str(wish.draft.encryption), secrets.SystemRandom())
         box = ToyBox(owner="Christopher", key_members=key.public_key.to_json())
-        return SealedKey.of(key, wish.publish(box))
+        return KeptKey(wish.publish(box), key)
 
     def advance(self, recipe: Recipe) -> None:
         sum_advance(recipe=recipe)
@@ -113,6 +114,10 @@ class ToyDevices(ReportingModel):
     sends = "toys"
     option = "toys"
     header = ("device", "toy")
+    batch_reports = RestUpload.batch_reports
+
+    def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
+        return steps_mechanism(statistic).report_ciphertexts
 
     def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return RestUpload(recipe.identifier, transport)
@@ -121,10 +126,12 @@ class ToyDevices(ReportingModel):
         return LazyDevices(recipe)
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
-        raise NotImplementedError("no toys are read from files")
+        with path.open() as file:
+            toys = [(row["device"], {int(step) for step in row["toy"].split()}) for row in DictReader(file)]
+        return nullcontext(EventWorkload(statistic.parameters.step_count, listed(toys)))
 
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
-        return (float(fleet.devices),)
+        return steps_mechanism(statistic).truth(fleet.devices_by_answer)
 
     def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
         """None: each toy is small."""
@@ -167,6 +174,5 @@ SHOWN_TOY = ShownTrustModel(
     ),
     counted="toys",
     needed="valid toys",
-    hides_failed_checks=False,
     partner_shown=_owner,
 )

@@ -35,7 +35,9 @@ def publish_by_form(client: Client, statistic: str, **changes: Any) -> Recipe:
     recipe = Recipe.objects.get()
     assert review.redirect_chain == [(reverse("recipe-draft", args=[recipe.pk]), 302)]
     assert "It cannot be published as it stands" not in text_of(review)
-    published = client.post(reverse("recipe-publish", args=[recipe.pk]), follow=True)
+    published = client.post(
+        reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash}, follow=True
+    )
     assert "Published." in text_of(published)
     return Recipe.objects.get()
 

@@ -2,6 +2,7 @@
 
 from pages.kinds.interface import DEVICES_ASKED, ONE_HISTORY, RESULTS_ONLY, Kind
 from pages.publish.device_preview import preview_of_devices
+from pages.words.planned import planned_of_devices
 from panprivacy.device_input import DeviceInput
 
 DEVICES = Kind(
@@ -11,11 +12,14 @@ DEVICES = Kind(
     "Its notes are encrypted: even someone who opens the device cannot read them.",
     device_input=DeviceInput.EVENTS,
     groups=(
-        ("The question", ("name", "question")),
+        ("The question", ("name", "question", "event", "event_definition", "labels")),
         ("What a device counts", ("steps", "step_seconds", "*")),
         ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
         ("Whom devices must trust", ("trust",)),
-        ("Who takes part", ("population", "population_size", "sampling_rate", "cohort_size")),
+        (
+            "Who takes part",
+            ("population", "population_size", "sampling_rate", "cohort_size", "target_margin"),
+        ),
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),
     help={
@@ -32,4 +36,5 @@ DEVICES = Kind(
     published="Devices can take part from the opening time on.",
     closed="The result follows once every report is added up.",
     preview=preview_of_devices,
+    planned=planned_of_devices,
 )

@@ -9,8 +9,10 @@ from django.http import HttpRequest
 from pages.publish.device_preview import DevicePreview
 from pages.publish.shuffle_preview import ShufflePreview
 from pages.publish.stream_preview import StreamPreview
+from pages.words.planned import Planned
 from panprivacy.catalogue import STATISTICS
 from panprivacy.device_input import DeviceInput
+from panprivacy.recipe_plan import RecipePlan
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS
@@ -45,6 +47,8 @@ class Kind:
         published, closed: what follows once a recipe is published or closed, in a sentence.
         preview: a calibrated statistic and the number of devices that hear of the recipe, or None → what to
             expect.
+        planned: a calibrated statistic and the plan that was stated → the error that was to be expected; None
+            where none can be.
         section: what pages of its recipes show beside what all show.
     """
 
@@ -63,6 +67,7 @@ class Kind:
     published: str
     closed: str
     preview: Callable[[Any, Any], Preview]
+    planned: Callable[[Any, RecipePlan], Planned | None]
     section: Callable[[HttpRequest, Recipe], dict[str, Any]] = no_section
 
     @property
@@ -73,6 +78,11 @@ class Kind:
             for name, statistic in STATISTICS.items()
             if statistic.device_input == self.device_input
         }
+
+    @property
+    def simulated(self) -> bool:
+        """Whether there are devices that can be simulated."""
+        return self.device_input is not DeviceInput.ITEMS
 
     @property
     def trusts(self) -> tuple[Trust, ...]:

@@ -3,6 +3,7 @@
 from pages.kinds.interface import PART_OF_DELTA, Kind
 from pages.publish.stream_preview import preview_of_stream
 from pages.recipe.stream_section import stream_section
+from pages.words.planned import planned_of_stream
 from panprivacy.device_input import DeviceInput
 from panprivacy.streams.parameters import NUMBERED
 
@@ -13,7 +14,7 @@ STREAMS = Kind(
     "table at once and is forgotten. Someone who copies the table learns little about any one item.",
     device_input=DeviceInput.ITEMS,
     groups=(
-        ("The question", ("name", "question")),
+        ("The question", ("name", "question", "event", "event_definition", "labels")),
         ("What is counted", ("items", "universe_size", "*", "table_size")),
         ("Privacy", ("epsilon", "delta", "announced_intrusions")),
         ("Whom to trust", ("trust",)),
@@ -27,6 +28,7 @@ STREAMS = Kind(
     },
     suggested={
         "epsilon": 0.5,
+        "announced_intrusions": 0,
         "delta": PART_OF_DELTA,
         "items": NUMBERED,
         "universe_size": 100_000,
@@ -41,5 +43,6 @@ STREAMS = Kind(
     published="Items are accepted from the opening time on.",
     closed="No further item is accepted; the result is computed from the state.",
     preview=preview_of_stream,
+    planned=planned_of_stream,
     section=stream_section,
 )

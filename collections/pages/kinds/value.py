@@ -2,6 +2,7 @@
 
 from pages.kinds.interface import DEVICES_ASKED, ONE_HISTORY, PART_OF_DELTA, RESULTS_ONLY, Kind
 from pages.publish.shuffle_preview import preview_of_shuffle
+from pages.words.planned import planned_of_shuffle
 from panprivacy.device_input import DeviceInput
 
 SHUFFLED = Kind(
@@ -12,7 +13,7 @@ SHUFFLED = Kind(
     "server do not work together.",
     device_input=DeviceInput.VALUE,
     groups=(
-        ("The question", ("name", "question")),
+        ("The question", ("name", "question", "event", "event_definition", "labels")),
         ("What a device sends", ("k", "*")),
         ("Privacy", ("epsilon", "delta")),
         ("Whom devices must trust", ("trust",)),
@@ -34,4 +35,5 @@ SHUFFLED = Kind(
     published="Devices can take part from the opening time on, until the batch is full.",
     closed="If the batch is full, the result follows once its messages are mixed and counted.",
     preview=preview_of_shuffle,
+    planned=planned_of_shuffle,
 )

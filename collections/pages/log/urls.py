@@ -1,11 +1,8 @@
-from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path, re_path
 
 from pages.log.views import ChainView, EntryView, ExportView, LogView
 
 urlpatterns = [
-    path("sign-in/", LoginView.as_view(redirect_authenticated_user=True), name="sign-in"),
-    path("sign-out/", LogoutView.as_view(), name="sign-out"),
     path("audit/", LogView.as_view(), name="audit"),
     path("audit/chain/", ChainView.as_view(), name="audit-chain"),
     path("audit/<int:index>/", EntryView.as_view(), name="audit-entry"),

@@ -3,24 +3,24 @@
 import csv
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
 from audit.models import Entry
 from audit.registry import action_choices
-from audit.selectors import BrokenChainError, entries_search, log_verify
+from audit.selectors import COLUMNS, BrokenChainError, entries_search, entry_document, log_verify
 from pages.access import LogReadersOnly
-from recipes.selectors import names_of
+from pages.missing import found
+from pages.words.log_sentences import told
+from recipes.access import may_publish
+from recipes.selectors import subjects_named
 from web.htmx import htmx_of
 from web.paging import page_of, text_of
 
 PAGE_SIZE = 50
-
-COLUMNS = ("index", "at", "actor", "action", "subject", "details", "salt", "previous_hash", "entry_hash")
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -33,10 +33,9 @@ class LogView(LogReadersOnly):
         filters = {name: text_of(request.GET, name) for name in ("q", "action", "actor")}
         query = request.GET.copy()
         query.pop("before", None)
-        names = names_of(entry.subject for entry in page.rows)
         context = {
             "page": page,
-            "entries": [(entry, names.get(entry.subject, "")) for entry in page.rows],
+            "entries": told(page.rows, drafts=may_publish(request.user)),
             "filters": filters,
             "actions": action_choices(),
             "query": query.urlencode(),
@@ -48,13 +47,13 @@ class EntryView(LogReadersOnly):
     """One entry: for people, its details, and as it stands in the log."""
 
     def get(self, request: HttpRequest, index: int) -> HttpResponse:
-        entry = get_object_or_404(Entry, index=index)
+        entry = found(Entry.objects.all(), "entry", index=index)
         around = Entry.objects.filter(index__in=(index - 1, index + 1)).in_bulk()
         context = {
             "entry": entry,
-            "name": names_of([entry.subject]).get(entry.subject, ""),
+            "told": told([entry], drafts=may_publish(request.user))[0],
             "details": [(name, _in_words(value)) for name, value in entry.details.items()],
-            "raw": json.dumps(as_dict(entry), indent=2, ensure_ascii=False),
+            "raw": json.dumps(entry_document(entry), indent=2, ensure_ascii=False),
             "before": around.get(index - 1),
             "after": around.get(index + 1),
         }
@@ -91,11 +90,6 @@ class ExportView(LogReadersOnly):
         return response
 
 
-def as_dict(entry: Entry) -> dict[str, Any]:
-    """The entry's columns as plain JSON values: what its hash covers, and the hash."""
-    return {name: getattr(entry, name) for name in COLUMNS} | {"at": entry.at.isoformat()}
-
-
 def _in_words(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(str(member) for member in value)
@@ -103,8 +97,10 @@ def _in_words(value: object) -> str:
 
 
 def _matching(query: QueryDict) -> QuerySet[Entry]:
+    text = text_of(query, "q")
     return entries_search(
-        text=text_of(query, "q"),
+        text=text,
+        subjects=subjects_named(text) if text else (),
         action=text_of(query, "action"),
         actor=text_of(query, "actor"),
     )
@@ -121,14 +117,16 @@ def _csv_lines(entries: QuerySet[Entry]) -> Iterator[str]:
     writer = csv.writer(_Echo())
     yield writer.writerow(COLUMNS)
     for entry in entries.iterator():
-        row = as_dict(entry) | {"details": json.dumps(entry.details, ensure_ascii=False, sort_keys=True)}
+        row = entry_document(entry) | {
+            "details": json.dumps(entry.details, ensure_ascii=False, sort_keys=True)
+        }
         yield writer.writerow([_inert(row[name]) for name in COLUMNS])
 
 
 def _json_lines(entries: QuerySet[Entry]) -> Iterator[str]:
     separator = "[\n"
     for entry in entries.iterator():
-        yield separator + json.dumps(as_dict(entry), ensure_ascii=False)
+        yield separator + json.dumps(entry_document(entry), ensure_ascii=False)
         separator = ",\n"
     yield "\n]\n" if separator == ",\n" else "[]\n"
 

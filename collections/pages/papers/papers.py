@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pages.papers.figures import FigureSection, figure_section, power_of_ten
+from pages.charts.ticks import power_of_ten
+from pages.papers.figures import FigureSection, figure_section
 from web.numbers import significant
 
 RELATIONS = {"add_remove": "add/remove", "replace": "replacement"}
@@ -71,14 +72,11 @@ def claim_row(claim: Mapping[str, Any]) -> ClaimRow:
         # δ is a power of ten wherever the papers name one.
         terms.append(f"δ = {power_of_ten(round(math.log10(claim['delta'])))}")
     return ClaimRow(
-        place=claim["place"],
-        quantity=claim["quantity"],
+        **{name: claim[name] for name in ("place", "quantity", "method", "why")},
         terms=", ".join(terms),
         printed=claim["printed"] or "not printed",
         computed=significant(claim["computed"], 5),
         verdict=verdict_of(claim["agrees"]),
-        method=claim["method"],
-        why=claim["why"],
     )
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from pages.papers.figures import FigureSection, figure_section, value_text
 
+_TEXTS = ("key", "title", "sentence", "measured", "proved", "source")
+
 
 @dataclass(frozen=True)
 class FactRow:
@@ -39,12 +41,7 @@ def theory_sections(document: Mapping[str, Any]) -> tuple[TheorySection, ...]:
 def theory_section(demonstration: Mapping[str, Any]) -> TheorySection:
     """One demonstration as text and charts."""
     return TheorySection(
-        key=demonstration["key"],
-        title=demonstration["title"],
-        sentence=demonstration["sentence"],
-        measured=demonstration["measured"],
-        proved=demonstration["proved"],
-        source=demonstration["source"],
+        **{name: demonstration[name] for name in _TEXTS},
         seed=str(demonstration["seed"]),
         figures=tuple(map(figure_section, demonstration["charts"])),
         facts=tuple(

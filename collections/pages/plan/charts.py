@@ -1,13 +1,11 @@
-"""Curves of a plan as charts (plain dictionaries for the one static script) and as tables.
+"""Curves of a plan as charts and as tables. Dashes and shapes tell lines apart, not colours alone."""
 
-No colour stands here: every trace names its role in `meta`. Dashes and shapes tell lines apart as well.
-"""
-
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
+from pages.charts.shown import ShownChart, shown_chart
 from pages.words.certainty import certain_share, epsilon_text
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.proposal import Proposal
@@ -18,33 +16,38 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 Values = Sequence[float | None]
 
-_LAYOUT: dict[str, Any] = {
-    "margin": {"l": 60, "r": 16, "t": 10, "b": 50},
-    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    "hovermode": "closest",
-}
+ALONE, STACKED = 240, 170
+"""Height of a panel that stands alone, and of one of two."""
 
 
 @dataclass(frozen=True)
-class Chart:
+class ChartSection:
     """One chart with its words and its numbers.
 
     Attributes:
         key: fit for an identifier of the page.
         title, caption: for people.
-        figure: JSON for the script.
+        panels: what is drawn, from above.
         columns, rows: the table that says the same.
     """
 
     key: str
     title: str
     caption: str
-    figure: str
+    panels: tuple[Panel, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    def chart(self) -> ShownChart:
+        """For the page."""
+        height = ALONE if len(self.panels) == 1 else STACKED
+        described = Chart(title=self.title, description=self.caption, panels=self.panels, height=height)
+        return shown_chart(described, self.key)
 
-def charts_of(mechanism: type[Mechanism[Any]], proposal: Proposal, plan: dict[str, Any]) -> list[Chart]:
+
+def charts_of(
+    mechanism: type[Mechanism[Any]], proposal: Proposal, plan: dict[str, Any]
+) -> list[ChartSection]:
     """Every chart whose curves are computed."""
     margins, by_epsilon = plan["curves"]["margin"], plan["curves"]["margin_by_epsilon"]
     epsilons = plan["curves"]["epsilon"]
@@ -63,7 +66,7 @@ def charts_of(mechanism: type[Mechanism[Any]], proposal: Proposal, plan: dict[st
 
 def _error_by_cohort(
     unit: str, proposal: Proposal, curves: list[dict[str, Any]], expectation: dict[str, Any]
-) -> Chart:
+) -> ChartSection:
     own = proposal.parameters.cohort_size
     traces = [
         _line(f"ε = {number(curve['epsilon'])}", position, curve["values"], curve["margins"])
@@ -75,14 +78,14 @@ def _error_by_cohort(
     expected = expectation["margin"] if points is None else points
     reports = expectation["reports"]["mean"]
     traces.append(_mark("as expected", [reports], [expected], reports, symbol="circle-open"))
-    return Chart(
+    return ChartSection(
         key="error-by-cohort",
         title="Error against cohort size",
         caption=f"95% margin in {unit} by the number of devices that report, for several values of the "
         f"privacy loss (ε). Circle: the {number(round(reports))} reports to expect, "
         f"± {significant(expected)}. Diamond: just the cohort size of {number(own)}, the least precise "
         "result that would be released.",
-        figure=_figure(traces, _log("Reports in the result (cohort size)"), _log(f"± {unit}")),
+        panels=(_panel(traces, _log("Reports in the result (cohort size)"), _log(f"± {unit}")),),
         columns=("Cohort size", *(f"± {unit}, ε = {number(curve['epsilon'])}" for curve in curves)),
         rows=_rows(curves[0]["values"], *(curve["margins"] for curve in curves)),
     )
@@ -90,29 +93,31 @@ def _error_by_cohort(
 
 def _epsilon_against_error(
     unit: str, proposal: Proposal, errors: dict[str, Any], epsilons: dict[str, Any]
-) -> Chart:
+) -> ChartSection:
     own = proposal.parameters.epsilon
     values = errors["values"]
     of_report, of_result = _percent_sure(epsilons["local"]), _percent_sure(epsilons["aggregator"])
     lower = [
-        _line("reader of one report", 1, values, of_report, axis="y2"),
-        _line("reader of the result", 2, values, of_result, axis="y2"),
+        _line("reader of one report", 1, values, of_report),
+        _line("reader of the result", 2, values, of_result),
     ]
-    traces = [
+    upper = [
         _line("95% margin", 0, values, errors["margins"]),
-        *(line for line in lower if any(y is not None for y in line["y"])),
         _mark("this plan", values, errors["margins"], own),
     ]
-    layout = _stacked(
-        _log("Privacy loss (ε) of the recipe"), _log(f"± {unit}"), _linear("% sure", (48.0, 101.0))
-    )
-    return Chart(
+    across = _log("Privacy loss (ε) of the recipe")
+    sure = Axis(title="% sure", low=48.0, high=101.0)
+    return ChartSection(
         key="epsilon-against-error",
         title="Precision and privacy by privacy loss (ε)",
         caption=f"Above: the 95% margin in {unit}. Below: how sure an observer can become which of two "
         "equally likely answers one device gave, in percent (50 is a guess); a reader of the result apart "
         "from the recipe's δ, under replacement.",
-        figure=_dump(traces, layout),
+        # Two panels over one horizontal axis, never two scales in one panel.
+        panels=(
+            _panel(upper, across, _log(f"± {unit}")),
+            _panel([line for line in lower if any(y is not None for y in line.y)], across, sure),
+        ),
         columns=(
             "Privacy loss (ε)",
             f"± {unit}",
@@ -123,16 +128,16 @@ def _epsilon_against_error(
     )
 
 
-def _epsilon_by_cohort(proposal: Proposal, curve: dict[str, Any]) -> Chart:
+def _epsilon_by_cohort(proposal: Proposal, curve: dict[str, Any]) -> ChartSection:
     own = proposal.parameters.cohort_size
     sampled = proposal.parameters.sampling_rate < 1
-    return Chart(
+    return ChartSection(
         key="epsilon-by-cohort",
         title="Privacy of the result against cohort size",
         caption="Privacy loss (ε) to someone who sees only the combined result: under replacement, at the "
         "recipe's δ, with nobody colluding."
         + (" Sampled holds where nobody knows who took part." if sampled else ""),
-        figure=_figure(_privacy_lines(curve, own), _log("Cohort size"), _log("Privacy loss (ε)")),
+        panels=(_panel(_privacy_lines(curve, own), _log("Cohort size"), _log("Privacy loss (ε)")),),
         columns=("Cohort size", "Privacy loss (ε)", "Privacy loss (ε), sampled")[: 3 if sampled else 2],
         rows=_rows(curve["values"], *_privacy_columns(curve)[: 2 if sampled else 1], epsilons=True),
     )
@@ -140,7 +145,7 @@ def _epsilon_by_cohort(proposal: Proposal, curve: dict[str, Any]) -> Chart:
 
 def _by_sampling_rate(
     unit: str, proposal: Proposal, errors: dict[str, Any], epsilons: dict[str, Any]
-) -> Chart:
+) -> ChartSection:
     own = proposal.parameters.sampling_rate
     values = errors["values"]
     margins = [
@@ -150,23 +155,20 @@ def _by_sampling_rate(
     lines = _privacy_lines(epsilons, own, first=1)
     x, y = _log("Sampling rate"), _log(f"± {unit}")
     caption = f"95% margin in {unit} by the share of devices that take part."
+    panels = [_panel(margins, x, y)]
     if lines:
         caption = (
             f"Above: {caption} Below: privacy loss (ε) to someone who sees only the combined result, under "
             "replacement, at the recipe's δ. Sampled holds where nobody knows who took part."
         )
-        # The mark is in the legend once.
-        below = [{**line, "yaxis": "y2", "showlegend": line["meta"] != "current"} for line in lines]
-        figure = _dump([*margins, *below], _stacked(x, y, _log("Privacy loss (ε)")))
-    else:
-        figure = _figure(margins, x, y)
+        panels.append(_panel(lines, x, _log("Privacy loss (ε)")))
     of_error = _rows(values, errors["margins"])
     of_privacy = _rows(values, *_privacy_columns(epsilons), epsilons=True)
-    return Chart(
+    return ChartSection(
         key="by-sampling-rate",
         title="Sampling rate",
         caption=caption,
-        figure=figure,
+        panels=tuple(panels),
         columns=("Sampling rate", f"± {unit}", "Privacy loss (ε)", "Privacy loss (ε), sampled"),
         rows=tuple((*first, *second[1:]) for first, second in zip(of_error, of_privacy, strict=True)),
     )
@@ -180,7 +182,7 @@ def _privacy_columns(curve: dict[str, Any]) -> tuple[Values, Values]:
     return curve["aggregator"], curve["sampled"]
 
 
-def _privacy_lines(curve: dict[str, Any], own: float, first: int = 0) -> list[dict[str, Any]]:
+def _privacy_lines(curve: dict[str, Any], own: float, first: int = 0) -> list[Series]:
     named = zip(("combined result", "sampled"), _privacy_columns(curve), strict=True)
     lines = [
         _line(name, position, curve["values"], _positive(column))
@@ -188,7 +190,7 @@ def _privacy_lines(curve: dict[str, Any], own: float, first: int = 0) -> list[di
         if any(column)
     ]
     if lines:
-        lines.append(_mark("this plan", curve["values"], lines[0]["y"], own))
+        lines.append(_mark("this plan", curve["values"], lines[0].y, own))
     return lines
 
 
@@ -197,64 +199,21 @@ def _positive(column: Values) -> Values:
     return [value or None for value in column]
 
 
-def _line(name: str, position: int, x: Values, y: Values, axis: str = "y") -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "meta": ROLES[position],
-        "line": {"width": 2.5, "dash": DASHES[position]},
-        "x": list(x),
-        "y": list(y),
-        "yaxis": axis,
-    }
+def _line(name: str, position: int, x: Values, y: Values) -> Series:
+    return Series(name=name, role=ROLES[position], width=2.5, dash=DASHES[position], x=x, y=y)
 
 
-def _mark(name: str, x: Values, y: Values, own: float, symbol: str = "diamond-open") -> dict[str, Any]:
+def _mark(name: str, x: Values, y: Sequence[Value], own: float, symbol: str = "diamond-open") -> Series:
     place = list(x).index(own)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "meta": "current",
-        "marker": {"symbol": symbol, "size": 13, "line": {"width": 2.5}},
-        "x": [x[place]],
-        "y": [y[place]],
-    }
+    return Series(name=name, role="current", symbol=symbol, size=13, x=[x[place]], y=[y[place]])
 
 
-def _log(title: str) -> dict[str, Any]:
-    return {
-        "title": {"text": title, "standoff": 8},
-        "type": "log",
-        "automargin": True,
-        "dtick": 1,
-        "exponentformat": "none",
-        "tickformat": ",~r",
-    }
+def _log(title: str) -> Axis:
+    return Axis(title=title, scale=Scale.LOG)
 
 
-def _linear(title: str, shown: tuple[float, float]) -> dict[str, Any]:
-    return {"title": {"text": title, "standoff": 8}, "range": list(shown), "automargin": True}
-
-
-def _figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any]) -> str:
-    return _dump(traces, {**_LAYOUT, "height": 340, "xaxis": x, "yaxis": y})
-
-
-def _stacked(x: dict[str, Any], upper: dict[str, Any], lower: dict[str, Any]) -> dict[str, Any]:
-    """Two panels over one horizontal axis, never two scales in one panel."""
-    return {
-        **_LAYOUT,
-        "height": 480,
-        "xaxis": {**x, "anchor": "y2"},
-        "yaxis": {**upper, "domain": [0.55, 1]},
-        "yaxis2": {**lower, "domain": [0, 0.45]},
-    }
-
-
-def _dump(traces: list[dict[str, Any]], layout: dict[str, Any]) -> str:
-    return json.dumps({"data": traces, "layout": layout}, allow_nan=False)
+def _panel(series: list[Series], x: Axis, y: Axis) -> Panel:
+    return Panel(x=x, y=y, series=tuple(series))
 
 
 def _rows(values: Values, *columns: Values, epsilons: bool = False) -> tuple[tuple[str, ...], ...]:

@@ -18,10 +18,11 @@ from pages.words.sentences import (
     protection_warning,
     sampling_sentence,
 )
+from panprivacy.catalogue import STATISTICS, statistic_class
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import MECHANISMS, mechanism_class
-from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.plan import Question
+from panprivacy.planning.proposal import planned_class, planned_names
+from panprivacy.statistic import Statistic
 from planner.operations import Answer, BusyError, State, plan_answer, plan_begun, plan_state
 from web.numbers import significant
 
@@ -38,6 +39,9 @@ class PlanView(View):
     http_method_names = ("get", "head")
 
     def get(self, request: HttpRequest) -> HttpResponse:
+        statistic = _statistic(request)
+        if statistic.unplanned:
+            return render(request, "plan/plan.html", _choices(request, statistic))
         form = _form(request)
         context = _figures(form)
         if getattr(request, "htmx", False):
@@ -47,16 +51,7 @@ class PlanView(View):
                 response["HX-Reswap"] = "innerHTML"
                 return response
             return render(request, "plan/_answer.html", context)
-        statistics = [
-            {
-                "statistic": name,
-                "title": mechanism.title,
-                "current": mechanism is form.mechanism,
-                "query": _query_for(request, name),
-            }
-            for name, mechanism in MECHANISMS.items()
-        ]
-        page = {**context, "form": form, "mechanism": _presented(form.mechanism), "statistics": statistics}
+        page = {**context, "form": form, **_choices(request, statistic)}
         return render(request, "plan/plan.html", page, status=422 if "problems" in context else 200)
 
 
@@ -82,12 +77,38 @@ class PlanRestView(View):
         return response
 
 
+def _statistic(request: HttpRequest) -> type[Statistic[Any]]:
+    try:
+        return statistic_class(request.GET.get("statistic", planned_names()[0]))
+    except FieldError as error:
+        raise Http404(str(error)) from None
+
+
 def _form(request: HttpRequest) -> PlanForm:
     try:
-        mechanism = mechanism_class(request.GET.get("statistic", next(iter(MECHANISMS))))
+        mechanism = planned_class(_statistic(request).statistic)
     except FieldError as error:
         raise Http404(str(error)) from None
     return plan_form_class(mechanism).of_query(request.GET)
+
+
+def _choices(request: HttpRequest, chosen: type[Statistic[Any]]) -> dict[str, Any]:
+    """The chosen statistic, those that can be planned, and those that cannot."""
+    shown = ("statistic", "title", "description", "unplanned")
+    every = [
+        {
+            # A template would call the class itself.
+            **{name: getattr(statistic, name) for name in shown},
+            "current": statistic is chosen,
+            "query": _query_for(request, statistic.statistic),
+        }
+        for statistic in STATISTICS.values()
+    ]
+    return {
+        "mechanism": next(choice for choice in every if choice["current"]),
+        "planned": [choice for choice in every if not choice["unplanned"]],
+        "unplanned": [choice for choice in every if choice["unplanned"]],
+    }
 
 
 def _figures(form: PlanForm) -> dict[str, Any]:
@@ -148,6 +169,9 @@ def _recipe_query(form: PlanForm, proposal: dict[str, Any], *, stating_target: b
     members = {name: value for name, value in proposal.items() if name != "parameters"}
     if stating_target and form.cleaned_data.get("aggregator_epsilon") is not None:
         members["aggregator_epsilon"] = form.cleaned_data["aggregator_epsilon"]
+    if form.cleaned_data.get("margin") is not None:
+        # Found or not: the page of the recipe compares it with what comes out.
+        members["target_margin"] = form.cleaned_data["margin"]
     derived = form.mechanism.parameters_class.derived_names()
     parameters = {name: value for name, value in proposal["parameters"].items() if name not in derived}
     return urlencode({**members, **parameters})
@@ -178,8 +202,3 @@ def _reached(probability: float) -> str:
     else:
         said = f"Reached with a probability of {significant(100 * probability, 3)}%"
     return f"{said}, if every participating device sends."
-
-
-def _presented(mechanism: type[Mechanism[Any]]) -> dict[str, str]:
-    # A template would call the class itself.
-    return {name: getattr(mechanism, name) for name in ("statistic", "title", "description", "unit")}

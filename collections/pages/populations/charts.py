@@ -1,20 +1,20 @@
-"""Spending over time as data, drawn by the one static script."""
+"""The chart of spending over time."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Any
 
 from ledger.selectors import Balance, Line
+from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from web.numbers import number
 
 ROOM = 1.08
 """The axis goes so far beyond the highest line."""
 
 
-def spending_figure(balance: Balance, lines: Sequence[Line], until: datetime) -> dict[str, Any]:
+def spending_chart(balance: Balance, lines: Sequence[Line], until: datetime) -> Chart:
     """The composed ε after each line of the book as steps, with the budget as a dashed line; where it becomes
     infinite, the steps end.
 
@@ -28,52 +28,36 @@ def spending_figure(balance: Balance, lines: Sequence[Line], until: datetime) ->
     budget = None if balance.budget is None else balance.budget.epsilon
     highest = max([step.epsilon for step in steps if step.epsilon is not None] + [budget or 0.0])
     top = ROOM * highest or 1.0
-    span = [lines[-1].at.isoformat(), until.isoformat()]
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": "privacy loss (ε) of all recipes together",
-            "meta": "spent",
+    series = [
+        Series(
+            name="privacy loss (ε) of all recipes together",
+            role="spent",
             # Spending jumps when a recipe is published, and stays.
-            "line": {"shape": "hv", "width": 3},
-            "connectgaps": False,
-            # Where nothing happened, no marker: at the right end, and where it becomes infinite.
-            "marker": {"symbol": ["circle" if step.is_line else "line-ew" for step in steps], "size": 8},
-            "x": [step.at.isoformat() for step in steps],
-            "y": [step.epsilon for step in steps],
-        }
+            steps=True,
+            width=3,
+            # Where nothing happened, no mark: at the right end, and where it becomes infinite.
+            symbol="circle",
+            size=[8 if step.is_line else 0 for step in steps],
+            x=[step.at for step in steps],
+            y=[step.epsilon for step in steps],
+        )
     ]
     if any(step.epsilon is None for step in steps):
-        traces.append(_leaps(steps, top))
+        series.append(_leaps(steps, top))
     if budget is not None:
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "budget now",
-                "meta": "budget",
-                "line": {"dash": "dash", "width": 2},
-                "hoverinfo": "skip",
-                "x": span,
-                "y": [budget, budget],
-            }
+        span = [lines[-1].at, until]
+        series.append(
+            Series(name="budget now", role="budget", dash="dash", width=2, x=span, y=[budget, budget])
         )
-    layout = {
-        "height": 340,
-        "margin": {"l": 60, "r": 20, "t": 10, "b": 50},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        "showlegend": True,
-        "hovermode": "closest",
-        "xaxis": {"type": "date", "automargin": True},
-        "yaxis": {
-            "title": {"text": f"Privacy loss (ε) at δ = {number(balance.delta)}", "standoff": 12},
-            "automargin": True,
-            "range": [0.0, top],
-            "zeroline": True,
-        },
-    }
-    return {"data": traces, "layout": layout}
+    title = f"Privacy loss (ε) at δ = {number(balance.delta)}"
+    return Chart(
+        title=f"Spending of the population {balance.population.name}",
+        description="The privacy loss (ε) of all recipes together after each line of the ledger.",
+        panels=(
+            Panel(x=Axis(scale=Scale.TIME), y=Axis(title=title, low=0.0, high=top), series=tuple(series)),
+        ),
+        height=240,
+    )
 
 
 @dataclass(frozen=True)
@@ -100,26 +84,23 @@ def _steps(oldest_first: Sequence[Line], until: datetime) -> list[_Step]:
     return [*steps, _Step(until, last, is_line=False)]
 
 
-def _leaps(steps: Sequence[_Step], top: float) -> dict[str, Any]:
+def _leaps(steps: Sequence[_Step], top: float) -> Series:
     """A line that leaves the chart wherever ε becomes infinite."""
-    times: list[str | None] = []
-    values: list[float | None] = []
+    times: list[Value] = []
+    values: list[Value] = []
     for before, after in pairwise(steps):
         if before.epsilon is not None and after.epsilon is None:
-            times += [after.at.isoformat(), after.at.isoformat(), None]
+            times += [after.at, after.at, None]
             values += [before.epsilon, top, None]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers+text",
-        "name": "ε = ∞ from here on",
-        "meta": "spent",
-        "line": {"dash": "dot", "width": 3},
-        "marker": {"symbol": ["line-ew", "triangle-up", "line-ew"] * (len(times) // 3), "size": 14},
-        "text": ["", "∞", ""] * (len(times) // 3),
-        "textposition": "middle left",
-        "cliponaxis": False,
-        "connectgaps": False,
-        "hoverinfo": "name",
-        "x": times,
-        "y": values,
-    }
+    leaps = len(times) // 3
+    return Series(
+        name="ε = ∞ from here on",
+        role="spent",
+        dash="dot",
+        width=3,
+        symbol="triangle-up",
+        size=[0, 14, 0] * leaps,
+        words=["", "∞", ""] * leaps,
+        x=times,
+        y=values,
+    )

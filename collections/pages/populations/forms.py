@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from ledger.budget import DELTA, EPSILON, Budget
+from ledger.budget import DELTA, EPSILON, Budget, Rule
 from ledger.models import DESCRIPTION_LENGTH, NAME_LENGTH, Population
 from pages.publish.forms import NumberField
 from panprivacy.errors import FieldError
@@ -21,7 +21,7 @@ def _number(description: Description) -> NumberField:
     return NumberField(
         label=description.label,
         required=False,
-        help_text=f"{description.help} {_bounds(description)} Leave ε and δ empty for no budget.",
+        help_text=f"{description.help} {_bounds(description)}",
         widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
     )
 
@@ -38,6 +38,23 @@ class PopulationForm(forms.Form):
     )
     epsilon = _number(EPSILON)
     delta = _number(DELTA)
+    no_budget = forms.BooleanField(
+        label="No budget",
+        required=False,
+        help_text="Spending is recorded and nothing refused. Without this, ε and δ are needed.",
+    )
+    rule = forms.ChoiceField(
+        label="Rule",
+        choices=[
+            (Rule.FILTER.value, "Adaptive filter: recipes may be chosen by earlier results"),
+            (Rule.COMPOSED.value, "Composition: recipes are chosen without regard to earlier results"),
+        ],
+        initial=Rule.FILTER.value,
+        required=False,
+        help_text="What may be published within the budget. Under the filter the budget also holds where "
+        "recipes are chosen by results, and somewhat fewer recipes fit. Choose composition only where nobody "
+        "who has seen a result decides what is published next.",
+    )
 
     def __init__(self, *arguments: Any, population: Population | None = None, **options: Any) -> None:
         if population is not None:
@@ -45,6 +62,8 @@ class PopulationForm(forms.Form):
                 "description": population.description,
                 "epsilon": population.epsilon,
                 "delta": population.delta,
+                "no_budget": population.epsilon is None,
+                "rule": population.rule,
             }
         super().__init__(*arguments, **options)
         if population is not None:
@@ -54,6 +73,8 @@ class PopulationForm(forms.Form):
         """Let the domain judge; its refusal lands on the field that it names."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         self.budget: Budget | None = None
+        if "name" not in self.fields and "description" not in self.data:
+            self.add_error("description", "The description is missing; send it, empty for none.")
         try:
             if cleaned.get("name"):
                 require_population_name(cleaned["name"])
@@ -62,14 +83,24 @@ class PopulationForm(forms.Form):
         epsilon, delta = cleaned.get("epsilon"), cleaned.get("delta")
         if "epsilon" in self.errors or "delta" in self.errors:
             return cleaned
-        if (epsilon is None) != (delta is None):
-            self.add_error("delta" if delta is None else "epsilon", "ε and δ are needed together.")
-        elif epsilon is not None and delta is not None:
+        if cleaned.get("no_budget"):
+            if epsilon is not None or delta is not None:
+                self.add_error("no_budget", "Either a budget or none: leave ε and δ empty.")
+            return cleaned
+        # A budget ends where somebody says so, not where a request lacks it.
+        for name, value in (("epsilon", epsilon), ("delta", delta)):
+            if value is None:
+                self.add_error(name, "A budget needs ε and δ. Choose “No budget” for none.")
+        if epsilon is not None and delta is not None:
             try:
-                self.budget = Budget(epsilon=epsilon, delta=delta)
+                self.budget = Budget(epsilon=epsilon, delta=delta, rule=self._rule(cleaned))
             except FieldError as error:
                 self.add_error(error.field, _sentence(error))
         return cleaned
+
+    def _rule(self, cleaned: dict[str, Any]) -> Rule:
+        """The rule chosen; where a request names none, the one that stands."""
+        return Rule(cleaned.get("rule") or self.initial.get("rule") or Rule.FILTER)
 
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field."""

@@ -12,19 +12,21 @@ from web.numbers import number
 
 
 def event_in_words(event: Event) -> str:
-    """The event's kind and every field: "randomized response: devices (n) = 10,000, …"."""
+    """The event's kind and every field: "Randomized response with devices (n) = 10,000 and … = 1."."""
     try:
-        return _in_words(event_from_mapping(event))
+        said = _in_words(event_from_mapping(event))
     except FieldError:
         return UNREADABLE
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _in_words(event: PrivacyEvent) -> str:
-    members = ", ".join(
+    *first, last = [
         f"{_uncapitalized(description_of(field).label)} = {_plain(getattr(event, field.name))}"
         for field in dataclasses.fields(event)
-    )
-    return f"{event.kind.replace('_', ' ')}: {members}"
+    ] or ["no parameters"]
+    members = f"{', '.join(first)} and {last}" if first else last
+    return f"{event.kind.replace('_', ' ')} with {members}"
 
 
 def _plain(value: object) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views import View
 
@@ -15,14 +15,16 @@ from ledger.models import Population
 from ledger.operations import population_change, population_create
 from ledger.selectors import (
     balance_of,
-    balances_of,
     conditions_of,
     lines_of,
     populations_list,
+    shown_balances,
     spendings_list,
 )
 from pages.access import AdministratorsOnly
-from pages.populations.charts import spending_figure
+from pages.charts.shown import shown_chart
+from pages.missing import found
+from pages.populations.charts import spending_chart
 from pages.populations.forms import PopulationForm
 from pages.populations.sentences import event_in_words
 from panprivacy.errors import FieldError
@@ -41,7 +43,7 @@ class PopulationsView(View):
         page = page_of(populations_list(), request, POPULATIONS)
         context = {
             "page": page,
-            "balances": balances_of(page.rows),
+            "balances": shown_balances(page.rows),
             "may_change": may_change_populations(request.user),
         }
         return render(request, "populations/populations.html", context)
@@ -51,8 +53,8 @@ class PopulationView(View):
     """One population: where it stands, spending over time, what each recipe cost."""
 
     def get(self, request: HttpRequest, name: str) -> HttpResponse:
-        population = get_object_or_404(Population, name=name)
-        balance = balance_of(population)
+        population = found(Population.objects.all(), "population", name=name)
+        (balance,) = shown_balances([population])
         page = page_of(spendings_list(population), request, LINES)
         recent = list(spendings_list(population)[:CHART_LINES])
         shown = lines_of(balance, page.rows)
@@ -67,8 +69,12 @@ class PopulationView(View):
             "may_read_log": may_read_log(request.user),
         }
         if recent:
-            context["figure"] = spending_figure(balance, lines_of(balance, recent), timezone.now())
-            context["figure_is_cut"] = len(recent) == CHART_LINES
+            drawn = spending_chart(balance, lines_of(balance, recent), timezone.now())
+            context["chart"] = shown_chart(drawn, "spending")
+            context["chart_is_cut"] = len(recent) == CHART_LINES
+        context["computing"] = balance.readable and not (
+            balance.complete and all(line.computed for line in shown)
+        )
         return render(request, "populations/population.html", context)
 
 
@@ -76,7 +82,7 @@ class BookExportView(View):
     """The whole book as CSV or JSON, exact."""
 
     def get(self, request: HttpRequest, name: str, form: str) -> HttpResponse:
-        population = get_object_or_404(Population, name=name)
+        population = found(Population.objects.all(), "population", name=name)
         balance = balance_of(population)
         lines = lines_of(balance, list(spendings_list(population)))
         response: HttpResponse
@@ -117,11 +123,11 @@ class PopulationEditView(AdministratorsOnly):
     """Change description or budget."""
 
     def get(self, request: HttpRequest, name: str) -> HttpResponse:
-        population = get_object_or_404(Population, name=name)
+        population = found(Population.objects.all(), "population", name=name)
         return _form_page(request, PopulationForm(population=population), population)
 
     def post(self, request: HttpRequest, name: str) -> HttpResponse:
-        population = get_object_or_404(Population, name=name)
+        population = found(Population.objects.all(), "population", name=name)
         form = PopulationForm(request.POST, population=population)
         if form.is_valid():
             try:

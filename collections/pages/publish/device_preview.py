@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from pages.words.sentences import sampling_sentence
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.planning.expectation import Z_95, margin
+from panprivacy.planning.expectation import expected_margin, margin_points
 from web.numbers import significant
 
 
@@ -19,6 +19,7 @@ class DevicePreview:
     Attributes:
         standard_error, margin, noise: in `unit`; `noise` is the change between two such
             releases below which it looks like noise (95%).
+        together: whether `margin` is of several values for all together.
         points: the standard error in percentage points of the population, for statistics
             that count devices; else empty.
         reporting: number of devices expected to report.
@@ -34,6 +35,7 @@ class DevicePreview:
     points: str
     margin_points: str
     noise: str
+    together: bool
     population_size: int
     reporting: int
     cohort_size: int
@@ -42,20 +44,29 @@ class DevicePreview:
     plot: QuantilePlot
     plan_query: str
 
+    @property
+    def line(self) -> str:
+        """The preview in one line."""
+        points = f" (± {self.margin_points} points)" if self.margin_points else ""
+        return f"± {self.margin} {self.unit}{points}"
+
 
 def preview_of_devices(mechanism: Mechanism[Any], population_size: int) -> DevicePreview:
     """What to expect if `population_size` devices (≥ 1) hear of a recipe with this (calibrated) mechanism."""
     error = mechanism.expected_standard_error(population_size)
+    margin = expected_margin(mechanism, population_size)
+    percentage_points = margin_points(mechanism, margin, population_size)
     parameters = mechanism.parameters
     reporting = round(population_size * parameters.sampling_rate)
     counts_devices = mechanism.counts_devices
     return DevicePreview(
         unit=mechanism.unit,
         standard_error=significant(error),
-        margin=significant(margin(error)),
+        margin=significant(margin),
         points=significant(100 * error / population_size) if counts_devices else "",
-        margin_points=significant(100 * margin(error) / population_size) if counts_devices else "",
-        noise=significant(Z_95 * math.sqrt(2) * error),
+        margin_points="" if percentage_points is None else significant(percentage_points),
+        noise=significant(math.sqrt(2) * margin),
+        together=not mechanism.scalar,
         population_size=population_size,
         reporting=reporting,
         cohort_size=parameters.cohort_size,

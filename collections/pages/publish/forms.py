@@ -7,17 +7,20 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, cast
+from urllib.parse import parse_qsl
 
 from django import forms
+from django.forms.utils import pretty_name
+from django.http import QueryDict
 
 from ledger.selectors import population_choices
 from pages.kinds import kind_of
 from pages.trust_models import SHOWN, ShownTrustModel
+from panprivacy.asked_event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, PublicParameters, description_of
 from panprivacy.parameters import kind_of as number_kind
-from panprivacy.planning.proposal import POPULATION_SIZE
 from panprivacy.recipe import (
     DEFAULT_POPULATION,
     NAME_LENGTH,
@@ -27,11 +30,12 @@ from panprivacy.recipe import (
     format_time,
     parse_time,
 )
+from panprivacy.recipe_plan import MARGIN, POPULATION_SIZE
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
-from panprivacy.trust import Trust
 from panprivacy.trust_models import trust_named, trusts_of
-from trust_models import TRUST_MODELS, configured_partners
+from recipes.operations import require_within_limits
+from trust_models.review import trust_unavailable
 from web.numbers import number
 
 SUGGESTED: dict[str, Any] = {
@@ -53,6 +57,21 @@ LOGARITHMIC_SPAN = 100
 """A range that spans more than this factor gets a logarithmic slider."""
 
 
+FOLDED = {
+    "aggregator_epsilon",
+    "announced_intrusions",
+    "delta",
+    "encryption",
+    "event_definition",
+    "labels",
+    "opens_at",
+    "sampling_rate",
+    "table_size",
+    "target_margin",
+}
+"""Fields that most recipes leave as they are. They are folded away, as long as they are."""
+
+
 _NAME = re.compile(r"`?\b([a-z]+(?:_[a-z]+)+)\b`?")
 """A name of several words, as fields have in recipe files; one of a single word may be a word."""
 
@@ -70,11 +89,37 @@ class TrustOption:
     unavailable: str
 
 
-def trust_unavailable(trust: Trust, mechanism: type[Statistic[Any]]) -> str:
-    """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
-    if trust not in trusts_of(mechanism):
-        return "servers that cannot read reports cannot check those of this statistic"
-    return TRUST_MODELS[trust].unavailable(configured_partners())
+@dataclass(frozen=True)
+class FieldGroup:
+    """Fields below one heading.
+
+    Attributes:
+        simple: those that every recipe needs.
+        folded: those of `FOLDED`.
+    """
+
+    title: str
+    simple: list[forms.BoundField]
+    folded: list[forms.BoundField]
+
+    @property
+    def more(self) -> str:
+        """What is folded away, by its labels."""
+        return ", ".join(str(field.label) for field in self.folded)
+
+    @property
+    def unfolded(self) -> bool:
+        """Whether what is folded must be seen: it is wrong, or not what recipes start with."""
+        return any(field.errors or not _same(field.value(), field.field.initial) for field in self.folded)
+
+
+def _same(value: Any, initial: Any) -> bool:
+    if value in (None, "") or initial in (None, ""):
+        return (value in (None, "")) == (initial in (None, ""))
+    try:
+        return float(value) == float(initial)
+    except (TypeError, ValueError):
+        return str(value) == str(initial)
 
 
 class NumberField(forms.FloatField):
@@ -94,6 +139,26 @@ def range_errors(description: Description) -> dict[str, str]:
     return {"min_value": said, "max_value": said}
 
 
+class LabelsField(forms.CharField):
+    """Texts, one per line; empty lines at the end do not count."""
+
+    widget = forms.Textarea(attrs={"rows": 4, "spellcheck": "false"})
+
+    def to_python(self, value: Any) -> list[str] | None:  # type: ignore[override]  # several texts
+        """The lines; None where there are none. The domain says which of them cannot be."""
+        # A stored draft has a list already.
+        lines = value if isinstance(value, list) else str(value or "").rstrip().splitlines()
+        if len(lines) > MOST_LABELS or any(len(line) > 2 * LABEL_LENGTH for line in lines):
+            # Nothing so long is sent back as it stands.
+            raise forms.ValidationError(
+                f"Must be at most {number(MOST_LABELS)} lines of 1 to {LABEL_LENGTH} characters."
+            )
+        return [line.strip() for line in lines] or None
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+
 class RecipeForm(forms.Form):
     """A recipe of one statistic. Subclasses are made by `recipe_form_class`."""
 
@@ -104,6 +169,24 @@ class RecipeForm(forms.Form):
         max_length=QUESTION_LENGTH,
         help_text="What you want to know, as one question: the title of the public page.",
     )
+    event = forms.CharField(
+        label="Event",
+        max_length=EVENT_LENGTH,
+        required=False,
+        help_text="Its name in the application, as developers know it: a-z, 0-9, dot, _ and -. For example: "
+        "crash, form.opened.",
+    )
+    event_definition = forms.CharField(
+        label="Definition of the event",
+        max_length=DEFINITION_LENGTH,
+        required=False,
+        help_text="When exactly it happens, in one sentence.",
+    )
+    labels = LabelsField(
+        label="Labels",
+        required=False,
+        help_text="Names of the answer’s values, one per line, in their order: as many as there are values.",
+    )
     population = forms.ChoiceField(
         choices=population_choices,
     )
@@ -111,7 +194,7 @@ class RecipeForm(forms.Form):
         label="Devices that will hear of it",
         min_value=1,
         max_value=cast("int", POPULATION_SIZE.maximum),
-        help_text="For the preview only; not part of the recipe.",
+        help_text="Your estimate, for the plan that the page shows; it is not part of the signed recipe.",
         error_messages=range_errors(POPULATION_SIZE),
     )
     opens_at = forms.DateTimeField(
@@ -153,7 +236,9 @@ class RecipeForm(forms.Form):
                 self.add_field_error(error)
         if not self.errors:
             try:
-                self.draft = RecipeDraft.from_mapping(self.members(given))
+                draft = RecipeDraft.from_mapping(self.members(given))
+                require_within_limits(draft)
+                self.draft = draft
             except FieldError as error:
                 self.add_field_error(error)
         return cleaned
@@ -172,10 +257,9 @@ class RecipeForm(forms.Form):
             self.add_field_error(FieldError("trust", f"cannot be {value}: {reason}"))
 
     def members(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a recipe file: what was entered, without what is for the preview only."""
-        members = {name: value for name, value in given.items() if name != "population_size"}
-        times = {name: format_time(value) for name, value in members.items() if isinstance(value, datetime)}
-        return {**members, **times, "statistic": self.mechanism.statistic}
+        """The fields of a recipe file: what was entered."""
+        times = {name: format_time(value) for name, value in given.items() if isinstance(value, datetime)}
+        return {**given, **times, "statistic": self.mechanism.statistic}
 
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field, or above the form if there is none."""
@@ -189,7 +273,8 @@ class RecipeForm(forms.Form):
     def refusal(cls, error: FieldError) -> str:
         """A refusal of the domain as a sentence, with labels where it has the names of recipe files."""
         field = cls.base_fields.get(error.field)
-        return f"{error.field if field is None else field.label}: {cls._with_labels(error.message)}."
+        label = error.field if field is None else field.label or pretty_name(error.field)
+        return f"{label}: {cls._with_labels(error.message)}."
 
     @classmethod
     def _with_labels(cls, message: str) -> str:
@@ -208,7 +293,7 @@ class RecipeForm(forms.Form):
             if name in needed
         ]
 
-    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+    def groups(self) -> list[FieldGroup]:
         """The fields by heading, in the order of the page."""
         layout = kind_of(self.mechanism).groups
         named = {name for _, names in layout for name in names}
@@ -218,20 +303,44 @@ class RecipeForm(forms.Form):
             at_hand = [
                 name for part in names for name in (own if part == "*" else (part,)) if name in self.fields
             ]
-            groups.append((title, [self[name] for name in at_hand]))
+            groups.append(
+                FieldGroup(
+                    title,
+                    [self[name] for name in at_hand if name not in FOLDED],
+                    [self[name] for name in at_hand if name in FOLDED],
+                )
+            )
         return groups
+
+    def mark(self, marks: Mapping[str, str]) -> None:
+        """Say these sentences at the fields of these names; templates show them as `field.mark`."""
+        for name, mark in marks.items():
+            self[name].mark = mark  # type: ignore[attr-defined]  # a bound field is made once and kept
+
+    @classmethod
+    def with_taken(cls, data: QueryDict) -> QueryDict:
+        """What was sent, with the values that the pressed button fills in (`take`, as in an address)."""
+        taken = parse_qsl(data.get("take", "")[:200], keep_blank_values=True)
+        filled = data.copy()
+        for name, value in taken:
+            if name in cls.base_fields:
+                filled[name] = value
+        return filled
 
     @classmethod
     def initial_of_query(cls, query: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
         """The initial values that an address names, and the labels of those that cannot be.
 
-        Only numbers and choices: words are for the analyst to write.
+        Only numbers and choices, and empty times: words are for the analyst to write.
         """
-        initial, refused = {}, []
+        initial: dict[str, Any] = {}
+        refused = []
         for name, field in cls.base_fields.items():
-            if name not in query or not isinstance(
-                field, forms.IntegerField | forms.FloatField | forms.ChoiceField
-            ):
+            if name not in query:
+                continue
+            if isinstance(field, forms.DateTimeField) and not query[name]:
+                initial[name] = None
+            if not isinstance(field, forms.IntegerField | forms.FloatField | forms.ChoiceField):
                 continue
             try:
                 initial[name] = field.clean(query[name])
@@ -262,6 +371,8 @@ def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
     for name in suggested.keys() & fields.keys():
         # What may be left out without a default is left out at first.
         if fields[name].required or fields[name].initial is not None:
+            # An empty box would mean the default, which is not what stood in it.
+            fields[name].required |= fields[name].initial not in (None, suggested[name])
             fields[name].initial = suggested[name]
     return fields
 
@@ -274,7 +385,10 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     fields["step_seconds"] = number_field(STEP_SECONDS, int, required=True)
     fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
     fields["step_seconds"].initial = SUGGESTED["step_seconds"]
+    fields["target_margin"] = number_field(MARGIN, float, required=False)
     form = cast("type[RecipeForm]", type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism}))
+    if mechanism.scalar:
+        del form.base_fields["labels"]
     shown = {name for _, names in kind.groups for name in names} | set(mechanism.parameters_class.names())
     # Copies: fields that subclasses inherit are shared between them.
     form.base_fields = {name: deepcopy(form.base_fields[name]) for name in form.base_fields if name in shown}

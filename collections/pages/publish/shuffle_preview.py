@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
-from panprivacy.planning.expectation import Z_95, margin
+from panprivacy.planning.expectation import MISSED
 from panprivacy.shuffle.interface import ShuffleStatistic
 from web.numbers import significant
 
@@ -17,6 +17,7 @@ class ShufflePreview:
     Attributes:
         standard_error, margin, noise: in `unit`; `noise` is the change between two such releases below
             which it looks like noise (95%).
+        together: whether `margin` is of several values for all together.
         margin_points: the margin in percentage points of the devices, for statistics that count them; else
             empty.
         says_nothing: whether the margin is half the range of answers or more.
@@ -32,12 +33,21 @@ class ShufflePreview:
     margin: str
     margin_points: str
     noise: str
+    together: bool
     says_nothing: bool
     gives_verdict: bool
     note: str
     cohort_size: int
     most_messages: int
     plot: QuantilePlot
+
+    @property
+    def line(self) -> str:
+        """The preview in one line."""
+        if self.gives_verdict:
+            return "A verdict, and the statistic behind it"
+        points = f" (± {self.margin_points} points)" if self.margin_points else ""
+        return f"± {self.margin} {self.unit}{points}"
 
 
 def preview_of_shuffle(
@@ -46,14 +56,15 @@ def preview_of_shuffle(
     """What to expect of a recipe with this (calibrated) statistic; exactly n devices take part in it, however
     many hear of it."""
     error = statistic.expected_standard_error()
-    devices = statistic.cohort_size
+    margin, devices = statistic.expected_margin(MISSED), statistic.cohort_size
     return ShufflePreview(
         unit=statistic.unit,
         standard_error=significant(error),
-        margin=significant(margin(error)),
-        margin_points=significant(100 * margin(error) / devices) if statistic.counts_devices else "",
-        noise=significant(Z_95 * math.sqrt(2) * error),
-        says_nothing=statistic.says_nothing(margin(error)),
+        margin=significant(margin),
+        margin_points=significant(100 * margin / devices) if statistic.counts_devices else "",
+        noise=significant(math.sqrt(2) * margin),
+        together=not statistic.scalar,
+        says_nothing=statistic.says_nothing(margin),
         gives_verdict=statistic.gives_verdict,
         note=statistic.expected_note,
         cohort_size=devices,

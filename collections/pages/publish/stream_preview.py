@@ -48,6 +48,11 @@ class StreamPreview:
     sampled: bool
     looks: tuple[Looks, ...]
 
+    @property
+    def line(self) -> str:
+        """The preview in one line."""
+        return f"± {self.error_bound} {self.unit}"
+
 
 def preview_of_stream(
     statistic: StreamStatistic[Any], population_size: int | None

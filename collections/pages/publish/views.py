@@ -1,61 +1,73 @@
 """Pages on which analysts make recipes: choose, draft, preview, review, publish."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from audit.access import signed_in_user
 from pages.access import PublishersOnly
 from pages.kinds import KINDS, Kind, kind_of
-from pages.publish.forms import RecipeForm, recipe_form_class, trust_unavailable
+from pages.missing import found
+from pages.publish.blockers import Blockers, blockers_of
+from pages.publish.changes import (
+    Change,
+    Origin,
+    changes_of,
+    origin_of_draft,
+    origin_of_query,
+    without_times,
+)
+from pages.publish.forms import RecipeForm, recipe_form_class
 from pages.publish.promise import Promise, promise_of
-from pages.trust_models import SHOWN
-from pages.words.parameters_table import parameter_rows
-from pages.words.sentences import guarantee_texts, protection_warning, sampling_sentence
+from pages.publish.review import review_page
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
-from panprivacy.streams.parameters import LISTED
-from panprivacy.trust_models import trust_named, trusts_of, under_trust
-from recipes.budget import effect_of
+from panprivacy.trust_models import trust_named, trusts_of
 from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
-from trust_models import configured_partners
 from trust_models.publishing import recipe_publish
+
+LOOKS = [str(number) for number in range(12)]
+"""So often a page asks once more by itself, where the time did not suffice to look for what fits."""
 
 
 class NewRecipeView(PublishersOnly):
-    """Choose a statistic, then fill in its form."""
+    """Choose a statistic, then fill in its form; or ask a recipe again, in the form filled in from it."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        if "statistic" not in request.GET:
+        origin = origin_of_query(request)
+        if origin is None and "statistic" not in request.GET:
             return render(
                 request,
                 "publish/choose.html",
                 {"kinds": [_offered(kind) for kind in KINDS.values() if kind.statistics]},
             )
-        mechanism = _mechanism(request)
-        form_class = recipe_form_class(mechanism)
+        if origin is not None:
+            return _asked_again_page(request, origin)
+        form_class = recipe_form_class(_mechanism(request))
         initial, refused = form_class.initial_of_query(request.GET)
         if refused:
             messages.info(request, f"Not taken over, because it cannot be: {', '.join(refused)}.")
-        return _form_page(request, form_class(initial=initial), _filled_in(form_class, initial), None)
+        return _form_page(request, form_class(initial=initial), _filled_in(form_class, initial), Shown())
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        return _form_answer(request, recipe_form_class(_mechanism(request))(request.POST), None)
+        shown = Shown(origin=origin_of_query(request))
+        return _form_answer(request, recipe_form_class(_mechanism(request)), shown)
 
 
 class DraftEditView(PublishersOnly):
-    """The same form, for a draft."""
+    """The same form, for a draft. An address can name values to fill in, which are not saved yet."""
 
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
-        recipe = get_object_or_404(Recipe, pk=pk)
+        recipe = found(Recipe.objects.all(), "draft", pk=pk)
         if recipe.status != Recipe.Status.DRAFT:
             return redirect("recipe", identifier=recipe.identifier)
         try:
@@ -64,15 +76,21 @@ class DraftEditView(PublishersOnly):
         except FieldError:
             # Drafted with another version. The review says what is wrong with it, and can delete it.
             return redirect("recipe-draft", pk=pk)
-        return _form_page(request, form_class(initial=initial), _filled_in(form_class, initial), recipe)
+        taken, refused = form_class.initial_of_query(request.GET)
+        if refused:
+            messages.info(request, f"Not taken over, because it cannot be: {', '.join(refused)}.")
+        initial |= taken
+        shown = Shown(draft=recipe, origin=origin_of_draft(recipe))
+        return _form_page(request, form_class(initial=initial), _filled_in(form_class, initial), shown)
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
-        recipe = get_object_or_404(Recipe, pk=pk)
+        recipe = found(Recipe.objects.all(), "draft", pk=pk)
         try:
             form_class = recipe_form_class(statistic_class(recipe.statistic))
         except FieldError:
             return redirect("recipe-draft", pk=pk)
-        return _form_answer(request, form_class(request.POST), recipe)
+        origin = origin_of_draft(recipe) if recipe.status == Recipe.Status.DRAFT else None
+        return _form_answer(request, form_class, Shown(draft=recipe, origin=origin))
 
 
 class PreviewView(PublishersOnly):
@@ -86,32 +104,49 @@ class PreviewView(PublishersOnly):
             response["HX-Retarget"] = "#preview-problem"
             response["HX-Reswap"] = "innerHTML"
             return response
-        mechanism = _presented(form.mechanism)
-        context = {"preview": preview, "mechanism": mechanism, "made_at": timezone.now()}
+        origin = origin_of_query(request)
+        changes = changes_of(form, origin)
+        context = {
+            "preview": preview,
+            "mechanism": _presented(form.mechanism),
+            "made_at": timezone.now(),
+            "origin": origin,
+            "changes": changes,
+            "marks": _marks(form, changes),
+        }
         return render(request, "publish/_preview.html", context)
 
 
 class PromiseView(PublishersOnly):
-    """What is promised and what it does to the budget, for HTMX: it takes longer than the figures."""
+    """What is promised, what it does to the budget and what keeps it from being published, for HTMX: it takes
+    longer than the figures."""
 
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = recipe_form_class(_mechanism(request))(request.POST)
         form.is_valid()
-        return render(
-            request, "publish/_promise.html", {"promise": _promise(form), "kind": kind_of(form.mechanism)}
-        )
+        looks = request.GET.get("look", "0")
+        look = int(looks) if looks in LOOKS else len(LOOKS)
+        context = {
+            "promise": _promise(form),
+            "kind": kind_of(form.mechanism),
+            "blockers": _blockers(form),
+            "again": f"{request.path}?statistic={form.mechanism.statistic}&look={look + 1}"
+            if look + 1 < len(LOOKS)
+            else "",
+        }
+        return render(request, "publish/_promised.html", context)
 
 
 class DraftView(PublishersOnly):
     """Review of a draft: everything that will be public, before it is."""
 
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
-        recipe = get_object_or_404(Recipe.objects.select_related("created_by"), pk=pk)
+        recipe = found(Recipe.objects.select_related("created_by"), "draft", pk=pk)
         if recipe.status != Recipe.Status.DRAFT:
             return redirect("recipe", identifier=recipe.identifier)
-        return _review_page(request, recipe)
+        return review_page(request, recipe)
 
 
 class PublishView(PublishersOnly):
@@ -120,23 +155,21 @@ class PublishView(PublishersOnly):
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
-        recipe = get_object_or_404(Recipe, pk=pk)
+        recipe = found(Recipe.objects.all(), "draft", pk=pk)
         universe = request.POST.get("universe", "")
         try:
             published = recipe_publish(
                 recipe=recipe,
-                universe=typed_universe(universe) or None,
+                reviewed=request.POST.get("reviewed", ""),
+                universe=typed_universe(universe) if universe.strip() else None,
                 actor=signed_in_user(request),
-                partners=configured_partners(),
             )
         except (FieldError, RecipeStateError) as error:
             recipe.refresh_from_db()
             if recipe.status != Recipe.Status.DRAFT:
                 messages.info(request, f"Nothing was changed: {error}.")
                 return redirect("recipe", identifier=recipe.identifier)
-            return _review_page(
-                request, recipe, problem=_refusal(recipe, error), universe=universe, status=422
-            )
+            return review_page(request, recipe, refused=error, universe=universe, status=422)
         kind = kind_of(type(published.published.calibrated_statistic))
         messages.success(request, f"Published. {kind.published}")
         return redirect("recipe", identifier=published.identifier)
@@ -148,9 +181,9 @@ class DraftDeleteView(PublishersOnly):
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
-        recipe = get_object_or_404(Recipe, pk=pk)
+        recipe = found(Recipe.objects.all(), "draft", pk=pk)
         try:
-            recipe_draft_delete(recipe=recipe)
+            recipe_draft_delete(recipe=recipe, actor=signed_in_user(request))
         except RecipeStateError as error:
             messages.info(request, f"Nothing was changed: {error}.")
         else:
@@ -176,38 +209,80 @@ def _offered(kind: Kind) -> dict[str, Any]:
     return {"key": kind.key, "title": kind.title, "summary": kind.summary, "statistics": statistics}
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a form is about.
+
+    Attributes:
+        draft: the stored draft that it changes; None for a new one.
+        origin: what it started from; None where it started empty.
+    """
+
+    draft: Recipe | None = None
+    origin: Origin | None = None
+
+
+def _asked_again_page(request: HttpRequest, origin: Origin) -> HttpResponse:
+    try:
+        form_class = recipe_form_class(statistic_class(origin.draft.get("statistic")))
+        initial = form_class.initial_of(without_times(origin.draft))
+    except FieldError as error:
+        messages.info(request, f"It cannot be asked again with this version: {error}.")
+        return redirect(origin.url)
+    return _form_page(
+        request, form_class(initial=initial), _filled_in(form_class, initial), Shown(origin=origin)
+    )
+
+
 def _form_page(
-    request: HttpRequest, form: RecipeForm, filled_in: RecipeForm, recipe: Recipe | None, status: int = 200
+    request: HttpRequest, form: RecipeForm, filled_in: RecipeForm, shown: Shown, status: int = 200
 ) -> HttpResponse:
     """The page with the form, and with everything that is to be expected of the values filled in."""
     preview = _preview(filled_in)
+    changes = changes_of(form, shown.origin)
+    form.mark(_marks(form, changes))
     context = {
         "form": form,
         "mechanism": _presented(form.mechanism),
         "preview": preview,
         "promise": None if preview is None else _promise(filled_in),
+        "blockers": None if preview is None else _blockers(filled_in),
         "kind": kind_of(form.mechanism),
         "inline": True,
         "problems": form.preview_errors() if form.is_bound else [],
         "made_at": timezone.now(),
-        "recipe": recipe,
+        "recipe": shown.draft,
+        "origin": shown.origin,
+        "changes": changes,
     }
     return render(request, "publish/form.html", context, status=status)
 
 
-def _form_answer(request: HttpRequest, form: RecipeForm, recipe: Recipe | None) -> HttpResponse:
+def _form_answer(request: HttpRequest, form_class: type[RecipeForm], shown: Shown) -> HttpResponse:
+    form = form_class(form_class.with_taken(request.POST))
     valid = form.is_valid()
-    if request.POST.get("action") == "preview":
-        return _form_page(request, form, form, recipe)
+    if "take" in request.POST or request.POST.get("action") == "preview":
+        return _form_page(request, form, form, shown)
     if not valid or form.draft is None:
-        return _form_page(request, form, form, recipe, status=422)
+        return _form_page(request, form, form, shown, status=422)
+    origin = shown.origin
     try:
-        actor = signed_in_user(request)
-        saved = recipe_draft_save(members=form.draft.as_dict(), actor=actor, recipe=recipe)
+        saved = recipe_draft_save(
+            members=form.draft.as_dict(),
+            actor=signed_in_user(request),
+            recipe=shown.draft,
+            origin=origin.recipe if origin is not None and shown.draft is None else None,
+        )
     except RecipeStateError as error:
         messages.info(request, f"Nothing was changed: {error}.")
         return redirect("overview")
     return redirect("recipe-draft", pk=saved.pk)
+
+
+def _marks(form: RecipeForm, changes: Iterable[Change]) -> dict[str, str]:
+    """What the form says at each of its fields: what stood there before, where that was another value."""
+    before = {change.name: f"Changed; it was {change.before}." for change in changes}
+    return {name: before.get(name, "") for name in form.fields}
 
 
 def _preview(form: RecipeForm) -> Any:
@@ -235,55 +310,27 @@ def _promise(form: RecipeForm) -> Promise | None:
         return None
 
 
+def _blockers(form: RecipeForm) -> Blockers | None:
+    """What keeps the recipe of a form that was validated from being published; None where its parameters are
+    not there yet."""
+    if form.parameters is None:
+        return None
+    cleaned = form.cleaned_data
+    try:
+        trust = trust_named(cleaned.get("trust") or trusts_of(form.mechanism)[0])
+        return blockers_of(
+            type(form),
+            form.mechanism(form.parameters),
+            cleaned.get("population"),
+            trust,
+            cleaned.get("population_size"),
+        )
+    except FieldError:
+        return None
+
+
 def _filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeForm:
     """The form as it were sent back with what it shows before anything is entered."""
     shown = form_class(initial=initial)
     values = {name: initial.get(name, field.initial) for name, field in shown.fields.items()}
     return form_class({name: value for name, value in values.items() if value is not None})
-
-
-def _refusal(recipe: Recipe, error: Exception) -> str:
-    """Why a draft cannot be published, as a sentence with the labels of its form."""
-    try:
-        form_class = recipe_form_class(statistic_class(recipe.statistic))
-    except FieldError:
-        return f"{error}."
-    return form_class.refusal(error) if isinstance(error, FieldError) else f"{error}."
-
-
-def _review_page(
-    request: HttpRequest, recipe: Recipe, problem: str = "", universe: str = "", status: int = 200
-) -> HttpResponse:
-    context: dict[str, Any] = {"recipe": recipe, "problem": problem, "universe": universe}
-    try:
-        # Another version may have accepted what this one does not.
-        context["draft"] = draft = RecipeDraft.from_mapping(recipe.draft)
-        parameters = draft.parameters.calibrated()
-        mechanism = statistic_class(draft.statistic)(parameters)
-        guarantees = under_trust(mechanism.guarantees(), draft.trust)
-        opens_at, closes_at = draft.window(timezone.now())
-        context |= {
-            "mechanism": mechanism,
-            "trust": SHOWN[draft.trust],
-            "kind": kind_of(type(mechanism)),
-            "needs_universe": getattr(parameters, "items", "") == LISTED,
-            "rows": parameter_rows(parameters),
-            "guarantees": guarantee_texts(guarantees),
-            "warning": protection_warning(guarantees),
-            "sampling": sampling_sentence(parameters.sampling_rate),
-            "effect": (effect := effect_of(mechanism, draft.population)),
-            "opens_at": opens_at,
-            "closes_at": closes_at,
-        }
-        draft.calibrated_statistic()  # whether it keeps what it states, and else what would
-        unavailable = trust_unavailable(draft.trust, type(mechanism))
-        if unavailable and not problem:
-            refused = FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")
-            context["problem"] = _refusal(recipe, refused)
-        closed_already = closes_at <= timezone.now()
-        if closed_already and not context["problem"]:
-            context["problem"] = "it would have closed already; choose later times."
-        context["publishable"] = not (effect.exceeds or unavailable or closed_already)
-    except FieldError as error:
-        context["problem"] = problem or _refusal(recipe, error)
-    return render(request, "publish/draft.html", context, status=status)

@@ -1,23 +1,13 @@
-"""Charts as data: plain dictionaries that one static script draws with plotly.js.
+"""The chart of a release."""
 
-No colour stands here. Every trace names its role in `meta`; the style sheet knows the
-colours of the roles, in light and in dark mode.
-"""
+from dataclasses import replace
 
-from typing import Any
-
-from pages.recipe.presentation import percent
+from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
+from pages.recipe.presentation import headline, name_of
 from recipes.models import Recipe
-from releases.excerpt import Excerpt, largest_positions
+from releases.excerpt import largest_positions
 from releases.models import Release, SimulatedTruth
-from releases.selectors import (
-    Interval,
-    bounds_of,
-    excerpt_of,
-    joint_bounds_of,
-    shown_interval_of,
-    verdict_of,
-)
+from releases.selectors import excerpt_of, intervals_of, verdict_of
 
 THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "calibrated threshold"}
 """Detail of a test → its name in the legend."""
@@ -27,13 +17,18 @@ TRUTH_NAME = "truth (simulation only)"
 MOST_DRAWN = 30
 """Estimates in a chart; of more, the largest. The table beside it has more."""
 
+DOT = 9
+"""Size of an estimate's mark. Caps are longer, so that no dot hides an interval."""
+
+LINES = (("interval-95", 2, 24), ("interval-66", 6, 17))
+"""Role, width of the line and length of the caps of each interval, the widest interval first."""
+
 MARGIN = 0.06
 """Room beyond the outermost interval, as a share of the range."""
 
 
-def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
-    """A dot for each estimate, with a thick 66% and a thin 95% interval, or with its error bound where no
-    standard error is known or the bound is of several estimates at once; the result of a test beside its
+def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> Chart:
+    """A dot for each estimate with its intervals, the narrower one thick; the result of a test beside its
     thresholds.
 
     One number lies on a horizontal axis, several stand side by side. The axis goes below
@@ -42,100 +37,72 @@ def release_figure(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     drawn = largest_positions(excerpt.values, MOST_DRAWN)
     positions = [excerpt.positions[row] for row in drawn]
-    labels = [mechanism.label(position) for position in positions]
+    labels = [recipe.published.label(position) for position in positions]
     values = [excerpt.values[row] for row in drawn]
     horizontal = mechanism.scalar
-    intervals = [
-        (name, role, width, interval.at(drawn)) for name, role, width, interval in _intervals_of(excerpt)
-    ]
-    traces = [
-        _intervals(name, role, width, labels, interval, horizontal)
-        for name, role, width, interval in intervals
-    ]
-    traces.append(_dots("estimate", "estimate", "circle", 11, labels, values, horizontal))
+    intervals = [interval.at(drawn) for interval in intervals_of(excerpt)]
+    series = []
     shown = [0.0, *values]
-    for *_, interval in intervals:
-        shown += [*interval.low, *interval.high]
+    for interval, (role, width, cap) in zip(intervals, LINES, strict=False):
+        name = name_of(excerpt, interval)
+        ends = list(zip(values, interval.low, interval.high, strict=True))
+        series.append(_interval(name, role, width, cap, labels, ends, horizontal))
+        shown += [end for one in ends for end in one if end is not None]
+    series.append(_marks("estimate", "estimate", "circle", DOT, labels, values, horizontal))
     for (key, name), role in zip(THRESHOLDS.items(), ("line-3", "line-4"), strict=True):
         if release.details and verdict_of(release) and key in release.details:
-            traces.append(_dots(name, role, "line-ns-open", 28, labels, [release.details[key]], horizontal))
-            shown.append(release.details[key])
+            threshold = release.details[key]
+            series.append(_marks(name, role, "line-ns", 28, labels, [threshold], horizontal))
+            shown.append(threshold)
     if truth is not None:
         truths = [truth.values[position] for position in positions]
-        traces.append(_dots(TRUTH_NAME, "truth", "diamond-open", 13, labels, truths, horizontal))
+        series.append(_marks(TRUTH_NAME, "truth", "diamond-open", 13, labels, truths, horizontal))
         shown += truths
     low, high = min(shown), max(shown)
     room = MARGIN * (high - low)
-    quantity = {
-        "title": {"text": mechanism.unit, "standoff": 12},
-        "automargin": True,
-        # Zero is always in sight; below it only where an interval goes there.
-        "range": [low - room if low < 0 else 0.0, high + room],
-        "zeroline": True,
-        "tickformat": ",",
-    }
-    # Labels such as 0, 1, 2+ are names of buckets, not numbers.
-    category = {"type": "category", "categoryorder": "array", "categoryarray": labels, "automargin": True}
-    layout = {
-        "height": 240 if horizontal else 400,
-        "margin": {"l": 60, "r": 20, "t": 10, "b": 50},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        "hovermode": "closest",
-        "xaxis": quantity if horizontal else category,
-        "yaxis": {**category, "showticklabels": False} if horizontal else quantity,
-    }
-    return {"data": traces, "layout": layout}
-
-
-def _intervals_of(excerpt: Excerpt) -> list[tuple[str, str, int, Interval]]:
-    """(name, role, width of the line, interval), the wider interval first."""
-    wide, narrow, bounds = (
-        shown_interval_of(excerpt),
-        shown_interval_of(excerpt, 0.66),
-        bounds_of(excerpt),
+    # Zero is always in sight; below it only where an interval goes there.
+    quantity = Axis(title=mechanism.unit, low=low - room if low < 0 else 0.0, high=high + room or 1.0)
+    category = Axis(scale=Scale.CATEGORY, categories=tuple(dict.fromkeys(labels)), labelled=not horizontal)
+    x, y = (quantity, category) if horizontal else (category, quantity)
+    said = headline(recipe, release)
+    level = f" ({said.level})" if said.level else ""
+    return Chart(
+        title=recipe.question,
+        description=f"{said.text}{level}.",
+        panels=(Panel(x=x, y=y, series=tuple(series)),),
+        height=110 if horizontal else 280,
     )
-    if wide is not None and narrow is not None:
-        return [("95% interval", "interval-95", 2, wide), ("66% interval", "interval-66", 7, narrow)]
-    if bounds is not None:
-        together = " for all together" if joint_bounds_of(excerpt) else ""
-        name = f"error bound{together} (at least {percent(bounds.level)})"
-        return [(name, "interval-95", 2, bounds)]
-    return []
 
 
-def _dots(
-    name: str, role: str, symbol: str, size: int, labels: list[str], values: list[float], horizontal: bool
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "meta": role,
-        "marker": {"symbol": symbol, "size": size, "line": {"width": 2}},
-        **_axes(labels, values, horizontal),
-    }
+def _marks(
+    name: str, role: str, symbol: str, size: float, labels: list[str], values: list[float], horizontal: bool
+) -> Series:
+    series = Series(name=name, role=role, symbol=symbol, size=size, x=labels, y=values)
+    return _lying(series) if horizontal else series
 
 
-def _intervals(
-    name: str, role: str, width: int, labels: list[str], interval: Interval, horizontal: bool
-) -> dict[str, Any]:
-    # One line per interval, separated by gaps, so that the legend shows its thickness.
-    places: list[str | None] = []
-    ends: list[float | None] = []
-    for label, low, high in zip(labels, interval.low, interval.high, strict=True):
+def _interval(
+    name: str,
+    role: str,
+    width: float,
+    cap: float,
+    labels: list[str],
+    intervals: list[tuple[float, float | None, float | None]],
+    horizontal: bool,
+) -> Series:
+    """A line for each interval, with gaps between; with a cap where it ends, none where nothing bounds it."""
+    places: list[Value] = []
+    ends: list[Value] = []
+    sizes: list[float] = []
+    for label, (value, low, high) in zip(labels, intervals, strict=True):
         places += [label, label, None]
-        ends += [low, high, None]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "meta": role,
-        "line": {"width": width},
-        "connectgaps": False,
-        "hoverinfo": "skip",
-        **_axes(places, ends, horizontal),
-    }
+        ends += [value if low is None else low, value if high is None else high, None]
+        sizes += [0 if low is None else cap, 0 if high is None else cap, 0]
+    symbol = "line-ns" if horizontal else "line-ew"
+    series = Series(name=name, role=role, width=width, symbol=symbol, size=sizes, x=places, y=ends)
+    return _lying(series) if horizontal else series
 
 
-def _axes(labels: list[Any], values: list[Any], horizontal: bool) -> dict[str, Any]:
-    return {"x": values, "y": labels} if horizontal else {"x": labels, "y": values}
+def _lying(series: Series) -> Series:
+    """The same with its values along the horizontal axis."""
+    return replace(series, x=series.y, y=series.x)

@@ -1,28 +1,24 @@
 """A recipe and its release, in the words and numbers that the pages show."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from pages.words.verdicts import NOTICED, verdict_shown
-from panprivacy.planning.expectation import margin
+from panprivacy.estimate import Interval
 from panprivacy.statistic import Statistic
 from recipes.models import Recipe
 from releases.excerpt import Excerpt
 from releases.models import Release, SimulatedTruth
 from releases.selectors import (
-    LEVEL,
-    Interval,
-    bounds_of,
     excerpt_of,
-    joint_bounds_of,
-    shown_interval_of,
+    interval_of,
+    intervals_of,
     verdict_of,
 )
+from releases.shares import Shares, shares_of
 from web.numbers import (
     at_place,
-    consistent_with_zero,
     estimate_with_margin,
     number,
     place_of,
@@ -62,30 +58,45 @@ def release_of(recipe: Recipe) -> Release | None:
 
 SAYS_NOTHING = "says nothing"
 
-LARGEST_OF_MANY = (
-    "The largest of many estimates are partly large by chance; the margin for all together allows for that."
-)
+TOGETHER = "for all values together"
+"""What a level is of where there are several values."""
+
+
+@dataclass(frozen=True)
+class ShownInterval:
+    """An interval as text."""
+
+    name: str
+    ends: str
+
+
+@dataclass(frozen=True)
+class ShownShare:
+    """A count of devices in percent, with the ends of its widest interval; empty where none is counted."""
+
+    share: str = ""
+    ends: str = ""
 
 
 @dataclass(frozen=True)
 class EstimateRow:
-    """One estimate as a row of the table; every member is text at one common place, empty where unknown."""
+    """One estimate as a row of the table; every number is text at one common place, empty where unknown. The
+    narrowest interval comes first."""
 
     label: str
     estimate: str
     standard_error: str
-    interval_66: str
-    interval_95: str
+    intervals: list[ShownInterval]
     error_bound: str
-    within_bound: str
     note: str
     projection: str
     truth: str
+    share: ShownShare
 
 
 @dataclass(frozen=True)
 class Headline:
-    """The release in one sentence, and the level of its margin: "95%", or empty where it has none."""
+    """The release in one sentence, and the level of its margin (`level_text`), empty where it has none."""
 
     text: str
     level: str
@@ -93,45 +104,143 @@ class Headline:
 
 def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> list[EstimateRow]:
     """What is shown of the release as rows; the truth only where a simulation knows it."""
-    mechanism = recipe.published.calibrated_statistic
+    mechanism, shares = recipe.published.calibrated_statistic, shares_of(recipe, release)
     excerpt = excerpt_of(release)
-    wide, narrow = shown_interval_of(excerpt), shown_interval_of(excerpt, 0.66)
-    bounds = bounds_of(excerpt)
+    intervals = intervals_of(excerpt)
     margins = _margins(excerpt)
     rows: list[EstimateRow] = []
     for row, position in enumerate(excerpt.positions):
         value, error = excerpt.values[row], _at(excerpt.standard_errors, row)
-        bound, half_width = _at(excerpt.error_bounds, row), margins[row]
-        place = _place(value, error, bound)
+        bound = _at(excerpt.error_bounds, row)
+        place = _place(value, error, bound, margins[row])
         rows.append(
             EstimateRow(
-                label=mechanism.label(position),
+                label=recipe.published.label(position),
                 estimate=at_place(value, place),
                 standard_error="" if error is None else at_place(error, place),
-                interval_66=_interval(narrow, row, place),
-                interval_95=_interval(wide, row, place),
+                intervals=[
+                    ShownInterval(name_of(excerpt, interval), _ends(interval, row, place))
+                    for interval in reversed(intervals)
+                ],
                 error_bound="" if bound is None else f"± {at_place(bound, place)}",
-                within_bound=_interval(bounds, row, place),
-                note=_note(value, half_width, mechanism),
+                note=_note(excerpt, row, mechanism),
                 projection=at_place(excerpt.projection[row], place),
                 truth="" if truth is None else at_place(truth.values[position], min(place, 0)),
+                share=ShownShare() if shares is None else _share(shares, excerpt, row, margins[row]),
             )
         )
     return rows
 
 
 def headline(recipe: Recipe, release: Release) -> Headline:
-    """The release in one sentence."""
+    """The release in one sentence: the one estimate, or how precise all of them are. Which of several is the
+    largest is partly chance, and not what was asked."""
     if release.details and verdict_of(release):
         return Headline(f"Verdict: {verdict_shown(release.details)}", "")
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
-    triples = list(zip(excerpt.positions, excerpt.values, _margins(excerpt), strict=True))
-    position, value, half_width = max(triples, key=lambda triple: triple[1])
-    note = _note(value, half_width, mechanism)
-    text = f"{estimate_with_margin(value, half_width)} {mechanism.unit}" + (f": {note}" if note else "")
+    interval = interval_of(excerpt)
+    level = "" if interval is None else level_text(excerpt, interval)
     if not mechanism.scalar:
-        text = f"Largest: “{mechanism.label(position)}” with {text}"
-    return Headline(text, _level_text(excerpt))
+        return Headline(_headline_of_several(recipe, release, excerpt), level)
+    note, margin = _note(excerpt, 0, mechanism), _margins(excerpt)[0]
+    if interval is not None and interval.high[0] is None and interval.low[0] is not None:
+        text = f"At least {significant(interval.low[0])} {mechanism.unit}"
+    elif interval is not None and (high := interval.high[0]) is not None and excerpt.values[0] > high:
+        # More than there can be, by the noise: a margin around it would say nothing.
+        text = _between(recipe, release, interval.low[0] or 0.0, high)
+    elif (whole := whole_text(recipe, release)) and (shares := shares_of(recipe, release)):
+        count = estimate_with_margin(excerpt.values[0], margin)
+        text = f"{_percent_with_margin(shares, excerpt.values[0], margin)} of {whole} ({count})"
+    else:
+        text = f"{estimate_with_margin(excerpt.values[0], margin)} {mechanism.unit}"
+    return Headline(text + (f": {note}" if note else ""), level)
+
+
+def whole_text(recipe: Recipe, release: Release) -> str:
+    """What shares are of: "20,000 devices", about where the number is an estimate; empty without shares."""
+    shares = shares_of(recipe, release)
+    if shares is None:
+        return ""
+    statistic = recipe.published.calibrated_statistic
+    about = "" if shares.is_exact and statistic.parameters.sampling_rate == 1 else "about "
+    return f"{about}{at_place(shares.of, 0)} {statistic.unit}"
+
+
+def _between(recipe: Recipe, release: Release, low: float, high: float) -> str:
+    """Both ends of an interval, as shares first where they are shares too."""
+    counts, shares = f"{significant(low)} to {significant(high)}", shares_of(recipe, release)
+    if shares is None or not shares.is_exact:
+        return f"{counts} {recipe.published.calibrated_statistic.unit}"
+    ends = [min(max(100 * shares.share(end), 0.0), 100.0) for end in (low, high)]
+    return (
+        f"{significant(ends[0])}% to {significant(ends[1], 3)}% of {whole_text(recipe, release)} ({counts})"
+    )
+
+
+MOST_IN_SENTENCE = 6
+"""Values that a headline names; of more it says how many are there for sure."""
+
+
+def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> str:
+    """All values jointly, as they were asked for; none is picked because it came out large."""
+    mechanism, shares = recipe.published.calibrated_statistic, shares_of(recipe, release)
+    margin = excerpt.largest_margin
+    note = f": {SAYS_NOTHING}" if margin is not None and mechanism.says_nothing(margin) else ""
+    if shares is None:
+        each = "" if margin is None else f", each {within(margin, mechanism.unit)}"
+    elif margin is None:
+        each = f" of {whole_text(recipe, release)}"
+    elif not shares.is_exact:
+        each = f" of {whole_text(recipe, release)}, each count {within(margin, mechanism.unit)}"
+    else:
+        points = significant(100 * shares.share(margin))
+        each = f", each ± {points} points of {whole_text(recipe, release)}"
+    if excerpt.count <= MOST_IN_SENTENCE:
+        listed = ", ".join(
+            f"{recipe.published.label(position)}: {_shown_value(shares, value, margin)}"
+            for position, value in zip(excerpt.positions, excerpt.values, strict=True)
+        )
+        return f"{listed}{each}{note}"
+    interval = interval_of(excerpt)
+    if interval is None or excerpt.count > len(excerpt.values):
+        title = mechanism.title[:1].lower() + mechanism.title[1:]
+        return f"{number(excerpt.count)} estimates: {title}{each}{note}"
+    # All intervals hold together, so that this many are there at the same level.
+    found = sum(low is not None and low > 0 for low in interval.low)
+    return f"{number(found)} of {number(excerpt.count)} values lie above zero{each}{note}"
+
+
+def _shown_value(shares: Shares | None, value: float, margin: float | None) -> str:
+    if shares is None:
+        return at_place(value, _place(value, margin))
+    return f"{at_place(100 * shares.share(value), _percent_place(shares, value, margin))}%"
+
+
+def _percent_with_margin(shares: Shares, value: float, margin: float | None) -> str:
+    """4,690 ± 400 of 20,000 → "23.5% ± 2.0 points"; "about 23.5%" where the count has a margin alone."""
+    shown = _shown_value(shares, value, margin)
+    if not shares.is_exact:
+        return f"about {shown}"
+    return shown if margin is None else f"{shown} ± {significant(100 * shares.share(margin))} points"
+
+
+def _percent_place(shares: Shares, value: float, margin: float | None) -> int:
+    scaled = None if margin is None else 100 * shares.share(margin)
+    return _place(100 * shares.share(value), scaled)
+
+
+def _share(shares: Shares, excerpt: Excerpt, row: int, margin: float | None) -> ShownShare:
+    value, interval = excerpt.values[row], interval_of(excerpt)
+    shown = _shown_value(shares, value, margin)
+    if interval is None:
+        return ShownShare(shown)
+    scaled, place = shares.interval(interval.at([row])), _percent_place(shares, value, margin)
+    if scaled is None:
+        return ShownShare(shown)
+    low, high = scaled.low[0], scaled.high[0]
+    if low is None or high is None:
+        return ShownShare(shown)
+    return ShownShare(shown, f"{at_place(100 * low, place)}% to {at_place(100 * high, place)}%")
 
 
 def error_sentence(recipe: Recipe, release: Release) -> str:
@@ -143,23 +252,27 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
         said = f"The standard error of Z′ is {significant(error)} {_continued(release.standard_error_note)}"
         return " ".join(filter(None, (NOTICED, said, noticed)))
     sentences = []
-    joint = joint_bounds_of(excerpt) is not None
-    if joint:
-        sentences.append(LARGEST_OF_MANY)
-    if error is not None and joint:
+    several = excerpt.count > 1
+    interval = interval_of(excerpt)
+    if interval is not None and several:
         sentences.append(
-            f"The standard error of a single estimate, chosen beforehand, is {significant(error)}."
+            f"With a probability of at least {percent(interval.level)}, all {number(excerpt.count)} "
+            "intervals contain the truth, also that of the largest estimate."
         )
-    elif error is not None:
+    elif interval is not None:
         sentences.append(
-            f"About 95 of 100 repeats would land {within(margin(error), unit)} "
-            f"(standard error {significant(error)})."
+            f"The interval contains the truth with a probability of at least {percent(interval.level)}."
         )
-    bounds, bound = bounds_of(excerpt), excerpt.largest_error_bound
-    if bounds is not None and bound is not None:
-        which = "all estimates together lie" if excerpt.count > 1 else "the estimate lies"
+    if interval is not None and None in interval.high:
+        sentences.append("Nothing bounds the truth from above: the table is nearly full.")
+    if error is not None:
+        single = " of a single estimate, chosen beforehand," if several else ""
+        sentences.append(f"The standard error{single} is {significant(error)}.")
+    bound = excerpt.largest_error_bound
+    if excerpt.confidence is not None and bound is not None:
+        which = "all estimates together lie" if several else "the estimate lies"
         sentences.append(
-            f"With a probability of at least {percent(bounds.level)}, {which} "
+            f"With a probability of at least {percent(excerpt.confidence)}, {which} "
             f"{within(bound, unit)} (error bound)."
         )
     note = release.standard_error_note
@@ -169,10 +282,12 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
 
 def says_nothing(recipe: Recipe, release: Release) -> bool:
     """Whether no estimate has a margin smaller than half the range of possible answers."""
-    least = _least_margin(excerpt_of(release))
-    if least is None or verdict_of(release):
-        return False
-    return recipe.published.calibrated_statistic.says_nothing(least)
+    excerpt, mechanism = excerpt_of(release), recipe.published.calibrated_statistic
+    if excerpt.least_margin is not None:
+        return mechanism.says_nothing(excerpt.least_margin)
+    return interval_of(excerpt) is not None and all(
+        _note(excerpt, row, mechanism) == SAYS_NOTHING for row in range(len(excerpt.values))
+    )
 
 
 def percent(level: float) -> str:
@@ -180,38 +295,36 @@ def percent(level: float) -> str:
     return f"{number(round(100 * level, 6))}%"
 
 
-def _level_text(excerpt: Excerpt) -> str:
-    """The level of the margin that the headline has; empty where it has none."""
-    if shown_interval_of(excerpt) is not None:
-        return percent(LEVEL)
-    bounds = bounds_of(excerpt)
-    if bounds is None:
-        return ""
-    return f"at least {percent(bounds.level)}" + (", all together" if joint_bounds_of(excerpt) else "")
+def level_text(excerpt: Excerpt, interval: Interval) -> str:
+    """What an interval's level is, and of what: "95%", or "95% for all values together"."""
+    return percent(interval.level) + (f" {TOGETHER}" if excerpt.count > 1 else "")
 
 
-def _margins(excerpt: Excerpt) -> Sequence[float | None]:
-    """Half the width of the interval around each estimate shown: 95%, or of its error bound; always of the
-    error bound where that is of several at once."""
-    if shown_interval_of(excerpt) is not None:
-        return [margin(error) for error in excerpt.standard_errors]
-    if bounds_of(excerpt) is not None:
-        return excerpt.error_bounds
-    return [None] * len(excerpt.values)
+def name_of(excerpt: Excerpt, interval: Interval) -> str:
+    """What an interval is called: "95% interval", or "95% interval for all values together"."""
+    return f"{percent(interval.level)} interval" + (f" {TOGETHER}" if excerpt.count > 1 else "")
 
 
-def _least_margin(excerpt: Excerpt) -> float | None:
-    """The smallest of those around all estimates, shown or not; None where there are none."""
-    if shown_interval_of(excerpt) is not None and excerpt.least_standard_error is not None:
-        return margin(excerpt.least_standard_error)
-    return None if bounds_of(excerpt) is None else excerpt.least_error_bound
+def _margins(excerpt: Excerpt) -> list[float | None]:
+    """How far the widest interval reaches from each estimate shown; None where it does not end."""
+    interval = interval_of(excerpt)
+    return [None] * len(excerpt.values) if interval is None else interval.margins(excerpt.values)
 
 
-def _note(value: float, half_width: float | None, mechanism: Statistic[Any]) -> str:
+def _note(excerpt: Excerpt, row: int, mechanism: Statistic[Any]) -> str:
     """What must be said of an estimate with so large a margin; else empty."""
-    if half_width is not None and mechanism.says_nothing(half_width):
+    interval, half_width = interval_of(excerpt), _margins(excerpt)[row]
+    if interval is None:
+        return ""
+    holds_zero = not (_below(0, interval.low[row]) or _below(interval.high[row], 0))
+    if holds_zero if half_width is None else mechanism.says_nothing(half_width):
         return SAYS_NOTHING
-    return "consistent with zero" if consistent_with_zero(value, half_width) else ""
+    return "consistent with zero" if holds_zero else ""
+
+
+def _below(value: float | None, other: float | None) -> bool:
+    """Whether the one lies below the other; an end that there is not lies beyond everything."""
+    return value is not None and other is not None and value < other
 
 
 def _continued(sentence: str) -> str:
@@ -223,12 +336,15 @@ def _at(values: list[float] | None, position: int) -> float | None:
     return values[position] if values else None
 
 
-def _place(value: float, error: float | None, bound: float | None) -> int:
-    known = [uncertainty for uncertainty in (error, bound) if uncertainty is not None]
+def _place(value: float, *uncertainties: float | None) -> int:
+    known = [uncertainty for uncertainty in uncertainties if uncertainty is not None]
     return place_of(known[0]) if known else place_of(value, 4)
 
 
-def _interval(interval: Interval | None, position: int, place: int) -> str:
-    if interval is None:
-        return ""
-    return f"{at_place(interval.low[position], place)} to {at_place(interval.high[position], place)}"
+def _ends(interval: Interval, row: int, place: int) -> str:
+    low, high = interval.low[row], interval.high[row]
+    if low is not None and high is not None:
+        return f"{at_place(low, place)} to {at_place(high, place)}"
+    if low is not None:
+        return f"at least {at_place(low, place)}"
+    return "" if high is None else f"at most {at_place(high, place)}"

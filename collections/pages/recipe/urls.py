@@ -4,15 +4,14 @@ from django.views.decorators.cache import never_cache
 from pages.recipe.intrusion_views import AnnounceView, SeenFileView, SeenView
 from pages.recipe.views import (
     CloseView,
-    OverviewView,
     ProgressView,
     RecipeView,
     ResultCsvView,
     ResultJsonView,
+    ResultSvgView,
 )
 
 urlpatterns = [
-    path("", OverviewView.as_view(), name="overview"),
     path("recipes/<identifier:identifier>/", RecipeView.as_view(), name="recipe"),
     path("recipes/<identifier:identifier>/progress/", ProgressView.as_view(), name="recipe-progress"),
     path("recipes/<identifier:identifier>/close/", CloseView.as_view(), name="recipe-close"),
@@ -29,5 +28,6 @@ urlpatterns = [
         name="recipe-intrusion-file",
     ),
     path("recipes/<identifier:identifier>/result.csv", ResultCsvView.as_view(), name="result-csv"),
+    path("recipes/<identifier:identifier>/result.svg", ResultSvgView.as_view(), name="result-svg"),
     path("recipes/<identifier:identifier>/result.json", ResultJsonView.as_view(), name="result-json"),
 ]

@@ -1,62 +1,61 @@
-"""Public pages: the overview, and one recipe with its progress and result."""
+"""The public page of one recipe, with its progress and result."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth import get_user_model
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
 
 from audit.access import may_read_log, signed_in_user
 from audit.selectors import entries_of_recipe
-from ledger.selectors import spending_balances
 from pages.access import PublishersOnly
+from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
-from pages.recipe.charts import MOST_DRAWN, release_figure
+from pages.missing import found
+from pages.recipe.charts import MOST_DRAWN, release_chart
 from pages.recipe.details import details_of
+from pages.recipe.embedding import result_picture, result_text
 from pages.recipe.presentation import (
-    Headline,
-    Status,
     error_sentence,
     estimate_rows,
     headline,
     is_below_cohort,
+    name_of,
     percent,
     release_of,
     says_nothing,
     status_of,
+    whole_text,
 )
+from pages.recipe.standing import standing_of
 from pages.recipe.troubles import TroubleShown, troubles_of
 from pages.trust_models import SHOWN
-from pages.words.parameters_table import parameter_rows
+from pages.words.parameters_table import event_rows, parameter_rows
 from pages.words.sentences import (
     guarantee_from_mapping,
     guarantee_texts,
     protection_warning,
     sampling_sentence,
 )
-from panprivacy.coarse import coarse
+from panprivacy.coarse import coarse_beyond
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.selectors import drafts_list, guarantees_of
+from recipes.selectors import guarantees_of, stated_plan
 from releases.exports import file_version, release_csv, release_document, release_json
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
 from releases.selectors import (
-    bounds_of,
     excerpt_of,
-    joint_bounds_of,
-    overview_search,
-    shown_interval_of,
+    intervals_of,
     verdict_of,
     with_release,
 )
@@ -66,59 +65,14 @@ from releases.servers import (
     servers_of,
     stated_servers,
 )
+from simulations.access import may_simulate
+from simulations.selectors import simulation_of
 from trust_models import trust_model_of
 from trust_models.publishing import recipe_close
-from web.htmx import htmx_of
-from web.paging import page_of, text_of
+from web.paging import text_of
 
-PAGE_SIZE = 20
-
-STRIPS = 4
-"""How many populations the overview shows; their own page has all."""
-
-STATUSES = (
-    ("all", "All"),
-    ("open", "Open"),
-    ("closed", "Closed"),
-    ("released", "Released"),
-    ("withheld", "Withheld"),
-)
-
-
-@dataclass(frozen=True)
-class Card:
-    """One recipe on the overview."""
-
-    recipe: Recipe
-    status: Status
-    latest: Headline | None
-    below_cohort: bool
-
-
-class OverviewView(View):
-    """Every published recipe, newest first; search, filter and page stand in the address."""
-
-    def get(self, request: HttpRequest) -> HttpResponse:
-        text, status = text_of(request.GET, "q"), text_of(request.GET, "status") or "all"
-        page = page_of(overview_search(text=text, status=status), request, PAGE_SIZE)
-        context: dict[str, Any] = {
-            "cards": [_card(recipe) for recipe in page.rows],
-            "page": page,
-            "text": text,
-            "status": status,
-            "statuses": STATUSES,
-            "filtered": bool(text) or status != "all" or bool(page.newest),
-            "drafts": drafts_list()[:PAGE_SIZE] if may_publish(request.user) else [],
-        }
-        htmx = htmx_of(request)
-        partial = htmx and not htmx.history_restore_request
-        if not partial:
-            context["balances"] = spending_balances(STRIPS)
-        if not context["cards"]:
-            context["nobody_yet"] = not get_user_model().objects.exists()
-        response = render(request, "overview/_cards.html" if partial else "overview/overview.html", context)
-        patch_vary_headers(response, ("HX-Request",))
-        return response
+PICTURE_KEPT = "public, max-age=3600"
+"""For how long a browser or a proxy shows a picture without asking."""
 
 
 class RecipeView(View):
@@ -137,6 +91,8 @@ class RecipeView(View):
             "mechanism": published.calibrated_statistic,
             "status": status_of(recipe, release, timezone.now()),
             "rows": parameter_rows(published.parameters),
+            "event_rows": event_rows(published.event),
+            "planned": kind.planned(published.calibrated_statistic, stated_plan(recipe)),
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(published.parameters.sampling_rate),
@@ -147,16 +103,15 @@ class RecipeView(View):
             "entries": entries_of_recipe(identifier),
             "server": request.build_absolute_uri("/").rstrip("/"),
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
+            "may_simulate": may_simulate(request.user) and kind.simulated,
             "release": release,
             **_servers_context(recipe),
             **(_progress_context(request, recipe) if release is None else _release_context(recipe, release)),
         }
-        if release is not None and may_read_log(request.user):
-            # What decrypting found is for those who watch over the collection, and only after its end.
-            context["servers"] = servers_of(recipe, trust_model_of(recipe).progress(recipe), everything=True)
-            context |= {"everything": True, "coarse_counts": False}
         context["counts_differ"] = counts_differ(context["servers"])
         context |= kind.section(request, recipe)
+        if recipe.simulation and context["may_simulate"]:
+            context["simulated"] = simulation_of(recipe)
         return render(request, "recipe/recipe.html", context)
 
 
@@ -225,8 +180,27 @@ class ResultJsonView(View):
         )
 
 
+class ResultSvgView(View):
+    """The result as a picture, for pages of others. It never changes, but how it is drawn may."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponseBase:
+        recipe, release = _with_release(identifier)
+        if release.outcome != Release.Outcome.RELEASED:
+            raise Http404("Nothing was released.")
+        picture = result_picture(recipe, release, _truth(recipe)).encode()
+        etag = quote_etag(hashlib.sha256(picture).hexdigest())
+        response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
+        if response is None:
+            response = HttpResponse(picture, content_type="image/svg+xml")
+        response["ETag"] = etag
+        response["Cache-Control"] = PICTURE_KEPT
+        # Pages of others may show it, also those that ask to be told so.
+        response["Cross-Origin-Resource-Policy"] = "cross-origin"
+        return response
+
+
 def _recipe(identifier: str) -> Recipe:
-    return get_object_or_404(with_release(Recipe.objects.all()), identifier=identifier)
+    return found(with_release(Recipe.objects.all()), "recipe", identifier=identifier)
 
 
 def _with_release(identifier: str) -> tuple[Recipe, Release]:
@@ -257,18 +231,13 @@ def _truth(recipe: Recipe) -> SimulatedTruth | None:
     return SimulatedTruth.objects.filter(recipe=recipe).first()
 
 
-def _card(recipe: Recipe) -> Card:
-    release = release_of(recipe)
-    released = release is not None and release.outcome == Release.Outcome.RELEASED
-    latest = headline(recipe, release) if release is not None and released else None
-    status = status_of(recipe, release, timezone.now())
-    return Card(recipe, status, latest, is_below_cohort(release))
-
-
 def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     so_far = trust_model_of(recipe).progress(recipe)
-    status = status_of(recipe, release_of(recipe), timezone.now())
-    shown = coarse(so_far.received, recipe.cohort_size)
+    now = timezone.now()
+    status = status_of(recipe, release_of(recipe), now)
+    # The exact number ends here: whatever else is shown follows from this one.
+    shown = coarse_beyond(so_far.received, recipe.cohort_size)
+    standing = standing_of(recipe, stated_plan(recipe), shown, now)
     servers = [server.live(recipe) for server in servers_of(recipe, so_far)]
     troubles = troubles_of(recipe, so_far, everything=may_read_log(request.user))
     return {
@@ -276,11 +245,11 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
         "status": status,
         **_servers_context(recipe),
         "progress": progress_text(so_far.received, recipe.cohort_size),
-        "progress_value": shown,
+        "standing": standing,
         "servers": servers,
         "troubles": troubles,
         # What the page shows, in short: the poll compares it.
-        "shown": f"{status.key} {shown} {_in_short(servers, troubles)}",
+        "shown": f"{status.key} {shown} {_in_short(servers, troubles)} {standing.in_short}",
     }
 
 
@@ -288,6 +257,7 @@ def _servers_context(recipe: Recipe) -> dict[str, Any]:
     shown, servers = SHOWN[recipe.published.trust], recipe.published.servers
     return {
         "trust": shown,
+        "noisy": shown.noisy_count and not recipe.simulation,
         "partner": shown.partner_shown(servers),
         "digests": shown.digests_shown(servers),
     }
@@ -307,20 +277,21 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
     if release.outcome != Release.Outcome.RELEASED:
         return {"servers": servers, "coarse_counts": True, "below_cohort": is_below_cohort(release)}
     truth, excerpt = _truth(recipe), excerpt_of(release)
-    rows, bounds = estimate_rows(recipe, release, truth), bounds_of(excerpt)
+    rows = estimate_rows(recipe, release, truth)
     return {
         "servers": servers,
         "truth": truth,
         "excerpt": excerpt,
         "estimates": rows,
-        "details": details_of(release),
+        "details": details_of(recipe, release),
         "verdict": verdict_of(release),
-        "intervals": shown_interval_of(excerpt) is not None,
-        "joint": joint_bounds_of(excerpt) is not None,
+        "intervals": [name_of(excerpt, interval) for interval in reversed(intervals_of(excerpt))],
         "most_drawn": MOST_DRAWN,
         "says_nothing": says_nothing(recipe, release),
-        "bounds_level": "" if bounds is None else percent(bounds.level),
+        "bounds_level": "" if excerpt.confidence is None else percent(excerpt.confidence),
         "headline": headline(recipe, release),
+        "whole": whole_text(recipe, release),
         "error_sentence": error_sentence(recipe, release),
-        "figure": release_figure(recipe, release, truth),
+        "picture_text": result_text(recipe, release),
+        "chart": shown_chart(release_chart(recipe, release, truth), "result"),
     }

@@ -1,6 +1,7 @@
-// Draws every .chart from the figure that the page carries as data. Colours come from the style sheet.
+// Every .chart is drawn by the server. Whoever looks closely gets plotly.js, which is loaded then and not before.
 "use strict";
 
+const LIBRARY = document.currentScript.dataset.plotly;
 const CONFIG = {
   displaylogo: false,
   responsive: true,
@@ -17,6 +18,7 @@ const ROLES = {
   "line-4": "--chart-fourth", "line-5": "--muted", "current": "--text",
   "spent": "--chart-estimate", "budget": "--chart-truth",
 };
+const EXPLORE = "Explore the chart", BACK = "Show the simple chart";
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function coloured(figure) {
@@ -46,27 +48,70 @@ function coloured(figure) {
   return { data, layout };
 }
 
-const drawn = new Map();
+let library = null;
 
-// A chart's figure stands in a script element of its page (data-figure) or, where HTMX brings
-// it along, in the element itself (data-plot).
-function drawAll(root) {
-  for (const element of root.querySelectorAll(".chart")) {
-    if (drawn.has(element)) continue;
-    const text = element.dataset.plot ?? document.getElementById(element.dataset.figure).textContent;
-    const figure = JSON.parse(text);
-    const draw = () => {
-      const { data, layout } = coloured(figure);
-      return Plotly.react(element, data, layout, CONFIG);
-    };
-    element.replaceChildren();
-    draw();
-    drawn.set(element, draw);
-  }
+function loaded() {
+  library ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = LIBRARY;
+    script.onload = resolve;
+    script.onerror = () => { library = null; script.remove(); reject(new Error("plotly.js was not loaded")); };
+    document.head.append(script);
+  });
+  return library;
 }
 
-drawAll(document);
-document.addEventListener("htmx:afterSwap", (event) => drawAll(event.detail.target));
+const drawn = new Map();
+
+function draw(chart, plot) {
+  const { data, layout } = coloured(JSON.parse(chart.dataset.plot));
+  return Plotly.react(plot, data, layout, CONFIG);
+}
+
+async function explore(chart, button) {
+  button.disabled = true;
+  try {
+    await loaded();
+  } catch {
+    button.textContent = "Not loaded. Try again";
+    return;
+  } finally {
+    button.disabled = false;
+  }
+  const plot = document.createElement("div");
+  plot.className = "plot";
+  chart.prepend(plot);
+  chart.classList.add("explored");
+  drawn.set(chart, plot);
+  draw(chart, plot);
+  button.textContent = BACK;
+  button.focus();
+}
+
+function backToDrawing(chart, button) {
+  Plotly.purge(drawn.get(chart));
+  drawn.get(chart).remove();
+  drawn.delete(chart);
+  chart.classList.remove("explored");
+  button.textContent = EXPLORE;
+}
+
+const buttonOf = (target) => target.closest?.(".chart > .explore > button");
+
+function offer(root) {
+  for (const button of root.querySelectorAll(".chart > .explore > button")) button.hidden = false;
+}
+
+offer(document);
+document.addEventListener("htmx:afterSwap", (event) => offer(event.detail.target));
+document.addEventListener("click", (event) => {
+  const button = buttonOf(event.target);
+  if (!button) return;
+  const chart = button.closest(".chart");
+  drawn.has(chart) ? backToDrawing(chart, button) : explore(chart, button);
+});
+// It is on its way when the button is pressed.
+document.addEventListener("pointerover", (event) => { if (buttonOf(event.target)) loaded().catch(() => {}); });
 dark.addEventListener("change", () => {
-  for (const [element, draw] of drawn) element.isConnected ? draw() : drawn.delete(element);
+  for (const [chart, plot] of drawn) chart.isConnected ? draw(chart, plot) : drawn.delete(chart);
 });

@@ -44,6 +44,8 @@ for (const box of document.querySelectorAll("input[data-slider]")) {
   slider.step = "1";
   slider.setAttribute("aria-label", `${box.labels[0].firstChild.textContent.trim()}, slider`);
   const follow = () => {
+    // Without a value there is no place on the slider: one in the middle would look chosen.
+    slider.hidden = box.value === "";
     if (box.value !== "") slider.value = String(toPosition(Number(box.value)));
     slider.setAttribute("aria-valuetext", box.value);
   };
@@ -56,4 +58,14 @@ for (const box of document.querySelectorAll("input[data-slider]")) {
   box.addEventListener("input", follow);
   follow();
   box.after(slider);
+}
+
+// A file goes into the text box beside it, and is sent as text.
+for (const offer of document.querySelectorAll("[data-file-into]")) {
+  const box = document.getElementById(offer.dataset.fileInto);
+  offer.hidden = false;
+  offer.querySelector("input").addEventListener("change", async (event) => {
+    const [file] = event.target.files;
+    if (file) box.value = await file.text();
+  });
 }

@@ -28,6 +28,12 @@ def epsilon(value: float | None, unknown: str = "not computed yet") -> str:
 
 
 @register.filter
+def percent(share: float) -> str:
+    """A share as a percentage of three significant digits."""
+    return "∞ %" if math.isinf(share) else f"{numbers.significant(100 * share, 3)} %"
+
+
+@register.filter
 def instant(time: str) -> datetime:
     """A time as documents and JSON have it, for includes/time.html."""
     return datetime.fromisoformat(time)

@@ -72,7 +72,6 @@ CURATOR = ShownTrustModel(
     joining="Send items",
     simulated="A simulation brings its own items.",
     counted="",
-    hides_failed_checks=False,
     partner_shown=no_partner,
     digests_shown=_digests,
 )

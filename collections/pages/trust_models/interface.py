@@ -105,7 +105,8 @@ class ShownTrustModel:
         simulated: why nobody can take part in a simulation, in a sentence.
         counted: what progress is a number of; empty where nobody counts.
         rejected: what servers reject, in the plural.
-        hides_failed_checks: whether failed checks are hidden from the public, with the reason shown.
+        failed_checks: what becomes of invalid reports, and what is told of them, in sentences.
+        noisy_count: whether the number of reports is published with noise.
         partner_uncounted: why the partner counts no valid reports, as a clause; empty where it does.
         needed: what a cohort consists of.
         partner_shown: the document's servers → the server beside this one that signs the recipe too.
@@ -124,10 +125,11 @@ class ShownTrustModel:
     observers: Observers
     partner_shown: Callable[[Any], PartnerShown | None]
     digests_shown: Callable[[Any], tuple[ParameterRow, ...]] = no_digests
-    hides_failed_checks: bool
     counted: str
+    failed_checks: str = ""
+    noisy_count: bool = False
     rejected: str = "Reports"
-    needed: str = "valid reports"
+    needed: str = "reports"
     partner_uncounted: str = ""
     verifying: str = "devices pin that key and refuse anything else."
     joining: str = "Take part with a device"

@@ -84,7 +84,7 @@ SHUFFLER = ShownTrustModel(
     ),
     counted="devices",
     rejected="Messages",
-    hides_failed_checks=False,
+    failed_checks="A message that no device sends is replaced by a random one, and counts.",
     needed="devices",
     partner_uncounted="it cannot read messages",
     partner_shown=_shuffler,

@@ -27,6 +27,11 @@ SINGLE_SERVER = ShownTrustModel(
             False,
         ),
         INTRUDER,
+        Adversary(
+            "A device that sends what is no answer",
+            "moves the result as one dishonest device does: a random valid answer counts instead",
+            True,
+        ),
         Adversary("Someone who opens the device, with this server", "reads the true answer", False),
     ),
     observers=Observers(
@@ -46,6 +51,7 @@ SINGLE_SERVER = ShownTrustModel(
         "do so while the collection runs; that it does not is a promise.",
     ),
     counted="reports",
-    hides_failed_checks=True,
+    failed_checks="A report that decrypts to what no device sends is replaced by a random valid one, and "
+    "counts. Nobody is told how many were: that would help someone who copied a device to read it.",
     partner_shown=no_partner,
 )

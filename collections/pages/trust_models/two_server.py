@@ -82,6 +82,9 @@ TWO_SERVER = ShownTrustModel(
         "collection runs; that they do not is a promise of both.",
     ),
     counted="reports",
-    hides_failed_checks=True,
+    needed="valid reports",
+    failed_checks="We don't publish failed checks, and the number of reports only with noise: they would "
+    "help someone who copied a device to read it. Simulations show all of it exactly.",
+    noisy_count=True,
     partner_shown=_helper,
 )

@@ -3,6 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 
+from panprivacy.asked_event import AskedEvent
 from panprivacy.parameters import PublicParameters, description_of
 from web.numbers import number
 
@@ -26,3 +27,13 @@ def parameter_rows(parameters: PublicParameters) -> list[ParameterRow]:
         if field.name in values
         for description in (description_of(field),)
     ]
+
+
+def event_rows(event: AskedEvent) -> list[ParameterRow]:
+    """Event and labels as rows of the same table; none for what the recipe does not name."""
+    given = (
+        ("Event", event.name, "What is counted, as applications call it."),
+        ("Definition of the event", event.definition, "When exactly it happens."),
+        ("Labels", "; ".join(event.labels), "Names of the answer’s values, in their order."),
+    )
+    return [ParameterRow(label, value, meaning, False) for label, value, meaning in given if value]

@@ -177,6 +177,11 @@ def _delta(guarantee: Guarantee) -> str:
 def _found(guarantee: Guarantee) -> str:
     if guarantee.epsilon is None or guarantee.found_epsilon is None:
         return ""
+    if guarantee.model is Model.SAMPLED:
+        return (
+            f"Proved bracket: the smallest ε that holds lies between {epsilon_text(guarantee.found_epsilon)} "
+            f"and {epsilon_text(guarantee.epsilon)}."
+        )
     return (
         f"ε = {epsilon_text(guarantee.epsilon)} is proved. The worst case found numerically is "
         f"{epsilon_text(guarantee.found_epsilon)}; nothing proves that none is worse."
@@ -194,7 +199,8 @@ def _colluding(guarantee: Guarantee, honest_delta: float | None) -> str:
         delta = guarantee.delta
         larger = delta is not None and honest_delta is not None and delta > honest_delta
         at = " at this larger δ" if larger else ""
-        found = f" (worst case found{at}: {epsilon_text(guarantee.found_epsilon)})"
+        kind = "proved bracket, lower end" if guarantee.model is Model.SAMPLED else "worst case found"
+        found = f" ({kind}{at}: {epsilon_text(guarantee.found_epsilon)})"
     numbers = f"ε = {epsilon_text(guarantee.epsilon)}, δ = {_delta(guarantee)}{found}"
     return f"If {percent}% of the devices collude with the observer: {numbers}."
 

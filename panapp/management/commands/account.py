@@ -33,17 +33,23 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         for line in _lines(sys.stdin.buffer):
             started = time.monotonic()
-            try:
-                with _at_most(LONGEST_SECONDS):
-                    result = answer(_parsed(line))
-            except FieldError as error:
-                result = {"error": str(error), "field": error.field}
-            except (ArithmeticError, MemoryError) as error:
-                # Bounds should leave no such question; the next ones are to be answered all the same.
-                result = {"error": f"line: asks for what cannot be computed ({type(error).__name__})"}
+            result = _answered(line)
             result["seconds"] = round(time.monotonic() - started, 6)
             self.stdout.write(json.dumps(result, allow_nan=False))
             self.stdout.flush()
+
+
+def _answered(line: bytes) -> dict[str, Any]:
+    """The answer, or what is wrong, as JSON can hold it; whatever one line raises, the next are answered."""
+    try:
+        with _at_most(LONGEST_SECONDS):
+            result = answer(_parsed(line))
+        json.dumps(result, allow_nan=False)
+    except FieldError as error:
+        return {"error": str(error), "field": error.field}
+    except Exception as error:  # said in the answer; bounds should leave no such question
+        return {"error": f"line: asks for what cannot be computed ({type(error).__name__})"}
+    return result
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:

@@ -14,10 +14,11 @@ from django.db import transaction
 
 from devices_sim.fleet import FleetError
 from devices_sim.transport import TransportError
-from devices_sim.workloads import Workload, flights
-from devices_sim.workloads.flights import home_airports, tail_numbers
+from devices_sim.workloads.bucket import Workload
+from devices_sim.workloads.flights import flights, home_airports, tail_numbers
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
+from panapp.demo_ledger import ledger_begin
 from panapp.pairing import KINDS, Pairing
 from panapp.ports import HOST
 from panapp.services import BASE_DIR, ServiceError, Services, running_services
@@ -70,6 +71,8 @@ class Command(BaseCommand):
                 self.collect(example, late, services)
             self.collect(VALUES, home_airports(), services)
             self.stream(STREAM, services)
+            for recipe in ledger_begin():
+                self.stdout.write(f"Open to devices: {recipe.question}")
             if serve:
                 self.serve(services)
 

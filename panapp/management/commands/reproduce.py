@@ -8,7 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from pages.papers.figures import chart
+from pages.charts.plotly import plotly_figure
+from pages.papers.figures import described
 from pages.papers.papers import claim_row
 from research import stored_document
 from research.reproduction import results
@@ -111,10 +112,10 @@ def _html(figure: Mapping[str, Any]) -> str:
     """A page with plotly.js inside, which needs nothing else."""
     import plotly.io
 
-    drawn = chart(figure)
+    drawn = plotly_figure(described(figure))
     for trace in drawn["data"]:
-        colour = COLOURS[trace["meta"]]
-        trace["line"]["color"] = trace["marker"]["color"] = colour
+        for part in {"line", "marker"} & trace.keys():
+            trace[part]["color"] = COLOURS[trace["meta"]]
     drawn["layout"]["title"] = {"text": f"{figure['title']}: {figure['paper']}", "y": 1, "yref": "container"}
     drawn["layout"]["margin"]["t"] += TITLE_ROOM
     drawn["layout"]["height"] += TITLE_ROOM

@@ -95,7 +95,7 @@ def fill(recipe: Recipe, values: Sequence[int]) -> list[int]:
 def drive(*, now: datetime | None = None, transport: Any = reached) -> None:
     """What workers do with the batches that are due."""
     now = now or timezone.now()
-    for pk in fetches_take(now=now):
+    for pk in fetches_take(now=now).rows:
         row = BatchFetch.objects.select_related("recipe").get(pk=pk)
         fetch_drive(fetch=row, shuffler=shuffler_of(row.recipe, transport), now=now)
 

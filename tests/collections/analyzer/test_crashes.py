@@ -20,6 +20,7 @@ from releases.operations import collections_advance
 from reports.models import StoredReports
 from shuffler.ending import batch_end, upkeep
 from shuffler.models import Batch
+from tests.clock import time_is
 from tests.collections.analyzer import scene
 from tests.collections.analyzer.scene import drive, fill, release_of, settle, shuffle_recipe, statistic_of
 from trust_models.publishing import recipe_close
@@ -206,9 +207,9 @@ def test_leases_keep_workers_from_asking_for_the_same_at_once() -> None:
     shuffle_recipe()
     collections_advance()
     now = timezone.now()
-    assert len(fetches_take(now=now)) == 1
-    assert fetches_take(now=now) == []
-    assert len(fetches_take(now=now + timedelta(minutes=6))) == 1
+    assert len(fetches_take(now=now).rows) == 1
+    assert fetches_take(now=now).rows == []
+    assert len(fetches_take(now=now + timedelta(minutes=6)).rows) == 1
 
 
 def test_shuffler_that_deleted_a_batch_before_it_was_full_ends_the_collection_with_its_reason() -> None:
@@ -239,7 +240,7 @@ def test_unfull_batch_that_both_sides_found_too_late_had_too_few_users(
     fill(recipe, [0, 1])
     settle(ticks=1)
     later = recipe.published.closes_at + timedelta(seconds=1)
-    monkeypatch.setattr(timezone, "now", lambda: later)
+    time_is(monkeypatch, lambda: later)
     upkeep(now=later)
     drive(now=later)
     settle()

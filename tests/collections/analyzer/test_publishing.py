@@ -29,7 +29,7 @@ def assert_nothing_is_published() -> None:
 
 def test_publish_without_a_shuffler_says_how_to_set_one_up() -> None:
     with pytest.raises(FieldError, match=r"no shuffler is set up.*PANAPP_SHUFFLER_URL"):
-        recipe_publish_file(members=shuffle_members(), actor=None)
+        recipe_publish_file(members=shuffle_members(), actor=None, partners={})
     assert_nothing_is_published()
 
 

@@ -34,7 +34,7 @@ def test_open_recipe_says_who_learns_what_and_how_to_take_part_through_the_shuff
     page = page_of(client, recipe)
     for said in (
         "The shuffler and this server together, or this server where it reads what devices send there",
-        "as this server does, gets from 50% to at most 88% sure of a guess about one device",
+        "as this server does, gets from 50% to at most 82% sure of a guess about one device",
         "If 50% of the devices collude",
         "send-value",
         recipe.published.document["shuffler"]["verification_key"],

@@ -7,8 +7,9 @@ import pytest
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import call_command
-from django.db import transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import ProtectedError
+from django.db.transaction import TransactionManagementError
 from django.test import Client
 
 from audit import accounts
@@ -174,7 +175,7 @@ def test_sign_in_that_renews_an_old_hash_is_no_password_change(mary: User, clien
         password=make_password(PASSWORD, salt="0" * 22, hasher="pbkdf2_sha1")
     )
     credentials = {"username": "mary", "password": PASSWORD}
-    assert told(lambda: client.post("/sign-in/", credentials)) == []
+    assert told(lambda: client.post("/sign-in/", credentials)) == [("signed_in", "mary", {})]
     mary.refresh_from_db()
     assert mary.password.startswith("pbkdf2_sha256$")
 
@@ -261,6 +262,33 @@ def test_change_that_is_rolled_back_leaves_no_entry(
             raise ZeroDivisionError
 
     assert told(change_and_fail) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_save_that_fails_leaves_its_entry_only_outside_of_a_transaction(mary: User) -> None:
+    """The log can then say more than what happened, never less."""
+    taken = account("tom")
+
+    def rename() -> None:
+        taken.username = mary.username
+        with pytest.raises(IntegrityError):
+            taken.save()
+
+    def rename_in_a_transaction() -> None:
+        with pytest.raises(TransactionManagementError), transaction.atomic():
+            rename()
+            raise TransactionManagementError
+
+    def save_what_is_gone() -> None:
+        User.objects.filter(pk=taken.pk).delete()
+        with pytest.raises(DatabaseError):
+            taken.save(update_fields=["username"])
+
+    assert told(rename_in_a_transaction) == []
+    attempted = account_changed("mary", change="renamed", **{"from": "tom", "to": "mary"})
+    assert told(rename) == [attempted]
+    assert User.objects.get(pk=taken.pk).username == "tom"
+    assert [details["change"] for _, _, details in told(save_what_is_gone)] == ["deleted"]
 
 
 def test_refused_deletion_of_an_account_leaves_no_entry(mary: User) -> None:

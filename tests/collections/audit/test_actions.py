@@ -49,6 +49,7 @@ def test_action_that_no_installed_app_declares_is_shown_in_words_and_to_log_read
 def test_public_logs_tell_of_recipes_and_results_and_never_of_people() -> None:
     assert set(public_actions()) == {
         *("recipe_published", "recipe_closed", "result_released", "result_withheld", "intrusion_announced"),
+        *("series_published", "series_marked", "series_round_skipped", "series_stopped"),
         *("task_registered", "share_released", "task_ended"),
         *("batch_registered", "batch_shuffled", "batch_ended"),
     }

@@ -39,8 +39,8 @@ from panprivacy.dap.media import media_type
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
 from panprivacy.dap.vdafs import context_of, verifier_for
-from panprivacy.prio3 import Prio3Count
 from panprivacy.prio3.interface import Prepared, ReportInput
+from panprivacy.prio3.prio3 import Prio3Count
 from peers.client import PeerAnswer, PeerClient, PeerRefusedError
 from peers.helper_calls import plain_task_register
 from peers.partner import Partner

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helper.limits import TooManyReportsError, require_few_reports
+from dap.limits import TooManyReportsError
+from helper.limits import job_check
 from panprivacy.dap.aggregation import AggregationJobInitReq, ReportShare, VerifyInit
 from panprivacy.dap.basics import HpkeCiphertext
 from panprivacy.dap.codec import InvalidMessageError
@@ -36,9 +37,9 @@ SIZES = st.tuples(st.integers(0, 40), st.integers(1, 40), st.integers(1, 40))
 @given(st.lists(SIZES, min_size=1, max_size=8))
 def test_exactly_as_many_reports_as_there_are_pass(sizes: list[tuple[int, int, int]]) -> None:
     body = request_of(sizes)
-    require_few_reports(body, len(sizes))
+    job_check(body, len(sizes))
     with pytest.raises(TooManyReportsError):
-        require_few_reports(body, len(sizes) - 1)
+        job_check(body, len(sizes) - 1)
 
 
 @given(st.lists(SIZES, min_size=1, max_size=4), st.data())
@@ -48,7 +49,7 @@ def test_request_cut_short_passes_here_and_fails_to_decode(
     body = request_of(sizes)
     whole = {len(request_of(sizes[:count])) for count in range(len(sizes) + 1)}
     cut = data.draw(st.integers(0, len(body) - 1).filter(lambda length: length not in whole))
-    require_few_reports(body[:cut], len(sizes))
+    job_check(body[:cut], len(sizes))
     with pytest.raises(InvalidMessageError):
         AggregationJobInitReq.decode(body[:cut])
 
@@ -56,6 +57,6 @@ def test_request_cut_short_passes_here_and_fails_to_decode(
 @given(st.binary(max_size=300))
 def test_any_bytes_are_walked_over_without_an_error_but_the_one(body: bytes) -> None:
     try:
-        require_few_reports(body, 2)
+        job_check(body, 2)
     except TooManyReportsError:
         assert len(body) > 2 * 44

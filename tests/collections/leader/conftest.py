@@ -8,6 +8,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def _two_servers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Here: models cannot be imported before Django is set up.
+    from tests.clock import time_is
     from tests.collections.leader import pair
 
     settings.HELPER_URL = pair.HELPER_URL
@@ -15,4 +16,4 @@ def _two_servers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.LEADER_KEY = pair.leader_verification_key()
     settings.SMALLEST_COHORT = 2
     pair.CLOCK.now = pair.NOW
-    monkeypatch.setattr("django.utils.timezone.now", lambda: pair.CLOCK.now)
+    time_is(monkeypatch, lambda: pair.CLOCK.now)

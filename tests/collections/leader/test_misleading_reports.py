@@ -9,7 +9,7 @@ from leader.results import TaskResult
 from leader.uploads import reports_upload
 from panprivacy.dap.upload import ReportMetadata
 from panprivacy.dap.vdafs import Prio3SumVecConfig, context_of, prio3_of
-from panprivacy.prio3 import Prio3SumVec
+from panprivacy.prio3.prio3 import Prio3SumVec
 from tests.collections.leader.pair import Pair
 from tests.panprivacy.prio3.variants import misleading_report_of
 

@@ -2,6 +2,7 @@
 
 import fnmatch
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from leader.results import TaskResult
 from panapp.celery import celery_application
 from panprivacy.dap.basics import Interval
 from tests.collections.leader.pair import (
+    CLOCK,
     HELPER_URL,
     HOUR,
     LEADER_KEY,
@@ -58,6 +60,25 @@ def test_task_for_what_is_done_does_nothing(pair: Pair) -> None:
     tasks.drive_collection_job(str(uuid.uuid4()))
     tasks.drive_end_notice(pair.task.pk)
     assert pair.network.requests == []
+
+
+def test_task_of_an_older_lease_asks_nobody_whatever_the_time_is(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Before, tasks expired by the worker's clock at a time of the sender's: one ahead of it dropped them all.
+    sent: list[tuple[str, str]] = []
+    monkeypatch.setattr(tasks.drive_aggregation_job, "delay", lambda *arguments: sent.append(arguments))
+    pair.upload(0, 1, 2)
+    pair.collect()
+    for _ in range(3):
+        tasks.advance_tasks()
+        CLOCK.now += timedelta(minutes=2)
+    assert len({until for _, until in sent}) == len(sent) == 3
+    for job, until in sent[:2]:
+        tasks.drive_aggregation_job(job, until)
+    assert pair.network.requests == []
+    tasks.drive_aggregation_job(*sent[2])
+    assert len(pair.network.requests) == 1
 
 
 def test_task_that_fails_does_not_hold_up_the_others(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from audit.models import Entry
 from ledger import selectors
-from ledger.budget import Budget
+from ledger.budget import Budget, Rule
 from ledger.models import Population, Spending
 from ledger.operations import population_create
 from ledger.selectors import balance_of, population_named
@@ -32,7 +32,10 @@ COHORT = {"cohort_size": 50, "epsilon": 1.0}
 
 def budgeted(epsilon: float = 2.0, name: str = "clinics") -> Population:
     return population_create(
-        name=name, description="Terminals", budget=Budget(epsilon=epsilon, delta=1e-6), actor=None
+        name=name,
+        description="Terminals",
+        budget=Budget(epsilon=epsilon, delta=1e-6, rule=Rule.COMPOSED),
+        actor=None,
     )
 
 
@@ -98,14 +101,14 @@ def test_population_page_draws_the_steps_that_its_table_says(client: Client) -> 
     published_recipe(population="clinics", **COHORT)
     finish(open_recipe([1], population="clinics", **COHORT))
     response = client.get("/populations/clinics/")
-    steps, budget = response.context["figure"]["data"]
+    steps, budget = json.loads(response.context["chart"].data)["data"]
     composed = [line.composed for line, *_ in response.context["lines"]][::-1]
     one, two, one_again = composed
     assert one == one_again < two
     assert steps["y"] == [*composed, one_again]
     assert steps["line"]["shape"] == "hv"
     assert budget["y"] == [2.0, 2.0]
-    assert "returned: nothing was released" in page_text(response)
+    assert "Given back, because nothing was released" in page_text(response)
 
 
 def test_curve_ends_where_spending_becomes_infinite_and_says_so(client: Client) -> None:
@@ -115,12 +118,13 @@ def test_curve_ends_where_spending_becomes_infinite_and_says_so(client: Client) 
     open_stream(**unbounded)
     open_stream()
     response = client.get("/populations/everyone/")
-    steps, leaps = response.context["figure"]["data"]
+    drawn = json.loads(response.context["chart"].data)
+    steps, leaps = drawn["data"]
     latest, infinite, first = (line.composed for line, *_ in response.context["lines"])
     assert latest == infinite == math.inf
     assert steps["y"] == [first, first, None, None, None, None]
     assert steps["x"][1] == steps["x"][2] == leaps["x"][0] == leaps["x"][1]
-    assert leaps["y"] == [first, response.context["figure"]["layout"]["yaxis"]["range"][1], None]
+    assert leaps["y"] == [first, drawn["layout"]["yaxis"]["range"][1], None]
     assert leaps["name"] == "ε = ∞ from here on"
     assert "ε = ∞" in page_text(response)
 
@@ -168,6 +172,7 @@ def test_numbers_that_take_too_long_are_unknown_and_no_error(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selectors, "SECONDS", -1.0)
+    monkeypatch.setattr(selectors, "PAGE_SECONDS", -1.0)
     budgeted(name="slow")
     published_recipe(population="slow", epsilon=1.2345, cohort_size=777)
     caches["composed"].clear()
@@ -231,7 +236,7 @@ def test_publishing_under_a_budget_of_which_the_spending_is_unknown_is_refused_a
     foreign_spending(budgeted(), FOREIGN)
     recipe = draft_recipe(population="clinics", **COHORT)
     assert "Nothing can be published:" in text(client, reverse("recipe-draft", args=[recipe.pk]))
-    response = client.post(reverse("recipe-publish", args=[recipe.pk]))
+    response = client.post(reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash})
     assert response.status_code == 422
     assert "the budget of clinics cannot be checked" in page_text(response)
     assert Recipe.objects.filter(status="published").count() == 0
@@ -297,7 +302,9 @@ def test_administrator_makes_and_changes_a_population(administrator: Client) -> 
     assert administrator.post(NEW, data)["Location"] == "/populations/clinics/"
     assert population_named("clinics").budget == Budget(epsilon=1.5, delta=1e-6)
     changed = administrator.post(
-        "/populations/clinics/edit/", {"description": "", "epsilon": "", "delta": ""}, follow=True
+        "/populations/clinics/edit/",
+        {"description": "", "epsilon": "", "delta": "", "no_budget": "on"},
+        follow=True,
     )
     assert "Saved." in page_text(changed)
     assert population_named("clinics").budget is None
@@ -351,7 +358,7 @@ def test_review_says_what_publishing_would_do_to_the_budget(client: Client) -> N
     assert "No budget is set" in page
     page = text(client, reverse("recipe-draft", args=[exceeding.pk]))
     assert "It does not fit the budget:" in page
-    response = client.post(reverse("recipe-publish", args=[exceeding.pk]))
+    response = client.post(reverse("recipe-publish", args=[exceeding.pk]), {"reviewed": exceeding.draft_hash})
     assert response.status_code == 422
     assert "the budget of clinics would be exceeded" in page_text(response)
     assert Recipe.objects.filter(status="published").count() == 0

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from pages.kinds import KINDS, kind_of
 from pages.publish.forms import recipe_form_class
@@ -79,8 +80,9 @@ def test_form_has_what_a_draft_of_the_statistic_may_say_and_nothing_else(statist
     fields = set(recipe_form_class(class_).base_fields)
     told = {*draft_fields(class_, trusts_of(class_)[0]), *class_.parameters_class.names()} - {"statistic"}
     assert told - set(class_.parameters_class.derived_names()) - fields == set()
-    assert fields - told <= {"population_size"}
-    grouped = [field.name for _, group in recipe_form_class(class_)().groups() for field in group]
+    assert fields - told == set()
+    groups = recipe_form_class(class_)().groups()
+    grouped = [field.name for group in groups for field in (*group.simple, *group.folded)]
     assert sorted(grouped) == sorted(fields)
 
 
@@ -181,10 +183,10 @@ def test_choice_page_groups_statistics_by_who_collects(signed_in: Client) -> Non
 
 def test_planner_offers_devices_only_and_says_where_to_go_for_others(client: Client) -> None:
     page = page_text(client.get(reverse("plan")))
-    assert f'the form of a <a href="{reverse("recipe-new")}">new recipe</a> shows the error' in page
     for statistic in {**SHUFFLE_STATISTICS, **STREAM_STATISTICS}.values():
-        assert f"statistic={statistic.statistic}&" not in page
-    assert client.get(f"{reverse('plan')}?statistic=density").status_code == 404
+        named = f'?statistic={statistic.statistic}">{escape(statistic.title)}</a>'
+        assert f'href="{reverse("recipe-new")}{named}' in page
+        assert f'href="?statistic={statistic.statistic}"' not in page
 
 
 # Streams
@@ -219,13 +221,13 @@ def test_preview_of_a_stream_flags_an_error_of_half_the_range_or_more(signed_in:
     assert "say nothing" not in useful
 
 
-@pytest.mark.parametrize(("standard_error", "useless"), [(52.0, True), (50.0, False)])
+@pytest.mark.parametrize(("margin", "useless"), [(101.0, True), (99.0, False)])
 def test_preview_through_a_shuffler_flags_a_margin_of_half_the_range_or_more(
-    standard_error: float, useless: bool, monkeypatch: pytest.MonkeyPatch
+    margin: float, useless: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # 1.96 standard errors of 200 possible answers, on either side of 100.
+    # Of 200 possible answers, on either side of 100.
     parameters = ShuffleParameters(epsilon=3.0, delta=1e-2, cohort_size=200, k=4)
-    monkeypatch.setattr(ShuffleHistogram, "expected_standard_error", lambda _: standard_error)
+    monkeypatch.setattr(ShuffleHistogram, "expected_margin", lambda _, failure_probability: margin)
     assert preview_of_shuffle(ShuffleHistogram(parameters), None).says_nothing == useless
 
 
@@ -283,7 +285,9 @@ def test_stream_is_drafted_reviewed_and_published(signed_in: Client) -> None:
     assert "Encryption" not in page
     assert "An empty table is drawn for it" in page
     recipe = Recipe.objects.get()
-    published = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), follow=True)
+    published = signed_in.post(
+        reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash}, follow=True
+    )
     assert "Published. Items are accepted from the opening time on." in page_text(published)
     assert Stream.objects.filter(identifier=Recipe.objects.get().identifier).exists()
 
@@ -292,12 +296,13 @@ def test_list_of_items_is_given_when_it_is_published_and_kept_nowhere(signed_in:
     members = stream_data(items="listed", universe_size=3, table_size=3, action="save")
     page = page_text(signed_in.post(new_url("density"), members, follow=True))
     assert 'name="universe"' in page
-    publish = reverse("recipe-publish", args=[Recipe.objects.get().pk])
-    short = signed_in.post(publish, {"universe": "ada\n\nbob\n"})
+    draft = Recipe.objects.get()
+    publish, reviewed = reverse("recipe-publish", args=[draft.pk]), {"reviewed": draft.draft_hash}
+    short = signed_in.post(publish, {**reviewed, "universe": "ada\n\nbob\n"})
     assert short.status_code == 422
-    assert "universe" in short.context["problem"]
+    assert "universe" in short.context["blockers"].problems[0]
     assert "ada" in page_text(short).split("<textarea")[1]
-    signed_in.post(publish, {"universe": "ada\r\n bob \r\n\r\ncharles"})
+    signed_in.post(publish, {**reviewed, "universe": "ada\r\n bob \r\n\r\ncharles"})
     recipe = Recipe.objects.get()
     assert recipe.status == "published"
     assert "charles" not in f"{recipe.draft}{recipe.document}"
@@ -323,10 +328,13 @@ def test_list_of_items_is_lines_or_a_csv_whose_header_is_no_item(
 ) -> None:
     members = stream_data(items="listed", universe_size=3, table_size=3, action="save")
     signed_in.post(new_url("density"), members)
-    answer = signed_in.post(reverse("recipe-publish", args=[Recipe.objects.get().pk]), {"universe": pasted})
+    answer = signed_in.post(
+        reverse("recipe-publish", args=[Recipe.objects.get().pk]),
+        {"universe": pasted, "reviewed": Recipe.objects.get().draft_hash},
+    )
     assert Recipe.objects.get().status == ("draft" if refused else "published")
     if refused:
-        assert answer.context["problem"] == f"universe: {refused}."
+        assert answer.context["blockers"].problems == (f"universe: {refused}.",)
 
 
 def test_pasted_csv_has_the_items_that_the_command_reads_in_it() -> None:

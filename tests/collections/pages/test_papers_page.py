@@ -1,3 +1,4 @@
+import html
 import json
 import re
 from copy import deepcopy
@@ -7,7 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from pages.papers.figures import chart, power_of_ten
+from pages.charts.plotly import plotly_figure
+from pages.charts.ticks import power_of_ten
+from pages.papers.figures import described
 from pages.papers.papers import claim_row, paper_sections
 from research.reproduction import results
 from tests.page_text import page_text
@@ -49,11 +52,9 @@ def test_page_shows_each_claim_with_verdict_and_reason(client: Client) -> None:
 def test_page_carries_every_figure_as_chart_caption_and_table(client: Client) -> None:
     page = page_of(client)
     for figure in results.committed()["figures"]:
-        data = re.search(rf'<script id="{figure["key"]}-data" type="application/json">(.*?)</script>', page)
-        assert data is not None
-        drawn = json.loads(data[1])
+        (data,) = re.findall(rf'id="{figure["key"]}-chart" data-plot="(.*?)"', page)
+        drawn = json.loads(html.unescape(data))
         assert len(drawn["data"]) == sum(len(panel["series"]) for panel in figure["panels"])
-        assert f'data-figure="{figure["key"]}-data"' in page
         assert figure["choices"].split(".")[0] in page
     rows = sum(len(panel["x"]) for figure in results.committed()["figures"] for panel in figure["panels"])
     tables = page.split("<details>")[1:]
@@ -69,7 +70,7 @@ def test_page_names_libraries_but_no_time_and_no_other_host(client: Client) -> N
 
 @pytest.mark.parametrize("figure", results.committed()["figures"], ids=lambda figure: figure["key"])
 def test_chart_has_logarithmic_axes_and_no_colour_of_its_own(figure: dict[str, Any]) -> None:
-    drawn = chart(figure)
+    drawn = plotly_figure(described(figure))
     axes = {name: axis for name, axis in drawn["layout"].items() if name.startswith(("xaxis", "yaxis"))}
     assert len(axes) == 2 * len(figure["panels"])
     assert all(axis["type"] == "log" for axis in axes.values())

@@ -7,7 +7,7 @@ from pages.publish.quantile_plot import DOTS, quantile_plot
 from pages.words.certainty import allowance, certainty, epsilon_text
 from pages.words.sentences import guarantee_sentence, guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
-from panprivacy.planning.expectation import margin
+from panprivacy.planning.expectation import Z_95
 from panprivacy.trust import Trust
 from web.numbers import at_place, estimate_with_margin, number, place_of, significant
 
@@ -50,7 +50,7 @@ def test_rounding_up_to_a_new_digit_moves_the_place() -> None:
     ],
 )
 def test_estimate_is_shown_to_the_place_of_its_margin(value: float, error: float, shown: str) -> None:
-    assert estimate_with_margin(value, margin(error)) == shown
+    assert estimate_with_margin(value, Z_95 * error) == shown
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,14 @@ def test_worst_case_with_colluders_names_a_larger_delta_that_it_belongs_to(delta
     colluding = replace(honest, dishonest_fraction=0.5, delta=delta, found_epsilon=0.251)
     (text,) = guarantee_texts([honest, colluding])
     assert f"(worst case found{at}: 0.251)." in text.colluding
+
+
+def test_guarantee_of_a_sample_whose_worst_case_is_not_exact_is_a_bracket() -> None:
+    honest = guarantee(Model.SAMPLED, 0.0256, delta=1e-6, found_epsilon=0.0252)
+    colluding = replace(honest, dishonest_fraction=0.5, epsilon=0.039, found_epsilon=0.038)
+    (text,) = guarantee_texts([honest, colluding])
+    assert text.found == "Proved bracket: the smallest ε that holds lies between 0.0252 and 0.0256."
+    assert "(proved bracket, lower end: 0.038)." in text.colluding
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from panprivacy.coarse import coarse, coarse_rejections, coarse_step
+from panprivacy.coarse import coarse, coarse_beyond, coarse_rejections, coarse_step
 from releases.progress import progress_text
 
 
@@ -39,9 +39,23 @@ def test_few_reports_are_shown_as_fewer_than_the_first_step() -> None:
     assert progress_text(1, 5) == "fewer than 5"
 
 
-def test_nothing_beyond_the_cohort_size_is_shown() -> None:
-    assert progress_text(10_000, 10_000) == progress_text(17_345, 10_000) == "at least 10,000 of 10,000"
+def test_beyond_the_cohort_size_only_bands_are_shown() -> None:
+    assert progress_text(10_000, 10_000) == progress_text(19_999, 10_000) == "at least 10,000 of 10,000"
     assert coarse(17_345, 10_000) == 10_000
+    assert progress_text(20_000, 10_000) == progress_text(49_999, 10_000) == "at least 20,000"
+    shown = {coarse_beyond(count, 800) for count in range(800, 120_000)}
+    assert sorted(shown) == [800, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000]
+
+
+@pytest.mark.parametrize("cohort_size", [2, 5, 8, 10, 25, 160, 999, 1_000, 1_234, 4_100, 9_995])
+def test_no_band_is_finer_than_the_steps_below_the_cohort_size(cohort_size: int) -> None:
+    shown = [coarse_beyond(count, cohort_size) for count in range(30 * cohort_size)]
+    assert shown[:cohort_size] == [coarse(count, cohort_size) for count in range(cohort_size)]
+    assert all(value <= count for count, value in enumerate(shown))
+    bands = sorted(set(shown[cohort_size:]))
+    widths = [following - band for band, following in pairwise(bands)]
+    assert all(width >= max(10, coarse_step(cohort_size), cohort_size // 4) for width in widths)
+    assert len(bands) > 2
 
 
 @pytest.mark.parametrize("cohort_size", [2, 5, 25, 1_234])

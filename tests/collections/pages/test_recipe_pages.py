@@ -10,9 +10,10 @@ from audit.models import Entry
 from pages.publish.forms import recipe_form_class
 from panprivacy.mechanisms import MECHANISMS
 from recipes.models import Recipe
-from tests.factories import draft_recipe, published_recipe
+from recipes.operations import recipe_draft_save
+from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
-from tests.scenes import analyst, auditor
+from tests.scenes import account, analyst, auditor
 
 pytestmark = pytest.mark.django_db
 
@@ -76,8 +77,9 @@ def test_save_with_valid_values_makes_a_draft_and_shows_its_review(signed_in: Cl
     recipe = Recipe.objects.get()
     assert response.redirect_chain == [(reverse("recipe-draft", args=[recipe.pk]), 302)]
     assert (recipe.status, recipe.cohort_size, recipe.created_by.get_username()) == ("draft", 1000, "ana")
-    assert "population_size" not in recipe.draft
+    assert recipe.draft["population_size"] == 10_000
     page = page_text(response)
+    assert "computed for 10,000 devices that hear of it" in page
     assert "cannot be edited once it is published" in page
     assert "at most 73% sure" in page
 
@@ -93,6 +95,7 @@ def test_save_with_valid_values_makes_a_draft_and_shows_its_review(signed_in: Cl
         ({"opens_at": "2030-01-02T00:00", "closes_at": "2030-01-01T00:00"}, "closes_at"),
         ({"encryption": "rot13"}, "encryption"),
         ({"delta": "nan"}, "delta"),
+        ({"population": "nowhere"}, "population"),
     ],
 )
 def test_save_with_an_impossible_value_names_its_field(
@@ -222,8 +225,8 @@ def test_preview_and_review_say_whether_the_stated_target_is_met(
     page = page_text(signed_in.post(f"{reverse('recipe-promise')}?statistic=count_nonzero", data))
     assert ("It cannot be published" in page) is missed
     review = page_text(signed_in.post(new_url(), {**data, "action": "save"}, follow=True))
-    assert ("a cohort size of" in review) is missed
-    assert ("would do" in review) is missed
+    assert ("Smallest cohort that fits: " in review) is missed
+    assert ("Largest ε that fits: " in review) is missed
     # What is refused can be read in full, and not be published by mistake.
     for text in ("Someone who sees only the combined result", "Cohort size", "Effect on the budget"):
         assert text in review
@@ -254,7 +257,7 @@ def test_edit_replaces_the_content_of_a_draft(signed_in: Client) -> None:
 
 def test_publish_makes_the_recipe_public(signed_in: Client) -> None:
     recipe = draft_recipe()
-    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
+    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash})
     recipe.refresh_from_db()
     assert recipe.status == "published"
     assert not recipe.simulation
@@ -266,16 +269,22 @@ def test_publish_makes_the_recipe_public(signed_in: Client) -> None:
 def test_publish_of_a_draft_that_would_be_closed_already_says_so(signed_in: Client) -> None:
     recipe = draft_recipe(opens_at="2020-01-01T00:00:00Z", closes_at="2020-02-01T00:00:00Z")
     review = page_text(signed_in.get(reverse("recipe-draft", args=[recipe.pk])))
-    assert "it would have closed already; choose later times." in review
+    assert "It would have closed already; choose later times." in review
     assert "<button disabled>Publish" in review
-    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
+    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash})
     assert response.status_code == 422
-    assert "stands: Closes at (UTC): must be in the future" in page_text(response)
+    assert "It would have closed already" in page_text(response)
+    # The button empties the times, which saves a draft that can be published.
+    form = page_text(signed_in.get(f"{reverse('recipe-draft-edit', args=[recipe.pk])}?opens_at=&closes_at="))
+    assert "2020-02-01" not in form.split('name="closes_at"')[1].split(">")[0]
+    assert "Changed; it was 2020-02-01 00:00 UTC." in form
 
 
 def test_publish_twice_changes_nothing_the_second_time(signed_in: Client) -> None:
     recipe = published_recipe()
-    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), follow=True)
+    response = signed_in.post(
+        reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash}, follow=True
+    )
     assert "Nothing was changed" in page_text(response)
     assert Entry.objects.filter(action="recipe_published").count() == 1
 
@@ -293,7 +302,8 @@ def test_draft_that_another_version_accepted_is_refused_with_the_reason_and_can_
         assert answer.status_code < 500
     page = page_text(signed_in.get(reverse("recipe-draft", args=[recipe.pk])))
     named = {"steps": "Steps"}.get(next(iter(members)), next(iter(members)))
-    assert f"It cannot be published as it stands: {named}: " in page
+    assert "It cannot be published as it stands" in page
+    assert f"<li>{named}: " in page
     signed_in.post(reverse("recipe-draft-delete", args=[recipe.pk]))
     assert not Recipe.objects.exists()
 
@@ -310,6 +320,30 @@ def test_draft_pages_of_a_published_recipe_lead_to_its_public_page(signed_in: Cl
     for name in ("recipe-draft", "recipe-draft-edit"):
         response = signed_in.get(reverse(name, args=[recipe.pk]))
         assert response["Location"] == reverse("recipe", args=[recipe.identifier])
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_draft_that_another_analyst_edits_while_it_is_read_is_not_published(
+    signed_in: Client, named: bool
+) -> None:
+    """What was reviewed is what is published, and the log says who edited it."""
+    recipe = draft_recipe()
+    shown = page_text(signed_in.get(reverse("recipe-draft", args=[recipe.pk])))
+    assert f'name="reviewed" value="{recipe.draft_hash}"' in shown
+    mallory = account("mallory", "Analysts")
+    recipe_draft_save(members=recipe_members(epsilon=20.0), actor=mallory, recipe=recipe)
+    data = {"reviewed": recipe.draft_hash} if named else {}
+    answer = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), data)
+    recipe.refresh_from_db()
+    assert answer.status_code == 422
+    assert "read it once more" in page_text(answer)
+    assert recipe.status == Recipe.Status.DRAFT
+    edited = Entry.objects.filter(action="draft_saved", subject=f"draft {recipe.pk}").latest("index")
+    assert (edited.actor, edited.details) == ("mallory", {"epsilon": [2.0, 20.0]})
+    # The page that answers shows the draft as it stands now, and can publish that.
+    signed_in.post(reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash})
+    recipe.refresh_from_db()
+    assert recipe.published.document["epsilon"] == 20.0
 
 
 PAGES = ["recipe-new", "recipe-preview", "recipe-promise"]
@@ -339,7 +373,7 @@ def test_review_of_a_draft_that_would_never_close_says_so(signed_in: Client) -> 
     recipe = draft_recipe(steps=94_000, step_seconds=31 * 86_400)
     page = page_text(signed_in.get(reverse("recipe-draft", args=[recipe.pk])))
     assert "cannot be published as it stands" in page
-    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]))
+    response = signed_in.post(reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash})
     assert response.status_code == 422
 
 
@@ -359,7 +393,7 @@ def test_publish_without_a_csrf_token_is_refused() -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(analyst())
     recipe = draft_recipe()
-    response = strict.post(reverse("recipe-publish", args=[recipe.pk]))
+    response = strict.post(reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash})
     assert response.status_code == 403
     assert "This form has expired" in page_text(response)
     recipe.refresh_from_db()

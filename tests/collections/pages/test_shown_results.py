@@ -1,19 +1,31 @@
 import math
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import pytest
 
-from pages.recipe.charts import MOST_DRAWN, release_figure
+from pages.charts.plotly import plotly_figure
+from pages.recipe.charts import MOST_DRAWN, release_chart
 from pages.recipe.details import details_of
-from pages.recipe.presentation import error_sentence, estimate_rows, headline, says_nothing
+from pages.recipe.presentation import (
+    Headline,
+    ShownInterval,
+    error_sentence,
+    estimate_rows,
+    headline,
+    says_nothing,
+)
+from panprivacy.estimate import Estimate, Interval
+from recipes.models import Recipe
 from releases.excerpt import MOST_SHOWN, excerpt_made
 from releases.models import NUMBERS, Release
-from releases.selectors import bounds_of, excerpt_of, interval_of
+from releases.selectors import excerpt_of, interval_of
 from tests.scenes import open_stream
 
 pytestmark = pytest.mark.django_db
 
 
-def release(**changes: object) -> Release:
+def release(*, intervals: Sequence[Interval] = (), **changes: object) -> Release:
     members = {
         "outcome": "released",
         "values": [0.5],
@@ -23,6 +35,14 @@ def release(**changes: object) -> Release:
         **changes,
     }
     made = Release(**members)
+    estimate = Estimate(
+        **{name: tuple(getattr(made, name) or ()) for name in NUMBERS[:-1]},
+        standard_error_note=made.standard_error_note,
+        confidence=made.confidence,
+        intervals=tuple(intervals),
+        details=made.details or {},
+    )
+    made.intervals = [asdict(interval) for interval in estimate.stated_intervals()]
     made.excerpt = excerpt_made(**{name: getattr(made, name) for name in NUMBERS})
     return made
 
@@ -40,23 +60,44 @@ TEST = release(
 )
 
 
-def test_interval_is_none_where_no_standard_error_is_known_and_bounds_keep_their_confidence() -> None:
-    bounded = release(error_bounds=[0.2], confidence=0.9)
-    assert interval_of(bounded) is None
-    bounds = bounds_of(excerpt_of(bounded))
-    assert bounds is not None
-    assert bounds.level == 0.9
-    assert (bounds.low, bounds.high) == (pytest.approx([0.3]), pytest.approx([0.7]))
-    assert bounds_of(excerpt_of(release(standard_errors=[0.1]))) is None
+def test_interval_of_error_bounds_keeps_their_confidence_and_there_is_none_of_nothing() -> None:
+    interval = interval_of(release(error_bounds=[0.2], confidence=0.9))
+    assert interval is not None
+    assert interval.level == 0.9
+    assert (interval.low, interval.high) == (pytest.approx((0.3,)), pytest.approx((0.7,)))
+    assert interval_of(release()) is None
+
+
+def test_interval_without_an_upper_end_is_said_to_be_at_least_so_much() -> None:
+    recipe = open_stream()
+    full = release(values=[7.0], intervals=[Interval(0.95, (2.5,), (None,)), Interval(0.66, (2.9,), (None,))])
+    assert headline(recipe, full) == Headline("At least 2.5 of all items", "95%")
+    (row,) = estimate_rows(recipe, full, None)
+    assert [interval.ends for interval in row.intervals] == ["at least 2.900", "at least 2.500"]
+    assert row.note == ""
+    assert "Nothing bounds the truth from above" in error_sentence(recipe, full)
+    (thin, *_) = plotly_figure(release_chart(recipe, full, None))["data"]
+    assert thin["x"] == [2.5, 7.0, None]
+    assert not says_nothing(recipe, full)
+    anything = release(values=[7.0], intervals=[Interval(0.95, (0.0,), (None,))])
+    assert headline(recipe, anything).text == "At least 0 of all items: says nothing"
+    assert says_nothing(recipe, anything)
+
+
+def test_estimate_outside_of_an_interval_of_possible_values_has_the_margin_that_reaches_there() -> None:
+    below = release(values=[-0.04], intervals=[Interval(0.95, (0.0,), (0.01,))])
+    assert headline(open_stream(), below).text == "−0.040 ± 0.050 of all items: consistent with zero"
 
 
 def test_headline_has_the_margin_of_the_interval_or_else_of_the_bound_or_none() -> None:
     recipe = open_stream()
+    by_standard_error = release(standard_errors=[0.1])
+    assert headline(recipe, by_standard_error).text.startswith("0.50 ± 0.20 of all items")
+    assert headline(recipe, by_standard_error).level == "95%"
     both = release(standard_errors=[0.1], error_bounds=[0.4], confidence=0.9)
-    assert headline(recipe, both).text.startswith("0.50 ± 0.20 of all items")
-    assert headline(recipe, both).level == "95%"
+    assert headline(recipe, both).text.startswith("0.50 ± 0.40 of all items")
     bounded = headline(recipe, release(error_bounds=[0.4], confidence=0.9))
-    assert (bounded.text, bounded.level) == ("0.50 ± 0.40 of all items", "at least 90%")
+    assert (bounded.text, bounded.level) == ("0.50 ± 0.40 of all items", "90%")
     bare = headline(recipe, release())
     assert (bare.text, bare.level) == ("0.5000 of all items", "")
 
@@ -72,7 +113,7 @@ def test_result_of_a_test_is_its_verdict_without_an_interval_around_the_statisti
     assert headline(recipe, TEST).text == "Verdict: no difference found"
     assert interval_of(TEST) is None
     (row,) = estimate_rows(recipe, TEST, None)
-    assert (row.interval_95, row.note) == ("", "")
+    assert (row.intervals, row.note) == ([], "")
     assert "50 if the values are uniform." in error_sentence(recipe, TEST)
 
 
@@ -97,7 +138,7 @@ def test_verdict_of_an_earlier_release_is_shown_in_the_same_words() -> None:
 
 
 def test_chart_of_a_test_shows_both_thresholds_within_its_range() -> None:
-    figure = release_figure(open_stream(), TEST, None)
+    figure = plotly_figure(release_chart(open_stream(), TEST, None))
     named = {trace["name"]: trace for trace in figure["data"]}
     assert named["threshold of the paper"]["x"] == [500.0]
     assert named["calibrated threshold"]["x"] == [120.0]
@@ -106,6 +147,7 @@ def test_chart_of_a_test_shows_both_thresholds_within_its_range() -> None:
 
 def test_every_detail_is_shown_and_an_unknown_one_under_its_name() -> None:
     details = details_of(
+        Recipe(statistic="uniformity"),
         release(
             details={
                 **TEST.details,
@@ -113,7 +155,7 @@ def test_every_detail_is_shown_and_an_unknown_one_under_its_name() -> None:
                 "expected_shift_at_alpha": 71.0,
                 "saturated": True,
             }
-        )
+        ),
     )
     shown = {detail.label: detail.value for detail in details}
     assert shown["Verdict"] == "no difference found"
@@ -147,11 +189,13 @@ def test_what_is_said_of_all_estimates_counts_those_that_are_not_shown() -> None
     )
     excerpt = excerpt_of(smallest_last)
     assert (excerpt.count, excerpt.any_below_zero) == (size, True)
-    assert (excerpt.least_standard_error, excerpt.least_error_bound) == (2.0, 400.0)
+    assert (excerpt.least_margin, excerpt.largest_margin) == (400.0, 900.0)
     said = error_sentence(recipe, smallest_last)
     assert "chosen beforehand, is 7.0" in said
     assert "± 900 elements" in said
-    assert headline(recipe, smallest_last).text.startswith("Largest: “item 0”")
+    assert headline(recipe, smallest_last).text == (
+        "400 estimates: appearances of each item, each within ± 900 elements of the truth"
+    )
 
 
 ITEMS = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 40, "table_size": None}
@@ -172,29 +216,35 @@ def many_items(**changes: object) -> Release:
 def test_headline_of_several_estimates_has_the_margin_for_all_together() -> None:
     recipe = open_stream(**ITEMS)
     said = headline(recipe, many_items())
-    assert said.text == "Largest: “item 0” with 260 ± 300 elements: consistent with zero"
-    assert said.level == "at least 95%, all together"
-    alone = headline(recipe, many_items(error_bounds=[], confidence=None))
-    assert alone.text == "Largest: “item 0” with 260 ± 120 elements"
+    assert said.text == "0 of 40 values lie above zero, each within ± 300 elements of the truth"
+    assert said.level == "95% for all values together"
+    by_standard_errors = headline(recipe, many_items(error_bounds=[], confidence=None))
+    assert "± 200 elements" in by_standard_errors.text, "61 times 3.23, for 40 values; one alone has ± 120"
+
+
+def test_headline_of_several_estimates_does_not_depend_on_which_is_the_largest() -> None:
+    recipe, items = open_stream(**ITEMS), many_items()
+    assert headline(recipe, items) == headline(recipe, many_items(values=[*reversed(items.values)]))
 
 
 def test_row_and_chart_of_several_estimates_have_the_margin_for_all_together() -> None:
     recipe, items = open_stream(**ITEMS), many_items()
     first = estimate_rows(recipe, items, None)[0]
-    assert (first.note, first.within_bound) == ("consistent with zero", "−43 to 563")
-    assert (first.interval_66, first.interval_95) == ("", "")
-    traces = release_figure(recipe, items, None)["data"]
+    assert first.note == "consistent with zero"
+    assert first.intervals == [ShownInterval("95% interval for all values together", "−43 to 563")]
+    traces = plotly_figure(release_chart(recipe, items, None))["data"]
     assert [trace["name"] for trace in traces] == [
-        "error bound for all together (at least 95%)",
+        "95% interval for all values together",
         "estimate",
     ]
     assert traces[0]["y"][:2] == [pytest.approx(-43), pytest.approx(563)]
-    assert "partly large by chance" in error_sentence(recipe, items)
+    assert "all 40 intervals contain the truth" in error_sentence(recipe, items)
 
 
 def test_chart_draws_the_largest_and_the_table_shows_more() -> None:
     recipe, items = open_stream(**ITEMS), many_items()
-    (dots,) = [trace for trace in release_figure(recipe, items, None)["data"] if trace["name"] == "estimate"]
+    traces = plotly_figure(release_chart(recipe, items, None))["data"]
+    (dots,) = [trace for trace in traces if trace["name"] == "estimate"]
     assert len(dots["x"]) == MOST_DRAWN < len(estimate_rows(recipe, items, None)) == 40
     assert min(dots["y"]) >= sorted(items.values)[-MOST_DRAWN]
 

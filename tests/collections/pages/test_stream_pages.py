@@ -305,21 +305,27 @@ def test_released_stream_has_its_error_bound_beside_the_interval(client: Client)
     assert document["interval"]["level"] == 0.95
 
 
-def test_released_stream_without_a_standard_error_shows_no_interval_but_its_bound(client: Client) -> None:
+def test_released_stream_without_a_standard_error_shows_the_interval_of_its_bound(client: Client) -> None:
     recipe = closed_stream(announced(open_stream(range(700), statistic="cropped_mean", t=4)))
     assert recipe.release.standard_errors == []
     page = page_of(client, recipe)
-    assert "95% interval" not in page
+    assert "66% interval" not in page
     assert "Standard error</th>" not in page
-    assert "Within it" in page
-    assert "error bound (at least 95%)" in page
-    assert "(at least 95%)" in page_text(client.get("/"))
+    assert "(95%)" in page_text(client.get("/"))
     document = json.loads(client.get(reverse("result-json", args=[recipe.identifier])).getvalue())
-    assert document["standard_error"] is document["interval"] is None
+    assert document["standard_error"] is None
+    (value,), (bound,) = recipe.release.values, recipe.release.error_bounds
+    assert document["interval"] == {
+        "level": 0.95,
+        "low": [value - bound],
+        "high": [value + bound],
+        "together": 1,
+    }
     (row,) = csv.DictReader(
         io.StringIO(client.get(reverse("result-csv", args=[recipe.identifier])).getvalue().decode())
     )
-    assert row["standard_error"] == row["low_95"] == row["high_95"] == ""
+    assert row["standard_error"] == ""
+    assert (float(row["low_95"]), float(row["high_95"])) == (value - bound, value + bound)
 
 
 def test_files_of_a_released_stream_say_which_intrusions_were_made_beside_how_many_were_allowed(

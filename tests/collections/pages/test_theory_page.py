@@ -1,3 +1,4 @@
+import html
 import json
 import re
 from collections.abc import Iterable
@@ -7,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from pages.papers.figures import DASHES, ROLES, SYMBOLS, value_text
-from pages.papers.figures import chart as drawing
+from pages.charts.plotly import plotly_figure
+from pages.papers.figures import DASHES, ROLES, SYMBOLS, described, value_text
 from research.statements import Basis, Role
 from research.theory import DEMONSTRATIONS, results
 from tests.page_text import page_text
@@ -55,12 +56,10 @@ def test_page_says_of_every_demonstration_what_is_seen_measured_and_proved_and_w
 def test_page_carries_every_chart_as_data_caption_and_table(client: Client) -> None:
     page = page_of(client)
     for chart in CHARTS:
-        data = re.search(rf'<script id="{chart["key"]}-data" type="application/json">(.*?)</script>', page)
-        assert data is not None
-        assert [trace["y"] for trace in json.loads(data[1])["data"]] == [
+        (data,) = re.findall(rf'id="{chart["key"]}-chart" data-plot="(.*?)"', page)
+        assert [trace["y"] for trace in json.loads(html.unescape(data))["data"]] == [
             curve["y"] for curve in chart["curves"]
         ]
-        assert f'data-figure="{chart["key"]}-data"' in page
         assert chart["caption"] in page
         table = page.split(f"<summary>The numbers: {chart['title']}</summary>")[1].split("</table>")[0]
         table = " ".join(table.split())
@@ -77,10 +76,14 @@ def test_page_shows_the_bits_that_were_encrypted_and_decrypted(client: Client) -
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart["key"])
 def test_lines_of_a_chart_differ_without_colours_and_have_none_of_their_own(chart: dict[str, Any]) -> None:
-    drawn = drawing(chart)
+    drawn = plotly_figure(described(chart))
     assert len(drawn["data"]) == len(chart["curves"]) <= len(ROLES)
     assert len({trace["meta"] for trace in drawn["data"]}) == len(drawn["data"])
-    assert len({trace["marker"]["symbol"] for trace in drawn["data"]}) == len(drawn["data"])
+    looks = [
+        (trace.get("line", {}).get("dash"), trace.get("marker", {}).get("symbol")) for trace in drawn["data"]
+    ]
+    of_one = [look for trace, look in zip(drawn["data"], looks, strict=True) if trace["mode"] != "lines"]
+    assert len(set(of_one)) == len(of_one)
     assert len({trace["name"] for trace in drawn["data"]}) == len(drawn["data"])
     assert "color" not in json.dumps(drawn)
     for axis, letter in (("xaxis", "x"), ("yaxis", "y")):
@@ -120,7 +123,7 @@ def test_bound_is_not_rounded_to_more_than_was_shown(client: Client) -> None:
 
 def test_what_is_measured_and_computed_is_points_on_a_line() -> None:
     (chart,) = [chart for chart in CHARTS if chart["key"] == "two-intrusions-advantage"]
-    modes = {(trace["name"], trace["mode"]) for trace in drawing(chart)["data"]}
+    modes = {(trace["name"], trace["mode"]) for trace in plotly_figure(described(chart))["data"]}
     assert modes == {
         ("looks by surprise (measured)", "markers"),
         ("looks by surprise (computed)", "lines"),

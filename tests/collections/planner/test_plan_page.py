@@ -69,6 +69,9 @@ def test_page_answers_what_to_choose_and_leads_to_a_recipe_with_it(client: Clien
     form = client.get(link[1]).context["form"]
     assert str(form["epsilon"].value()) == found[1]
     assert form["cohort_size"].value() == 500
+    # The recipe's page compares it with what comes out.
+    assert form["target_margin"].value() == "2"
+    assert form["population_size"].value() == 10_000
 
 
 def test_page_says_what_would_meet_the_targets_where_the_unknown_cannot(
@@ -76,7 +79,7 @@ def test_page_says_what_would_meet_the_targets_where_the_unknown_cannot(
 ) -> None:
     page = page_of(
         client, sent, margin="1", aggregator_epsilon="", population_size="1000", sampling_rate="0.7",
-        cohort_size="100",
+        cohort_size="10",
     )  # fmt: skip
     assert "No privacy loss (ε) gives ± 1 points" in page
     assert re.search(r"It would be met with .*a population of [\d,]+", page)

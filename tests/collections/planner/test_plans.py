@@ -33,7 +33,7 @@ def question(**changes: Any) -> Question:
 def test_answer_without_time_has_the_expectation_and_sends_one_task(sent: list[Any]) -> None:
     first, second = plan_answer(question=question()), plan_answer(question=question())
     assert first.state == second.state == State.COMPUTING
-    assert first.plan["expectation"]["margin_points"] == pytest.approx(1.88, abs=0.01)
+    assert first.plan["expectation"]["margin_points"] == pytest.approx(1.89, abs=0.01)
     assert first.plan["solution"] is None
     assert len(sent) == 1
 

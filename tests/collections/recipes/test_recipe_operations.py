@@ -120,7 +120,7 @@ def test_publish_twice_is_refused() -> None:
     with pytest.raises(RecipeStateError):
         recipe_draft_save(members=recipe_members(epsilon=3.0), actor=None, recipe=recipe)
     with pytest.raises(RecipeStateError):
-        recipe_draft_delete(recipe=recipe)
+        recipe_draft_delete(recipe=recipe, actor=None)
 
 
 def test_close_is_refused_for_a_draft_and_for_a_closed_recipe() -> None:
@@ -168,7 +168,7 @@ def test_database_refuses_to_delete_a_published_recipe(statement: str) -> None:
 
 
 def test_database_allows_to_delete_a_draft() -> None:
-    recipe_draft_delete(recipe=draft_recipe())
+    recipe_draft_delete(recipe=draft_recipe(), actor=None)
     assert not Recipe.objects.exists()
 
 

@@ -1,8 +1,10 @@
 import json
+from importlib import import_module
 from typing import Any
 
 import msgpack
 import pytest
+from django.apps import apps
 from django.http import HttpResponse
 from django.test import Client
 
@@ -233,5 +235,14 @@ def test_submitting_a_batch_takes_a_bounded_number_of_queries(
     recipe = published_recipe()
     few, many = ([report_of_count(recipe, 0) for _ in range(size)] for size in (2, 200))
     for reports in (few, many):
-        with django_assert_max_num_queries(8):
+        with django_assert_max_num_queries(9):
             post_batch(client, recipe, reports)
+
+
+def test_migration_forgets_what_decrypting_found_in_reports_of_before() -> None:
+    migration = import_module("reports.migrations.0002_copies")
+    recipe = published_recipe()
+    for reason in ("duplicate_nonce", "value_out_of_range", "wrong_length"):
+        RejectionCount.objects.create(recipe=recipe, reason=reason, count=3)
+    migration.forget_validity(apps, None)
+    assert list(RejectionCount.objects.values_list("reason", flat=True)) == ["duplicate_nonce"]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from storage.key_slots import KeySlots
 from streams import operations
-from streams.key_slots import KeySlots
 from streams.models import Stream
 
 

@@ -13,9 +13,9 @@ from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
 from panprivacy.streams.item_bytes import ItemError
 from recipes.models import Recipe
+from storage.key_slots import KeySlots, KeysNotErasedError
 from streams import operations
-from streams.errors import KeysNotErasedError, StreamClosedError, StreamLostError
-from streams.key_slots import KeySlots
+from streams.errors import StreamClosedError, StreamLostError
 from streams.models import ItemBatch, Stream
 from streams.operations import items_fold, old_keys_erase, stream_forget
 from streams.sealed_state import key_slots

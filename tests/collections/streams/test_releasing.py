@@ -8,8 +8,8 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold
+from storage.key_slots import KeySlots
 from streams.errors import NotEstimatedError
-from streams.key_slots import KeySlots
 from streams.models import EndedStream, ItemBatch, Stream, StreamSample
 from streams.operations import intrusion_announce, old_keys_erase, stream_estimate
 from streams.sealed_state import key_slots

@@ -6,10 +6,12 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _leader(settings: Any) -> None:
+def _leader(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Here, because this file is read before Django is set up.
     from tests.collections.two_server import scene
 
     settings.LEADER_URL = scene.LEADER_URL
     settings.HELPER_URL = scene.HELPER_URL
+    # Where the noise is not what a test is about; tests/attacks has those that are about it.
+    monkeypatch.setattr("panprivacy.two_server.noisy_count.draw", lambda *_: 0)
     settings.HELPER_KEY = scene.verification_key_of(scene.HELPER_SIGNING_KEY)

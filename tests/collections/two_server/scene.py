@@ -26,8 +26,8 @@ from panprivacy.dap.lengths import report_lengths
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
 from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
 from panprivacy.trust import Trust
-from panprivacy.two_server import SharedKey
 from panprivacy.two_server.part import VDAF, encode_part
+from panprivacy.two_server.shared_key import SharedKey
 from peers.partner import Partner
 from recipes.models import Recipe
 from tests import network

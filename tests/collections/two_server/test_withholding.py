@@ -71,10 +71,10 @@ def test_withhold_of_an_open_recipe_or_a_released_result_is_refused() -> None:
     assert Release.objects.get().outcome == "released"
 
 
-def test_withhold_of_a_recipe_of_one_server_is_refused() -> None:
+def test_withhold_of_a_recipe_of_one_server_is_final() -> None:
     recipe = recipe_close(recipe=published_recipe(), actor=None)
-    with pytest.raises(RecipeStateError, match="this server alone"):
-        result_withhold(recipe=recipe, reason=REASON, actor=None)
+    assert result_withhold(recipe=recipe, reason=REASON, actor=None).cause == Release.Cause.GIVEN_UP
+    assert result_release(recipe=recipe) is None
 
 
 def test_withhold_command_ends_the_waiting_and_says_so() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.memory import peak_of
 from web.messagepack import MessagePackError, read_messagepack
 
-LIMITS = {"containers": 5, "members": 1_000}
+LIMITS = {"containers": 5, "members": 1_000, "text_bytes": 200}
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,14 @@ def test_a_small_body_of_many_containers_is_refused_before_they_are_built(
 ) -> None:
     def refused() -> None:
         with pytest.raises(MessagePackError):
-            read_messagepack(body, containers=containers, members=1_000)
+            read_messagepack(body, containers=containers, members=1_000, text_bytes=200)
 
     _, peak = peak_of(refused)
     # Built, the lists of the first take 25,000,000 bytes.
     assert peak < 2 * len(body) + 1_000_000
+
+
+@pytest.mark.parametrize("value", ["\U0001f600" * 51, ["a" * 201], {"a" * 201: 1}])
+def test_a_text_of_too_many_bytes_is_refused(value: Any) -> None:
+    with pytest.raises(MessagePackError):
+        read_messagepack(msgpack.packb(value), **LIMITS)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ MANY = (
     Shuffled(n=500, epsilon0=2.0),
     DiscreteGaussianSum(n=100, scale=0.5, value_range=1),
     GivenGuarantee(epsilon_given=0.05, delta_given=1e-9),
-    OneHotSum(n=200, k=4, epsilon0=0.5),
+    OneHotSum(n=40, k=4, epsilon0=0.5),
 )
 
 
@@ -233,6 +234,56 @@ def test_epsilon_where_two_bounds_differ_is_found_in_few_looks(monkeypatch, even
     assert delta_of(events, found) <= delta
 
 
+def outcomes(epsilon0s, noise):
+    """Losses and probabilities of randomized responses and at most one noisy sum, every outcome."""
+    losses, masses = np.zeros(1), np.ones(1)
+    parts = [([a, -a], [1 / (1 + math.exp(-a)), 1 / (1 + math.exp(a))]) for a in epsilon0s]
+    if noise is not None:
+        p = sum_of_discrete_gaussians(noise.n, noise.scale)
+        q = np.roll(p, noise.value_range)
+        counted = (p > 1e-25) & (q > 1e-25)
+        parts.append((np.log(p[counted] / q[counted]), p[counted]))
+    for own_losses, own_masses in parts:
+        losses = np.add.outer(losses, own_losses).ravel()
+        masses = np.multiply.outer(masses, own_masses).ravel()
+    return losses, masses
+
+
+@pytest.mark.parametrize(("seed", "mixtures"), [(31, 10), pytest.param(33, 20, marks=pytest.mark.long)])
+def test_epsilon_of_random_mixtures_is_within_two_thousandths_of_all_outcomes_and_below_addition(
+    seed, mixtures
+):
+    source = random.Random(seed)
+    for _ in range(mixtures):
+        epsilon0s = [math.exp(source.uniform(-4.5, 1)) for _ in range(source.randrange(2, 8))]
+        noise = None
+        if source.random() < 0.4:
+            noise = DiscreteGaussianSum(
+                n=source.randrange(2, 40), scale=source.uniform(0.5, 1.5), value_range=source.randrange(1, 4)
+            )
+        delta = 10 ** source.uniform(-7, -1)
+        losses, masses = outcomes(epsilon0s, noise)
+        low, high = 0.0, float(losses.max())
+        for _ in range(60):
+            middle = (low + high) / 2
+            above = float(masses @ np.maximum(0.0, -np.expm1(np.minimum(0.0, middle - losses)))) > delta
+            low, high = (middle, high) if above else (low, middle)
+        events = [GivenGuarantee(epsilon_given=a) for a in epsilon0s] + ([noise] if noise else [])
+        found = epsilon_of(events, delta)
+        assert high * (1 - 1e-9) <= found + 1e-12 <= high * 1.002 + 1e-9, (epsilon0s, noise, delta)
+        assert found <= sum(event.epsilon(delta / len(events)) for event in events) * (1 + 1e-12)
+
+
+def test_epsilon_of_random_events_is_not_above_plain_addition():
+    source = random.Random(32)
+    for _ in range(12):
+        events = source.choices(
+            (*MANY[:4], RandomizedResponseSum(n=2, epsilon0=3.0)), k=source.randrange(2, 5)
+        )
+        delta = 10 ** source.uniform(-9, -1)
+        assert epsilon_of(events, delta) <= sum(event.epsilon(delta / len(events)) for event in events)
+
+
 def test_composition_of_what_tells_all_promises_nothing():
     events = [DiscreteGaussianSum(n=4, scale=11.1, value_range=1000)] * 2
     assert delta_of(events, 1.0) == 1.0
@@ -257,3 +308,12 @@ def test_epsilon_far_below_the_spread_of_losses_is_found(sigma, rate, rounds, de
     event = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds)
     found = event.epsilon(delta)
     assert event.delta(found) <= delta < event.delta(0.0)
+
+
+@pytest.mark.parametrize("n", [2, 100, 1_000])
+@pytest.mark.parametrize("epsilon0", [0.01, 6.0, 8.0, 20.0])
+def test_two_bits_of_any_cohort_and_local_loss_compose_between_one_and_basic_composition(n, epsilon0):
+    """Losses of a few atoms, far apart, at a δ that hardly any of them has."""
+    event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
+    found = epsilon_of([event, event], 1e-6)
+    assert event.epsilon(1e-6) <= found <= 2 * epsilon0 * (1 + 1e-9)

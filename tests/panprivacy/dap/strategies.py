@@ -1,11 +1,20 @@
 """Hypothesis strategies for messages, made from their wire types."""
 
 import functools
+import importlib
+import pkgutil
 from typing import Any
 
 from hypothesis import strategies as st
 
 from panprivacy import dap
+from panprivacy.dap.aggregation import (
+    AggregationJobContinueReq,
+    AggregationJobInitReq,
+    VerifyContinue,
+    VerifyInit,
+)
+from panprivacy.dap.basics import Extension, HpkeConfig, Interval
 from panprivacy.dap.codec import (
     Code,
     Fixed,
@@ -19,6 +28,12 @@ from panprivacy.dap.codec import (
     Vector,
     WireType,
 )
+from panprivacy.dap.collection import BatchSelector, CollectionJobReq, Query
+from panprivacy.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.dap.upload import HpkeConfigList
+
+for found in pkgutil.iter_modules(dap.__path__):
+    importlib.import_module(f"{dap.__name__}.{found.name}")
 
 ALL_MESSAGES: list[type[Message]] = sorted(
     (message for message in Message.__subclasses__() if message.__module__.startswith("panprivacy.")),
@@ -26,7 +41,7 @@ ALL_MESSAGES: list[type[Message]] = sorted(
 )
 """Whatever has been imported; this module imports all there is."""
 
-INTERVALS = st.builds(dap.Interval, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+INTERVALS = st.builds(Interval, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 
 
 def values(type_: WireType) -> st.SearchStrategy[Any]:
@@ -55,7 +70,7 @@ def values(type_: WireType) -> st.SearchStrategy[Any]:
 
 def _sorted_extensions() -> st.SearchStrategy[Any]:
     return st.lists(
-        messages(dap.Extension), max_size=3, unique_by=lambda extension: extension.extension_type
+        messages(Extension), max_size=3, unique_by=lambda extension: extension.extension_type
     ).map(lambda found: tuple(sorted(found, key=lambda extension: extension.extension_type)))
 
 
@@ -65,28 +80,28 @@ def _unique(of: type[Message], key: Any, minimum: int = 0) -> st.SearchStrategy[
 
 def _fitting(message: type[Message]) -> dict[str, st.SearchStrategy[Any]]:
     """Fields whose values must fit the others."""
-    if message is dap.TaskConfiguration:
+    if message is TaskConfiguration:
         return {
             "time_precision": st.integers(1, 2**64 - 1),
             "min_batch_size": st.integers(1, 2**64 - 1),
             "batch_config": st.just(b""),
             "extensions": st.one_of(
-                st.just(()), INTERVALS.map(lambda interval: (dap.task_interval_extension(interval),))
+                st.just(()), INTERVALS.map(lambda interval: (task_interval_extension(interval),))
             ),
         }
-    if message is dap.HpkeConfigList:
-        return {"configs": _unique(dap.HpkeConfig, lambda config: config.id, minimum=1)}
-    if message is dap.CollectionJobReq:
+    if message is HpkeConfigList:
+        return {"configs": _unique(HpkeConfig, lambda config: config.id, minimum=1)}
+    if message is CollectionJobReq:
         return {"extensions": _sorted_extensions()}
-    if message is dap.AggregationJobInitReq:
+    if message is AggregationJobInitReq:
         return {
             "extensions": _sorted_extensions(),
-            "verify_inits": _unique(dap.VerifyInit, lambda init: init.report_id),
+            "verify_inits": _unique(VerifyInit, lambda init: init.report_id),
         }
-    if message is dap.AggregationJobContinueReq:
+    if message is AggregationJobContinueReq:
         return {
             "step": st.integers(1, 2**16 - 1),
-            "verify_continues": _unique(dap.VerifyContinue, lambda verify: verify.report_id),
+            "verify_continues": _unique(VerifyContinue, lambda verify: verify.report_id),
         }
     return {}
 
@@ -94,12 +109,12 @@ def _fitting(message: type[Message]) -> dict[str, st.SearchStrategy[Any]]:
 @functools.cache
 def messages(message: type[Message]) -> st.SearchStrategy[Any]:
     """Every message of a class, short ones."""
-    if message is dap.Query:
-        return st.one_of(INTERVALS.map(dap.Query.of_interval), st.just(dap.Query.of_next_batch()))
-    if message is dap.BatchSelector:
+    if message is Query:
+        return st.one_of(INTERVALS.map(Query.of_interval), st.just(Query.of_next_batch()))
+    if message is BatchSelector:
         return st.one_of(
-            INTERVALS.map(dap.BatchSelector.of_interval),
-            st.binary(min_size=32, max_size=32).map(dap.BatchSelector.of_batch),
+            INTERVALS.map(BatchSelector.of_interval),
+            st.binary(min_size=32, max_size=32).map(BatchSelector.of_batch),
         )
     fields = {name: values(type_) for name, type_ in message.struct} | _fitting(message)
     return st.builds(message, **fields)

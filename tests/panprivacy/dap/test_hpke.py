@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from panprivacy import dap
+from panprivacy.dap.basics import BatchMode, Extension, HpkeCiphertext, HpkeConfig, Interval, Role
 from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, Query
 from panprivacy.dap.hpke import (
     OUR_SUITE,
     HpkeOpenError,
@@ -22,21 +23,23 @@ from panprivacy.dap.hpke import (
     seal_aggregate_share,
     seal_input_share,
 )
+from panprivacy.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
 
 SOURCE = random.Random(18)
 CONFIG, PRIVATE_KEY = generate_keypair(7, SOURCE)
 
-CONFIGURATION = dap.TaskConfiguration(
+CONFIGURATION = TaskConfiguration(
     task_info=b"info",
     leader_aggregator_endpoint="https://leader.example",
     helper_aggregator_endpoint="https://helper.example",
     time_precision=3600,
     min_batch_size=100,
-    batch_mode=dap.BatchMode.TIME_INTERVAL,
+    batch_mode=BatchMode.TIME_INTERVAL,
     batch_config=b"",
     vdaf_type=2,
     vdaf_configuration=bytes.fromhex("00000000000000ff"),
-    extensions=(dap.task_interval_extension(dap.Interval(10, 2)),),
+    extensions=(task_interval_extension(Interval(10, 2)),),
 )
 OTHER_CONFIGURATIONS = {
     "task_info": b"inf0",
@@ -44,22 +47,22 @@ OTHER_CONFIGURATIONS = {
     "helper_aggregator_endpoint": "https://helper.example:443",
     "time_precision": 3601,
     "min_batch_size": 99,
-    "batch_mode": dap.BatchMode.LEADER_SELECTED,
+    "batch_mode": BatchMode.LEADER_SELECTED,
     "batch_config": None,  # Nothing else is allowed in it.
     "vdaf_type": 1,
     "vdaf_configuration": bytes.fromhex("0000000000000100"),
-    "extensions": (dap.task_interval_extension(dap.Interval(10, 3)),),
+    "extensions": (task_interval_extension(Interval(10, 3)),),
 }
-METADATA = dap.ReportMetadata(bytes(16), 11, (dap.Extension(5, b"five"),))
+METADATA = ReportMetadata(bytes(16), 11, (Extension(5, b"five"),))
 OTHER_METADATA = {
     "report_id": bytes(15) + b"\1",
     "time": 12,
     "public_extensions": (),
 }
-AAD = dap.InputShareAad(bytes(32), CONFIGURATION, METADATA, b"public")
-SHARE = dap.PlaintextInputShare((dap.Extension(6, b"six"),), b"share")
-COLLECTION = dap.CollectionJobReq(dap.Query.of_interval(dap.Interval(10, 2)))
-AGGREGATE_AAD = dap.AggregateShareAad(bytes(32), CONFIGURATION, COLLECTION)
+AAD = InputShareAad(bytes(32), CONFIGURATION, METADATA, b"public")
+SHARE = PlaintextInputShare((Extension(6, b"six"),), b"share")
+COLLECTION = CollectionJobReq(Query.of_interval(Interval(10, 2)))
+AGGREGATE_AAD = AggregateShareAad(bytes(32), CONFIGURATION, COLLECTION)
 
 
 def configurations() -> list[Any]:
@@ -99,9 +102,9 @@ def aggregate_share_aads() -> list[Any]:
         for parameter in configurations()
     ]
     others = {
-        "query": dap.Query.of_interval(dap.Interval(10, 1)),
+        "query": Query.of_interval(Interval(10, 1)),
         "agg_param": b"?",
-        "extensions": (dap.Extension(1, b""),),
+        "extensions": (Extension(1, b""),),
     }
     found += [
         pytest.param(
@@ -128,12 +131,12 @@ def test_every_field_of_configuration_and_metadata_is_tried():
 
 def test_open_official_vector_gives_its_plaintext():
     """RFC 9180, appendix A.1.1: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM, base mode."""
-    config = dap.HpkeConfig(
+    config = HpkeConfig(
         0,
         *OUR_SUITE,
         bytes.fromhex("3948cfe0ad1ddb695d780e59077195da6c56506b027329794ab02bca80815c4d"),
     )
-    ciphertext = dap.HpkeCiphertext(
+    ciphertext = HpkeCiphertext(
         0,
         bytes.fromhex("37fda3567bdbd628e88668c3c8d7e97d1d1253b6d4ea6d44c150f741f1bf4431"),
         bytes.fromhex(
@@ -152,28 +155,28 @@ def test_open_official_vector_gives_its_plaintext():
 
 def test_seal_is_bound_to_the_info_string_of_the_draft():
     """The share for the leader opens under exactly "dap-18 input share", client, leader."""
-    sealed = seal_input_share(CONFIG, dap.Role.LEADER, AAD, SHARE, SOURCE)
+    sealed = seal_input_share(CONFIG, Role.LEADER, AAD, SHARE, SOURCE)
     info = b"dap-18 input share\x01\x02"
     assert open_(CONFIG, PRIVATE_KEY, sealed, info, AAD.encode()) == SHARE.encode()
-    sealed = seal_aggregate_share(CONFIG, dap.Role.HELPER, AGGREGATE_AAD, b"sum", SOURCE)
+    sealed = seal_aggregate_share(CONFIG, Role.HELPER, AGGREGATE_AAD, b"sum", SOURCE)
     info = b"dap-18 aggregate share\x03\x00"
     assert open_(CONFIG, PRIVATE_KEY, sealed, info, AGGREGATE_AAD.encode()) == b"sum"
 
 
-@pytest.mark.parametrize("role", [dap.Role.LEADER, dap.Role.HELPER])
+@pytest.mark.parametrize("role", [Role.LEADER, Role.HELPER])
 def test_open_input_share_gives_what_was_sealed_and_to_that_role_only(role):
     sealed = seal_input_share(CONFIG, role, AAD, SHARE, SOURCE)
     assert open_input_share(CONFIG, PRIVATE_KEY, role, AAD, sealed) == SHARE
-    for other in set(dap.Role) - {role}:
+    for other in set(Role) - {role}:
         with pytest.raises(HpkeOpenError):
             open_input_share(CONFIG, PRIVATE_KEY, other, AAD, sealed)
 
 
-@pytest.mark.parametrize("role", [dap.Role.LEADER, dap.Role.HELPER])
+@pytest.mark.parametrize("role", [Role.LEADER, Role.HELPER])
 def test_open_aggregate_share_gives_what_was_sealed_and_by_that_role_only(role):
     sealed = seal_aggregate_share(CONFIG, role, AGGREGATE_AAD, b"sum", SOURCE)
     assert open_aggregate_share(CONFIG, PRIVATE_KEY, role, AGGREGATE_AAD, sealed) == b"sum"
-    for other in set(dap.Role) - {role}:
+    for other in set(Role) - {role}:
         with pytest.raises(HpkeOpenError):
             open_aggregate_share(CONFIG, PRIVATE_KEY, other, AGGREGATE_AAD, sealed)
 
@@ -181,18 +184,18 @@ def test_open_aggregate_share_gives_what_was_sealed_and_by_that_role_only(role):
 @pytest.mark.parametrize("aad", input_share_aads())
 def test_open_input_share_with_one_thing_changed_around_it_is_refused(aad):
     """Whoever ran a report under another cohort size, VDAF, address or time would have to open it."""
-    sealed = seal_input_share(CONFIG, dap.Role.HELPER, AAD, SHARE, SOURCE)
+    sealed = seal_input_share(CONFIG, Role.HELPER, AAD, SHARE, SOURCE)
     assert aad != AAD
     with pytest.raises(HpkeOpenError):
-        open_input_share(CONFIG, PRIVATE_KEY, dap.Role.HELPER, aad, sealed)
+        open_input_share(CONFIG, PRIVATE_KEY, Role.HELPER, aad, sealed)
 
 
 @pytest.mark.parametrize("aad", aggregate_share_aads())
 def test_open_aggregate_share_with_one_thing_changed_around_it_is_refused(aad):
-    sealed = seal_aggregate_share(CONFIG, dap.Role.HELPER, AGGREGATE_AAD, b"sum", SOURCE)
+    sealed = seal_aggregate_share(CONFIG, Role.HELPER, AGGREGATE_AAD, b"sum", SOURCE)
     assert aad != AGGREGATE_AAD
     with pytest.raises(HpkeOpenError):
-        open_aggregate_share(CONFIG, PRIVATE_KEY, dap.Role.HELPER, aad, sealed)
+        open_aggregate_share(CONFIG, PRIVATE_KEY, Role.HELPER, aad, sealed)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +211,7 @@ def test_open_aggregate_share_with_one_thing_changed_around_it_is_refused(aad):
     ],
     ids=["other key", "enc", "short enc", "point of small order", "payload", "cut payload", "no tag"],
 )
-def test_open_altered_ciphertext_is_refused(alter: Callable[[dap.HpkeCiphertext], dap.HpkeCiphertext]):
+def test_open_altered_ciphertext_is_refused(alter: Callable[[HpkeCiphertext], HpkeCiphertext]):
     sealed = seal(CONFIG, b"info", b"aad", b"plaintext", SOURCE)
     assert open_(CONFIG, PRIVATE_KEY, sealed, b"info", b"aad") == b"plaintext"
     with pytest.raises(HpkeOpenError):
@@ -225,7 +228,7 @@ def test_open_with_another_private_key_is_refused():
 def test_open_input_share_that_is_no_share_is_an_invalid_message():
     sealed = seal(CONFIG, b"dap-18 input share\x01\x02", AAD.encode(), b"no share", SOURCE)
     with pytest.raises(InvalidMessageError, match="PlaintextInputShare"):
-        open_input_share(CONFIG, PRIVATE_KEY, dap.Role.LEADER, AAD, sealed)
+        open_input_share(CONFIG, PRIVATE_KEY, Role.LEADER, AAD, sealed)
 
 
 def test_seal_depends_on_the_random_source_only_and_never_repeats():
@@ -245,14 +248,14 @@ def test_seal_to_every_supported_suite_opens(kem_id, aead_id):
     for kdf_id in (1, 2, 3):
         suite = CipherSuite.new(KEMId(kem_id), KDFId(kdf_id), AEADId(aead_id))
         pair = suite.kem.derive_key_pair(SOURCE.randbytes(66))
-        config = dap.HpkeConfig(1, kem_id, kdf_id, aead_id, pair.public_key.to_public_bytes())
+        config = HpkeConfig(1, kem_id, kdf_id, aead_id, pair.public_key.to_public_bytes())
         sealed = seal(config, b"info", b"aad", b"plaintext", SOURCE)
         assert open_(config, pair.private_key.to_private_bytes(), sealed, b"info", b"aad") == b"plaintext"
 
 
 @pytest.mark.parametrize("numbers", [(0x20, 1, 0xFFFF), (0x20, 1, 9), (0x20, 9, 1), (0x99, 1, 1)])
 def test_seal_to_unknown_algorithms_is_refused(numbers):
-    config = dap.HpkeConfig(1, *numbers, CONFIG.public_key)
+    config = HpkeConfig(1, *numbers, CONFIG.public_key)
     with pytest.raises(HpkeSealError):
         seal(config, b"", b"", b"plaintext", SOURCE)
 
@@ -264,8 +267,8 @@ def test_seal_to_something_that_is_no_key_is_refused(public_key):
 
 
 def test_choose_config_takes_the_first_that_is_supported():
-    unknown = dap.HpkeConfig(1, 0x99, 1, 1, b"?")
+    unknown = HpkeConfig(1, 0x99, 1, 1, b"?")
     other, _ = generate_keypair(8, SOURCE)
-    assert choose_config(dap.HpkeConfigList((unknown, CONFIG, other))) is CONFIG
+    assert choose_config(HpkeConfigList((unknown, CONFIG, other))) is CONFIG
     with pytest.raises(HpkeSealError, match="none of the HPKE configurations"):
-        choose_config(dap.HpkeConfigList((unknown,)))
+        choose_config(HpkeConfigList((unknown,)))

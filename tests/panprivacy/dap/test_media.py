@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from panprivacy.dap import AggregationJobInitReq, UploadErrors, UploadRequest
+from panprivacy.dap.aggregation import AggregationJobInitReq
 from panprivacy.dap.media import (
     MESSAGE_NAMES,
     PROBLEMS,
@@ -11,6 +11,7 @@ from panprivacy.dap.media import (
     problem_token,
     problem_type,
 )
+from panprivacy.dap.upload import UploadErrors, UploadRequest
 
 
 def test_media_type_is_that_of_the_draft():

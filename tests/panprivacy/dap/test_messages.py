@@ -4,25 +4,66 @@ import dataclasses
 
 import pytest
 
-from panprivacy import dap
-from panprivacy.dap.aggregation import Continue, Finish, Reject
+from panprivacy.dap.aggregation import (
+    AggregationJobContinueReq,
+    AggregationJobInitReq,
+    AggregationJobResp,
+    Continue,
+    Finish,
+    Reject,
+    ReportShare,
+    VerifyContinue,
+    VerifyInit,
+    VerifyResp,
+    leader_selected_batch_id_extension,
+)
+from panprivacy.dap.basics import (
+    BatchMode,
+    Extension,
+    HpkeCiphertext,
+    HpkeConfig,
+    Interval,
+    ReportError,
+    UnsupportedExtensionError,
+)
 from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.collection import (
+    AggregateShare,
+    AggregateShareAad,
+    AggregateShareReq,
+    BatchSelector,
+    CollectionJobReq,
+    CollectionJobResp,
+    InvalidExtensionError,
+    Query,
+)
+from panprivacy.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.dap.upload import (
+    HpkeConfigList,
+    InputShareAad,
+    PlaintextInputShare,
+    Report,
+    ReportMetadata,
+    ReportUploadStatus,
+    UploadErrors,
+    UploadRequest,
+)
 
 REPORT_ID = bytes.fromhex("000102030405060708090a0b0c0d0e0f")
 REPORT_ID_HEX = "00010203 04050607 08090a0b 0c0d0e0f"
 TASK_ID = bytes.fromhex("f0163447364ccf1bc0e3affcca6873c9c381f64acdf9020662f83f46c07219e7")
 
-CONFIGURATION = dap.TaskConfiguration(
+CONFIGURATION = TaskConfiguration(
     task_info=b"ab",
     leader_aggregator_endpoint="https://l/",
     helper_aggregator_endpoint="http://h",
     time_precision=3600,
     min_batch_size=100,
-    batch_mode=dap.BatchMode.TIME_INTERVAL,
+    batch_mode=BatchMode.TIME_INTERVAL,
     batch_config=b"",
     vdaf_type=4,
     vdaf_configuration=bytes.fromhex("0000000b00000004"),
-    extensions=(dap.task_interval_extension(dap.Interval(1659544, 2)),),
+    extensions=(task_interval_extension(Interval(1659544, 2)),),
 )
 CONFIGURATION_HEX = """
     02 6162
@@ -36,96 +77,96 @@ CONFIGURATION_HEX = """
     0008 0000000b 00000004
     0014 0001 0010 0000000000195298 0000000000000002
 """
-METADATA = dap.ReportMetadata(REPORT_ID, 17419860, (dap.Extension(23, b"x"),))
+METADATA = ReportMetadata(REPORT_ID, 17419860, (Extension(23, b"x"),))
 METADATA_HEX = f"{REPORT_ID_HEX} 000000000109ce54 0005 0017 0001 78"
-LEADER_CIPHERTEXT = dap.HpkeCiphertext(1, b"\x0f\x0e", b"\x0b\x0a\x09")
+LEADER_CIPHERTEXT = HpkeCiphertext(1, b"\x0f\x0e", b"\x0b\x0a\x09")
 LEADER_CIPHERTEXT_HEX = "01 0002 0f0e 00000003 0b0a09"
-HELPER_CIPHERTEXT = dap.HpkeCiphertext(2, b"\x0c", b"\x08")
+HELPER_CIPHERTEXT = HpkeCiphertext(2, b"\x0c", b"\x08")
 HELPER_CIPHERTEXT_HEX = "02 0001 0c 00000001 08"
-QUERY = dap.Query.of_interval(dap.Interval(1659544, 10))
+QUERY = Query.of_interval(Interval(1659544, 10))
 QUERY_HEX = "01 0010 0000000000195298 000000000000000a"
-COLLECTION_JOB = dap.CollectionJobReq(QUERY, b"", (dap.Extension(1, b""), dap.Extension(2, b"yz")))
+COLLECTION_JOB = CollectionJobReq(QUERY, b"", (Extension(1, b""), Extension(2, b"yz")))
 COLLECTION_JOB_HEX = f"{QUERY_HEX} 00000000 000a 0001 0000 0002 0002 797a"
-VERIFY_INIT = dap.VerifyInit(dap.ReportShare(METADATA, b"\x0a\x0b", HELPER_CIPHERTEXT), b"\x05")
+VERIFY_INIT = VerifyInit(ReportShare(METADATA, b"\x0a\x0b", HELPER_CIPHERTEXT), b"\x05")
 VERIFY_INIT_HEX = f"{METADATA_HEX} 00000002 0a0b {HELPER_CIPHERTEXT_HEX} 00000001 05"
 
 VECTORS = {
-    "interval": (dap.Interval(1659544, 1), "0000000000195298 0000000000000001"),
+    "interval": (Interval(1659544, 1), "0000000000195298 0000000000000001"),
     "hpke config list": (
-        dap.HpkeConfigList(
+        HpkeConfigList(
             (
-                dap.HpkeConfig(194, 0x0010, 0x0001, 0x0001, b"\1\2\3\4"),
-                dap.HpkeConfig(17, 0x0020, 0x0001, 0x0003, b"\4\3\2\1"),
+                HpkeConfig(194, 0x0010, 0x0001, 0x0001, b"\1\2\3\4"),
+                HpkeConfig(17, 0x0020, 0x0001, 0x0003, b"\4\3\2\1"),
             )
         ),
         "001a  c2 0010 0001 0001 0004 01020304  11 0020 0001 0003 0004 04030201",
     ),
     "task configuration": (CONFIGURATION, CONFIGURATION_HEX),
     "report": (
-        dap.Report(METADATA, b"\x0a\x0b", LEADER_CIPHERTEXT, HELPER_CIPHERTEXT),
+        Report(METADATA, b"\x0a\x0b", LEADER_CIPHERTEXT, HELPER_CIPHERTEXT),
         f"{METADATA_HEX} 00000002 0a0b {LEADER_CIPHERTEXT_HEX} {HELPER_CIPHERTEXT_HEX}",
     ),
     "upload of two reports": (
-        dap.UploadRequest(
+        UploadRequest(
             (
-                dap.Report(dap.ReportMetadata(bytes(16), 1), b"", LEADER_CIPHERTEXT, HELPER_CIPHERTEXT),
-                dap.Report(dap.ReportMetadata(REPORT_ID, 1), b"", LEADER_CIPHERTEXT, HELPER_CIPHERTEXT),
+                Report(ReportMetadata(bytes(16), 1), b"", LEADER_CIPHERTEXT, HELPER_CIPHERTEXT),
+                Report(ReportMetadata(REPORT_ID, 1), b"", LEADER_CIPHERTEXT, HELPER_CIPHERTEXT),
             )
         ),
         f"""{"00" * 16}     0000000000000001 0000 00000000 {LEADER_CIPHERTEXT_HEX} {HELPER_CIPHERTEXT_HEX}
             {REPORT_ID_HEX} 0000000000000001 0000 00000000 {LEADER_CIPHERTEXT_HEX} {HELPER_CIPHERTEXT_HEX}""",
     ),
-    "upload of none": (dap.UploadRequest(()), ""),
+    "upload of none": (UploadRequest(()), ""),
     "upload errors": (
-        dap.UploadErrors(
+        UploadErrors(
             (
-                dap.ReportUploadStatus(REPORT_ID, dap.ReportError.REPORT_REPLAYED),
-                dap.ReportUploadStatus(bytes(16), dap.ReportError.OUTDATED_CONFIG),
+                ReportUploadStatus(REPORT_ID, ReportError.REPORT_REPLAYED),
+                ReportUploadStatus(bytes(16), ReportError.OUTDATED_CONFIG),
             )
         ),
         f"{REPORT_ID_HEX} 02 {'00' * 16} 0b",
     ),
     "plaintext input share": (
-        dap.PlaintextInputShare((dap.Extension(1, b"\xff"),), b"\xaa\xbb"),
+        PlaintextInputShare((Extension(1, b"\xff"),), b"\xaa\xbb"),
         "0005 0001 0001 ff 00000002 aabb",
     ),
     "input share aad": (
-        dap.InputShareAad(TASK_ID, CONFIGURATION, METADATA, b"\x0a\x0b"),
+        InputShareAad(TASK_ID, CONFIGURATION, METADATA, b"\x0a\x0b"),
         f"{TASK_ID.hex()} {CONFIGURATION_HEX} {METADATA_HEX} 00000002 0a0b",
     ),
     "aggregation job init": (
-        dap.AggregationJobInitReq(
-            0, b"\x07", (dap.leader_selected_batch_id_extension(b"\x1f" * 32),), (VERIFY_INIT,)
+        AggregationJobInitReq(
+            0, b"\x07", (leader_selected_batch_id_extension(b"\x1f" * 32),), (VERIFY_INIT,)
         ),
         f"00 00000001 07 0024 0001 0020 {'1f' * 32} {VERIFY_INIT_HEX}",
     ),
     "aggregation job answer": (
-        dap.AggregationJobResp(
+        AggregationJobResp(
             (
-                dap.VerifyResp(REPORT_ID, Continue(b"\x01\x02")),
-                dap.VerifyResp(REPORT_ID, Finish()),
-                dap.VerifyResp(REPORT_ID, Reject(dap.ReportError.VDAF_VERIFY_ERROR)),
+                VerifyResp(REPORT_ID, Continue(b"\x01\x02")),
+                VerifyResp(REPORT_ID, Finish()),
+                VerifyResp(REPORT_ID, Reject(ReportError.VDAF_VERIFY_ERROR)),
             )
         ),
         f"{REPORT_ID_HEX} 00 00000002 0102  {REPORT_ID_HEX} 01  {REPORT_ID_HEX} 02 06",
     ),
     "aggregation job continuation": (
-        dap.AggregationJobContinueReq(1, (dap.VerifyContinue(REPORT_ID, b"\x09"),)),
+        AggregationJobContinueReq(1, (VerifyContinue(REPORT_ID, b"\x09"),)),
         f"0001 {REPORT_ID_HEX} 00000001 09",
     ),
-    "query of the next batch": (dap.Query.of_next_batch(), "02 0000"),
+    "query of the next batch": (Query.of_next_batch(), "02 0000"),
     "collection job": (COLLECTION_JOB, COLLECTION_JOB_HEX),
     "collection job answer": (
-        dap.CollectionJobResp(1000, dap.Interval(16595440, 1), LEADER_CIPHERTEXT, HELPER_CIPHERTEXT),
+        CollectionJobResp(1000, Interval(16595440, 1), LEADER_CIPHERTEXT, HELPER_CIPHERTEXT),
         f"00000000000003e8 0000000000fd39f0 0000000000000001 {LEADER_CIPHERTEXT_HEX} {HELPER_CIPHERTEXT_HEX}",
     ),
     "aggregate share request": (
-        dap.AggregateShareReq(COLLECTION_JOB, dap.BatchSelector.of_batch(b"\x0a" * 32), 1000, b"\x0b" * 32),
+        AggregateShareReq(COLLECTION_JOB, BatchSelector.of_batch(b"\x0a" * 32), 1000, b"\x0b" * 32),
         f"{COLLECTION_JOB_HEX} 02 0020 {'0a' * 32} 00000000000003e8 {'0b' * 32}",
     ),
-    "aggregate share": (dap.AggregateShare(HELPER_CIPHERTEXT), HELPER_CIPHERTEXT_HEX),
+    "aggregate share": (AggregateShare(HELPER_CIPHERTEXT), HELPER_CIPHERTEXT_HEX),
     "aggregate share aad": (
-        dap.AggregateShareAad(TASK_ID, CONFIGURATION, COLLECTION_JOB),
+        AggregateShareAad(TASK_ID, CONFIGURATION, COLLECTION_JOB),
         f"{TASK_ID.hex()} {CONFIGURATION_HEX} {COLLECTION_JOB_HEX}",
     ),
 }
@@ -146,10 +187,10 @@ def test_encode_gives_the_bytes_worked_out_by_hand(message, encoded):
         ({"task_info": b""}, "task_info"),
         ({"leader_aggregator_endpoint": ""}, "leader_aggregator_endpoint"),
         ({"helper_aggregator_endpoint": "https://hélper"}, "helper_aggregator_endpoint"),
-        ({"extensions": (dap.Extension(2, b""),)}, "extensions"),
+        ({"extensions": (Extension(2, b""),)}, "extensions"),
         ({"extensions": CONFIGURATION.extensions * 2}, "extensions"),
-        ({"extensions": (dap.Extension(1, bytes(15)),)}, "duration"),
-        ({"extensions": (dap.Extension(1, bytes(17)),)}, ""),
+        ({"extensions": (Extension(1, bytes(15)),)}, "duration"),
+        ({"extensions": (Extension(1, bytes(17)),)}, ""),
     ],
 )
 def test_task_configuration_that_nobody_could_run_is_refused(changes, field):
@@ -164,17 +205,17 @@ def test_task_configuration_with_an_unknown_batch_mode_is_refused():
     for number in (0, 3, 255):
         encoded[position] = number
         with pytest.raises(InvalidMessageError, match=r"batch_mode must be a BatchMode"):
-            dap.TaskConfiguration.decode(bytes(encoded))
+            TaskConfiguration.decode(bytes(encoded))
 
 
 def test_task_configuration_with_a_url_that_is_not_ascii_is_refused():
     encoded = CONFIGURATION.encode().replace(b"http://h", b"http://\xff")
     with pytest.raises(InvalidMessageError, match="must be ASCII"):
-        dap.TaskConfiguration.decode(encoded)
+        TaskConfiguration.decode(encoded)
 
 
 def test_task_interval_is_that_of_the_extension_or_none():
-    assert CONFIGURATION.task_interval == dap.Interval(1659544, 2)
+    assert CONFIGURATION.task_interval == Interval(1659544, 2)
     assert dataclasses.replace(CONFIGURATION, extensions=()).task_interval is None
 
 
@@ -183,81 +224,81 @@ def test_task_interval_is_that_of_the_extension_or_none():
     [((5, 4), True), ((6, 2), True), ((4, 3), False), ((8, 2), False), ((4, 9), False)],
 )
 def test_interval_encloses_those_that_neither_start_before_nor_end_after_it(inner, enclosed):
-    assert dap.Interval(5, 4).encloses(dap.Interval(*inner)) is enclosed
+    assert Interval(5, 4).encloses(Interval(*inner)) is enclosed
 
 
 def test_hpke_config_list_that_is_empty_or_repeats_an_id_is_refused():
-    config = dap.HpkeConfig(7, 0x20, 1, 1, bytes(32))
+    config = HpkeConfig(7, 0x20, 1, 1, bytes(32))
     with pytest.raises(InvalidMessageError, match="configs must have"):
-        dap.HpkeConfigList.decode(bytes(2))
+        HpkeConfigList.decode(bytes(2))
     with pytest.raises(InvalidMessageError, match="distinct ids"):
-        dap.HpkeConfigList((config, dataclasses.replace(config, public_key=b"other"))).encode()
+        HpkeConfigList((config, dataclasses.replace(config, public_key=b"other"))).encode()
 
 
 def test_aggregation_job_with_a_report_twice_is_refused():
-    encoded = dap.AggregationJobInitReq(0, b"", (), (VERIFY_INIT,)).encode() + VERIFY_INIT.encode()
+    encoded = AggregationJobInitReq(0, b"", (), (VERIFY_INIT,)).encode() + VERIFY_INIT.encode()
     with pytest.raises(InvalidMessageError, match="distinct report ids"):
-        dap.AggregationJobInitReq.decode(encoded)
+        AggregationJobInitReq.decode(encoded)
 
 
 def test_aggregation_job_with_extensions_out_of_order_is_refused():
     for types in ((2, 1), (1, 1)):
-        extensions = tuple(dap.Extension(type_, b"") for type_ in types)
+        extensions = tuple(Extension(type_, b"") for type_ in types)
         with pytest.raises(InvalidMessageError, match="ascending"):
-            dap.AggregationJobInitReq(0, b"", extensions, ()).encode()
+            AggregationJobInitReq(0, b"", extensions, ()).encode()
 
 
 def test_leader_selected_batch_id_is_that_of_the_only_extension():
     batch_id = bytes(range(32))
-    extension = dap.leader_selected_batch_id_extension(batch_id)
-    assert dap.AggregationJobInitReq(0, b"", (extension,), ()).leader_selected_batch_id() == batch_id
-    assert dap.AggregationJobInitReq(0, b"", (), ()).leader_selected_batch_id() is None
+    extension = leader_selected_batch_id_extension(batch_id)
+    assert AggregationJobInitReq(0, b"", (extension,), ()).leader_selected_batch_id() == batch_id
+    assert AggregationJobInitReq(0, b"", (), ()).leader_selected_batch_id() is None
     with pytest.raises(InvalidMessageError):
-        dap.AggregationJobInitReq(0, b"", (dap.Extension(1, b"short"),), ()).leader_selected_batch_id()
-    with pytest.raises(dap.UnsupportedExtensionError) as caught:
-        dap.AggregationJobInitReq(
-            0, b"", (extension, dap.Extension(9, b""), dap.Extension(42, b"")), ()
+        AggregationJobInitReq(0, b"", (Extension(1, b"short"),), ()).leader_selected_batch_id()
+    with pytest.raises(UnsupportedExtensionError) as caught:
+        AggregationJobInitReq(
+            0, b"", (extension, Extension(9, b""), Extension(42, b"")), ()
         ).leader_selected_batch_id()
     assert caught.value.types == (9, 42)
 
 
 def test_aggregation_job_continuation_to_step_0_is_refused():
     with pytest.raises(InvalidMessageError, match=r"step must be at least 1"):
-        dap.AggregationJobContinueReq.decode(bytes(2))
+        AggregationJobContinueReq.decode(bytes(2))
 
 
 def test_collection_job_with_extensions_out_of_order_is_refused_as_an_invalid_extension():
     swapped = dataclasses.replace(COLLECTION_JOB, extensions=COLLECTION_JOB.extensions[::-1])
-    with pytest.raises(dap.InvalidExtensionError, match="ascending"):
+    with pytest.raises(InvalidExtensionError, match="ascending"):
         swapped.encode()
     encoded = bytes.fromhex(f"{QUERY_HEX} 00000000 0008 0002 0000 0001 0000")
-    with pytest.raises(dap.InvalidExtensionError, match="ascending"):
-        dap.CollectionJobReq.decode(encoded)
+    with pytest.raises(InvalidExtensionError, match="ascending"):
+        CollectionJobReq.decode(encoded)
 
 
 @pytest.mark.parametrize("encoded", ["01 0000", "01 000f" + "00" * 15, "02 0001 00", "00 0000", "03 0000"])
 def test_query_whose_configuration_is_not_that_of_its_mode_is_refused(encoded):
     with pytest.raises(InvalidMessageError):
-        dap.Query.decode(bytes.fromhex(encoded))
+        Query.decode(bytes.fromhex(encoded))
 
 
 @pytest.mark.parametrize("encoded", ["01 0020" + "00" * 32, "02 0010" + "00" * 16, "02 0000"])
 def test_batch_selector_whose_configuration_is_not_that_of_its_mode_is_refused(encoded):
     with pytest.raises(InvalidMessageError):
-        dap.BatchSelector.decode(bytes.fromhex(encoded))
+        BatchSelector.decode(bytes.fromhex(encoded))
 
 
 def test_batch_selector_is_consistent_with_a_query_that_encloses_it():
-    inside, outside = (dap.BatchSelector.of_interval(dap.Interval(*span)) for span in ((2, 3), (1, 3)))
-    batch = dap.BatchSelector.of_batch(bytes(32))
-    query = dap.Query.of_interval(dap.Interval(2, 5))
+    inside, outside = (BatchSelector.of_interval(Interval(*span)) for span in ((2, 3), (1, 3)))
+    batch = BatchSelector.of_batch(bytes(32))
+    query = Query.of_interval(Interval(2, 5))
     assert inside.is_consistent_with(query)
     assert not outside.is_consistent_with(query)
     assert not batch.is_consistent_with(query)
-    assert batch.is_consistent_with(dap.Query.of_next_batch())
-    assert not inside.is_consistent_with(dap.Query.of_next_batch())
+    assert batch.is_consistent_with(Query.of_next_batch())
+    assert not inside.is_consistent_with(Query.of_next_batch())
 
 
 def test_report_error_reason_is_the_drafts_spelling():
-    assert dap.ReportError(2).reason == "report_replayed"
-    assert [error.value for error in dap.ReportError] == list(range(1, 12))
+    assert ReportError(2).reason == "report_replayed"
+    assert [error.value for error in ReportError] == list(range(1, 12))

@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from panprivacy import dap
+from panprivacy.dap.basics import BatchMode, Role
 from panprivacy.dap.hpke import HpkeOpenError, generate_keypair, open_input_share, seal_input_share
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, ReportMetadata
 from panprivacy.dap.vdafs import UnsupportedVdafError, verifier_for
 from panprivacy.encryption import generate_private_key
 from panprivacy.prio3.interface import InvalidShareError, Prepared, ReportInput
@@ -58,9 +60,9 @@ def test_task_of_a_recipe_is_named_by_it_and_has_its_cohort_size():
     assert configuration.min_batch_size == 50
     assert configuration.leader_aggregator_endpoint == "https://leader.example/leader"
     assert configuration.helper_aggregator_endpoint == "https://helper.example/helper"
-    assert configuration.batch_mode is dap.BatchMode.TIME_INTERVAL
+    assert configuration.batch_mode is BatchMode.TIME_INTERVAL
     assert configuration.task_info == b"panapp recipe"
-    assert dap.TaskConfiguration.decode(configuration.encode()) == configuration
+    assert TaskConfiguration.decode(configuration.encode()) == configuration
 
 
 def test_task_of_a_recipe_has_one_bucket_that_ends_with_the_recipe():
@@ -100,14 +102,14 @@ def test_task_of_a_recipe_names_scheme_and_number_of_shares(changes, encoded):
 def test_share_sealed_for_a_recipe_does_not_open_for_one_that_differs(change):
     source = random.Random(0)
     config, private_key = generate_keypair(1, source)
-    metadata = dap.ReportMetadata(bytes(16), REPORT_TIME)
+    metadata = ReportMetadata(bytes(16), REPORT_TIME)
     former, latter = (
-        dap.InputShareAad(*task_of(recipe), metadata, b"") for recipe in (published(), published(**change))
+        InputShareAad(*task_of(recipe), metadata, b"") for recipe in (published(), published(**change))
     )
-    sealed = seal_input_share(config, dap.Role.HELPER, former, dap.PlaintextInputShare((), b"x"), source)
-    assert open_input_share(config, private_key, dap.Role.HELPER, former, sealed).payload == b"x"
+    sealed = seal_input_share(config, Role.HELPER, former, PlaintextInputShare((), b"x"), source)
+    assert open_input_share(config, private_key, Role.HELPER, former, sealed).payload == b"x"
     with pytest.raises(HpkeOpenError):
-        open_input_share(config, private_key, dap.Role.HELPER, latter, sealed)
+        open_input_share(config, private_key, Role.HELPER, latter, sealed)
 
 
 def test_task_of_a_recipe_of_one_server_is_refused():
@@ -121,7 +123,7 @@ def test_verifiers_of_a_recipes_task_add_up_what_devices_share():
     task_id, configuration = task_of(recipe)
     leader, helper = (
         verifier_for(configuration, task_id, role, VERIFY_KEY, key)
-        for role, key in zip((dap.Role.LEADER, dap.Role.HELPER), KEYS, strict=True)
+        for role, key in zip((Role.LEADER, Role.HELPER), KEYS, strict=True)
     )
     source = random.Random(3)
     nonce = source.randbytes(16)
@@ -142,7 +144,7 @@ def test_verifier_for_a_recipes_task_without_its_key_is_refused():
     task_id, configuration = task_of(published())
     for key in (None, generate_private_key("paillier-2048", random.Random(0))):
         with pytest.raises(ValueError, match="scheme elgamal-secp256k1"):
-            verifier_for(configuration, task_id, dap.Role.LEADER, VERIFY_KEY, key)
+            verifier_for(configuration, task_id, Role.LEADER, VERIFY_KEY, key)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_verifier_for_impossible_pan_private_parameters_is_refused(encoded):
     task_id, configuration = task_of(published())
     changed = dataclasses.replace(configuration, vdaf_configuration=bytes.fromhex(encoded))
     with pytest.raises(UnsupportedVdafError):
-        verifier_for(changed, task_id, dap.Role.LEADER, VERIFY_KEY, KEYS[0])
+        verifier_for(changed, task_id, Role.LEADER, VERIFY_KEY, KEYS[0])
 
 
 def test_verifier_of_a_recipes_task_refuses_a_share_under_another_report_id():
@@ -161,11 +163,11 @@ def test_verifier_of_a_recipes_task_refuses_a_share_under_another_report_id():
     source = random.Random(3)
     key = recipe.public_key.bound_to(bytes(16))
     stolen, part = key.split(bytes(key.encrypt(1, source)))
-    leader = verifier_for(configuration, task_id, dap.Role.LEADER, VERIFY_KEY, KEYS[0])
+    leader = verifier_for(configuration, task_id, Role.LEADER, VERIFY_KEY, KEYS[0])
     [first] = leader.leader_init([ReportInput(b"\1" * 16, b"", stolen)])
     # Alone it is random bytes; the helper sees that they do not add up.
     assert isinstance(first, Prepared)
-    helper = verifier_for(configuration, task_id, dap.Role.HELPER, VERIFY_KEY, KEYS[1])
+    helper = verifier_for(configuration, task_id, Role.HELPER, VERIFY_KEY, KEYS[1])
     [refused] = helper.helper_init([ReportInput(b"\1" * 16, b"", part)], [first.outbound])
     assert isinstance(refused, ValueError)
     assert not isinstance(refused, InvalidShareError)

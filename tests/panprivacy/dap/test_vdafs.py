@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from panprivacy import dap
+from panprivacy.dap.basics import BatchMode, Role
 from panprivacy.dap.codec import InvalidMessageError
+from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.vdafs import (
     MAX_LENGTH,
     PRIO3,
@@ -28,14 +29,14 @@ VERIFY_KEY = bytes(range(32, 64))
 NONCE = bytes(range(16))
 
 
-def configuration_of(vdaf_type: int, encoded: bytes) -> dap.TaskConfiguration:
-    return dap.TaskConfiguration(
+def configuration_of(vdaf_type: int, encoded: bytes) -> TaskConfiguration:
+    return TaskConfiguration(
         task_info=b"info",
         leader_aggregator_endpoint="https://leader.example",
         helper_aggregator_endpoint="https://helper.example",
         time_precision=3600,
         min_batch_size=2,
-        batch_mode=dap.BatchMode.TIME_INTERVAL,
+        batch_mode=BatchMode.TIME_INTERVAL,
         batch_config=b"",
         vdaf_type=vdaf_type,
         vdaf_configuration=encoded,
@@ -65,7 +66,7 @@ def test_verifiers_of_a_task_sum_what_its_clients_shard(vdaf_type, config, encod
     vdaf = prio3_of(configuration)
     assert vdaf.identifier == vdaf_type
     leader, helper = (
-        verifier_for(configuration, TASK_ID, role, VERIFY_KEY) for role in (dap.Role.LEADER, dap.Role.HELPER)
+        verifier_for(configuration, TASK_ID, role, VERIFY_KEY) for role in (Role.LEADER, Role.HELPER)
     )
     leader_shares, helper_shares = [], []
     for number, measurement in enumerate(measurements):
@@ -100,16 +101,16 @@ def test_verifier_of_another_task_refuses_the_share():
     public_share, shares = vdaf.shard(context_of(TASK_ID), 1, NONCE, bytes(range(vdaf.rand_size)))
     reports = [ReportInput(NONCE, public_share, share) for share in shares]
     other = bytes(32)
-    [first] = verifier_for(configuration, other, dap.Role.LEADER, VERIFY_KEY).leader_init(reports[:1])
+    [first] = verifier_for(configuration, other, Role.LEADER, VERIFY_KEY).leader_init(reports[:1])
     assert isinstance(first, Prepared)
-    helper = verifier_for(configuration, other, dap.Role.HELPER, VERIFY_KEY)
+    helper = verifier_for(configuration, other, Role.HELPER, VERIFY_KEY)
     assert not isinstance(helper.helper_init(reports[1:], [first.outbound])[0], Prepared)
 
 
 @pytest.mark.parametrize("vdaf_type", [0, 6, 0xFFFF0000])
 def test_verifier_for_an_unknown_vdaf_is_refused(vdaf_type):
     with pytest.raises(UnsupportedVdafError, match="VDAF"):
-        verifier_for(configuration_of(vdaf_type, b""), TASK_ID, dap.Role.LEADER, VERIFY_KEY)
+        verifier_for(configuration_of(vdaf_type, b""), TASK_ID, Role.LEADER, VERIFY_KEY)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_verifier_for_an_unknown_vdaf_is_refused(vdaf_type):
 )
 def test_verifier_for_parameters_that_nobody_could_run_is_refused(vdaf_type, config):
     with pytest.raises(UnsupportedVdafError, match="must be"):
-        verifier_for(configuration_of(vdaf_type, config.encode()), TASK_ID, dap.Role.LEADER, VERIFY_KEY)
+        verifier_for(configuration_of(vdaf_type, config.encode()), TASK_ID, Role.LEADER, VERIFY_KEY)
 
 
 @pytest.mark.parametrize("min_batch_size", [2, 3, 1000])
@@ -149,7 +150,7 @@ def test_vdaf_of_the_large_field_sums_whatever_there_may_be():
 @pytest.mark.parametrize(("vdaf_type", "encoded"), [(1, b"\0"), (2, bytes(7)), (3, bytes(17)), (4, b"")])
 def test_verifier_for_parameters_that_do_not_decode_is_refused(vdaf_type, encoded):
     with pytest.raises(InvalidMessageError):
-        verifier_for(configuration_of(vdaf_type, encoded), TASK_ID, dap.Role.LEADER, VERIFY_KEY)
+        verifier_for(configuration_of(vdaf_type, encoded), TASK_ID, Role.LEADER, VERIFY_KEY)
 
 
 def test_verifier_for_another_configuration_of_the_same_task_is_another():

@@ -17,7 +17,7 @@ from panprivacy.encryption import (
 )
 from panprivacy.encryption.elgamal import ElGamalPrivateKey, ElGamalPublicKey
 from panprivacy.errors import FieldError
-from panprivacy.two_server import PanPrivateCountVec
+from panprivacy.two_server.configuration import PanPrivateCountVec
 
 
 def test_schemes_names_are_those_of_their_keys():

@@ -158,6 +158,16 @@ class MechanismContract:
                 mechanism.contribution([mechanism.allowed_values[0]] * size)
             assert refused.value.reason == "wrong_length"
 
+    def test_random_values_are_uniform_among_those_of_a_report(self, mechanism, source):
+        """Every position takes its first and its last allowed half: 60 draws miss one with 2^−60."""
+        draws = [mechanism.random_values(source) for _ in range(60)]
+        allowed = mechanism.allowed_values
+        middle = allowed[len(allowed) // 2]
+        for values in draws:
+            assert len(mechanism.contribution(values)) == mechanism.contribution_length
+        for position in zip(*draws, strict=True):
+            assert {value < middle for value in position} == {False, True}
+
     def test_estimate_has_one_entry_per_label(self, mechanism):
         estimate = mechanism.estimate([0] * mechanism.contribution_length, 100)
         lengths = {

@@ -1,6 +1,8 @@
 import math
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.mechanisms.count_nonzero import CountNonzero
@@ -13,7 +15,7 @@ def parameters(**changes):
 
 
 class TestCountNonzero(MechanismContract, HistoryContract):
-    @pytest.fixture(params=[(1.0, 100), (0.25, 20)])
+    @pytest.fixture(params=[(1.0, 100), (0.25, 5)])
     def mechanism(self, request):
         rate, cohort_size = request.param
         return CountNonzero(parameters(sampling_rate=rate, cohort_size=cohort_size))
@@ -92,3 +94,23 @@ def test_guarantees_write_the_cohort_with_thousands_separators():
 def test_expected_standard_error_is_that_of_an_event_on_every_device():
     mechanism = CountNonzero(parameters(epsilon=math.log(3), sampling_rate=0.5))
     assert mechanism.expected_standard_error(200) == pytest.approx(math.sqrt(100 * 0.75 / 0.25 + 200))
+
+
+@given(st.integers(2, 10**6), st.floats(0.1, 15), st.floats(1e-3, 1), st.floats(0, 1))
+@settings(max_examples=25)
+def test_margin_to_expect_is_about_that_of_the_interval_that_is_reported(population, epsilon, rate, share):
+    """The planner's is the largest over all truths. That of as many reports as expected is never above it by
+    more than a twentieth and one step of the sum, and near to it if every device had an event."""
+    reports = max(2, round(population * rate))
+    mechanism = CountNonzero(parameters(epsilon=epsilon, sampling_rate=rate))
+    flip = mechanism._response.flip_probability
+    expected = mechanism.expected_margin(max(population, round(reports / rate)), 0.05)
+    step = 1 / (rate * (1 - 2 * flip))
+    for part in (share, 1.0):
+        total = round(reports * (flip + part * (1 - 2 * flip)))
+        estimate = mechanism.estimate([total], reports)
+        (margin,) = estimate.intervals[0].margins(estimate.values)
+        assert margin <= 1.05 * expected + step
+    # Else the ends are those of what is possible.
+    if rate < 0.5 and reports > 100 and expected < population / 2:
+        assert margin >= 0.75 * expected - step

@@ -1,7 +1,10 @@
 import math
 import random
+from collections import Counter
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.errors import FieldError
@@ -109,3 +112,39 @@ def test_parameters_with_k_out_of_bounds_are_refused(k):
     with pytest.raises(FieldError) as refused:
         parameters(k=k)
     assert refused.value.field == "k"
+
+
+@pytest.mark.parametrize(
+    ("population", "k", "epsilon"), [(1_000, 10, 1), (1_000, 50, 1), (10_000, 100, 2), (1_000, 1_000, 1)]
+)
+def test_intervals_of_all_buckets_hold_together_if_devices_are_spread_evenly(population, k, epsilon):
+    """Exactly: given the truth the buckets' sums are independent, so their probabilities multiply. If each
+    interval held by itself, as before, all would hold with 0.95^(k + 1): 57% for k = 10."""
+    histogram = Histogram(parameters(k=k, epsilon=epsilon))
+    flip = histogram._response.flip_probability
+    buckets = k + 1
+    held = 1.0
+    for truth, times in Counter(len(part) for part in np.array_split(range(population), buckets)).items():
+        mean = population * flip + truth * (1 - 2 * flip)
+        reach = int(9 * math.sqrt(population * flip * (1 - flip))) + 2
+        sums = np.arange(max(0, int(mean) - reach), int(mean) + reach)
+        inside = []
+        # The sum of every bucket is another one of those that may come.
+        for start in range(0, sums.size, buckets):
+            some = np.resize(sums[start : start + buckets], buckets)
+            interval = histogram.estimate(some.tolist(), population).intervals[0]
+            inside += [low <= truth <= high for low, high in zip(interval.low, interval.high, strict=True)]
+        chances = np.convolve(
+            binom.pmf(np.arange(truth + 1), truth, 1 - flip),
+            binom.pmf(np.arange(population - truth + 1), population - truth, flip),
+        )[sums]
+        held *= float(chances @ np.array(inside[: sums.size])) ** times
+    assert 0.95 <= held < 0.98
+
+
+def test_margin_to_expect_is_that_of_all_buckets_together():
+    histogram = Histogram(parameters(k=10, epsilon=1))
+    estimate = histogram.estimate([4_000] * 11, 10_000)
+    margins = estimate.intervals[0].margins(estimate.values)
+    assert margins == pytest.approx([histogram.expected_margin(10_000, 0.05)] * 11, rel=0.02)
+    assert margins[0] > 1.4 * 1.96 * estimate.standard_errors[0]

@@ -258,8 +258,8 @@ def test_truth_is_the_mean_of_the_whole_population_with_counts_capped():
 
 
 def test_report_draws_its_noise_from_the_exact_scale(monkeypatch):
-    scales = []
-    monkeypatch.setattr(discrete_gaussian, "sample", lambda scale, _: scales.append(scale) or 0)
+    drawn = []
+    monkeypatch.setattr(discrete_gaussian, "sample", lambda *given: drawn.append(given[:2]) or 0)
     mechanism, key, source = Mean(parameters(noise_scale=0.1)), TransparentPublicKey(), random.Random(1)
     mechanism.report_of_count(key, 1, source)
-    assert scales == [Fraction(0.1)]
+    assert drawn == [(Fraction(0.1), mechanism.parameters.largest_noise)]

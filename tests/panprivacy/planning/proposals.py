@@ -35,9 +35,7 @@ def proposal(statistic: str = "count_nonzero", population_size: int = 10_000, **
 
 
 def margin_of(considered: Proposal) -> float:
-    mechanism = considered.mechanism()
-    error = mechanism.expected_standard_error(considered.population_size)
-    return shown_margin(mechanism, error, considered.population_size)
+    return shown_margin(considered.mechanism(), considered.population_size)
 
 
 def aggregator_epsilon_of(considered: Proposal) -> float:

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import pytest
 
 from panprivacy.errors import FieldError
-from panprivacy.prio3 import (
+from panprivacy.prio3 import xof
+from panprivacy.prio3.interface import (
     InexactSumError,
     InvalidShareError,
     Prepared,
-    Prio3Count,
     VerificationError,
     Verifier,
-    xof,
 )
+from panprivacy.prio3.prio3 import Prio3Count
 from tests.panprivacy.prio3.variants import (
     CONTEXT,
     VARIANTS,

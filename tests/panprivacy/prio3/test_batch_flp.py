@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from panprivacy.prio3 import VerificationError
 from panprivacy.prio3.batch_circuits import batch_circuit
 from panprivacy.prio3.batch_field import BatchField
 from panprivacy.prio3.batch_flp import BatchProof
+from panprivacy.prio3.interface import VerificationError
 from tests.panprivacy.prio3.variants import VARIANTS
 
 REPORTS = 5

@@ -6,11 +6,12 @@ from Cryptodome.Hash import TurboSHAKE128
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panprivacy.prio3 import Prio3Count, xof
+from panprivacy.prio3 import xof
 from panprivacy.prio3.batch_field import BatchField
 from panprivacy.prio3.batch_turboshake import turboshake128
 from panprivacy.prio3.batch_xof import WORTH_A_BATCH, BatchXof, without_excess
 from panprivacy.prio3.field import FIELD64
+from panprivacy.prio3.prio3 import Prio3Count
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 166, 167, 168, 169, 335, 336, 337, 700])

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from panprivacy.prio3 import Prio3Count
 from panprivacy.prio3.__main__ import main
+from panprivacy.prio3.prio3 import Prio3Count
 from panprivacy.prio3.vectors import VectorError, check_file
 from tests.panprivacy.prio3.variants import CONTEXT, VERIFY_KEY
 

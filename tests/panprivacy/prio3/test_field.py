@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panprivacy.prio3 import InvalidShareError
 from panprivacy.prio3.field import FIELD64, FIELD128
+from panprivacy.prio3.interface import InvalidShareError
 
 fields = pytest.mark.parametrize("field", [FIELD64, FIELD128], ids=["Field64", "Field128"])
 

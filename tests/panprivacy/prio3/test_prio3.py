@@ -8,19 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panprivacy.errors import FieldError
-from panprivacy.prio3 import (
-    InvalidShareError,
+from panprivacy.prio3 import xof
+from panprivacy.prio3.circuits import CountCircuit, digit_weights, digits
+from panprivacy.prio3.field import FIELD64
+from panprivacy.prio3.interface import InvalidShareError, VerificationError
+from panprivacy.prio3.prio3 import (
     Prio3,
     Prio3Count,
     Prio3Histogram,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
-    VerificationError,
-    xof,
 )
-from panprivacy.prio3.circuits import CountCircuit, digit_weights, digits
-from panprivacy.prio3.field import FIELD64
 from tests.panprivacy.prio3.variants import CONTEXT, VARIANTS, VERIFY_KEY
 
 NONCE = bytes(range(16))

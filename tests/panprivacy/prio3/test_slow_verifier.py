@@ -1,4 +1,4 @@
-from panprivacy.prio3 import SlowVerifier
+from panprivacy.prio3.slow_verifier import SlowVerifier
 from tests.panprivacy.prio3.contract import VerifierContract
 
 

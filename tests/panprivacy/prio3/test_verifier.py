@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panprivacy.prio3 import Prepared, Prio3Verifier, ReportInput, SlowVerifier
 from panprivacy.prio3 import verifier as fast
 from panprivacy.prio3.batch_xof import WORTH_A_BATCH
+from panprivacy.prio3.interface import Prepared, ReportInput
+from panprivacy.prio3.slow_verifier import SlowVerifier
+from panprivacy.prio3.verifier import Prio3Verifier
 from tests.panprivacy.prio3.contract import CHEATS, VerifierContract
 from tests.panprivacy.prio3.variants import (
     CONTEXT,
@@ -22,7 +24,7 @@ from tests.panprivacy.prio3.variants import (
     report_of,
 )
 
-some = settings(max_examples=15)
+some = settings(max_examples=8)
 
 
 class TestPrio3Verifier(VerifierContract):

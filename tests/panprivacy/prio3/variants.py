@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from panprivacy.prio3 import (
+from panprivacy.prio3.circuits import SumVecCircuit
+from panprivacy.prio3.field import FIELD64
+from panprivacy.prio3.interface import ReportInput
+from panprivacy.prio3.prio3 import (
     NONCE_SIZE,
     Prio3,
     Prio3Count,
@@ -14,10 +17,7 @@ from panprivacy.prio3 import (
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
-    ReportInput,
 )
-from panprivacy.prio3.circuits import SumVecCircuit
-from panprivacy.prio3.field import FIELD64
 from panprivacy.prio3.xof import SEED_SIZE
 
 VERIFY_KEY = bytes(range(32))

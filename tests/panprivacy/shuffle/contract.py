@@ -159,8 +159,8 @@ class ShuffleContract:
     def test_guarantee_falls_as_more_users_break_the_protocol(self, statistic):
         n = statistic.cohort_size
         given = [statistic.privacy_of(honest) for honest in range(n, 0, -max(1, n // 12))]
-        for (epsilon, delta, _), (weaker_epsilon, weaker_delta, _) in itertools.pairwise(given):
-            assert epsilon <= weaker_epsilon
+        for (epsilon, delta, exact), (weaker_epsilon, weaker_delta, _) in itertools.pairwise(given):
+            assert exact <= epsilon <= weaker_epsilon
             assert delta <= weaker_delta
         assert given[0][:2] != given[-1][:2]
 
@@ -171,7 +171,11 @@ class ShuffleContract:
             assert guarantee == statistic.guarantee(guarantee.dishonest_fraction)
             assert (guarantee.model, guarantee.relation) == (Model.SHUFFLE, Relation.REPLACE)
             assert guarantee.trust is Trust.SHUFFLER
-            assert guarantee.found_epsilon <= guarantee.epsilon
+            assert (
+                guarantee.epsilon
+                == statistic.privacy_of(round(statistic.cohort_size * (1 - guarantee.dishonest_fraction)))[2]
+            )
+            assert guarantee.found_epsilon is None
             assert "RSP" in guarantee.source
         assert statistic.local_guarantees() == ()
 
@@ -201,7 +205,7 @@ class ShuffleContract:
     def test_pan_private_guarantee_is_that_of_a_third_of_the_users(self, statistic):
         guarantee = FixedDummies(statistic).guarantee()
         third = -(-statistic.cohort_size // 3)
-        assert (guarantee.epsilon, guarantee.delta, guarantee.found_epsilon) == statistic.privacy_of(third)
+        assert (guarantee.delta, guarantee.epsilon) == statistic.privacy_of(third)[1:]
         assert (guarantee.model, guarantee.relation) == (Model.PAN, Relation.RECORD)
         assert guarantee.intrusions == 1
         assert guarantee.dishonest_fraction == 0

@@ -71,7 +71,7 @@ def empty_of(epsilon, users, n):
     return (1 - (1 - math.exp(-epsilon)) ** (users / n)) / 2
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 5.0, 20.0])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0, 20.0])
 @pytest.mark.parametrize(("users", "n"), [(40, 40), (300, 300), (20, 60)])
 def test_error_bound_is_missed_with_five_percent_at_most_by_every_number_of_values(epsilon, users, n):
     k = 60
@@ -82,7 +82,7 @@ def test_error_bound_is_missed_with_five_percent_at_most_by_every_number_of_valu
         assert odd_distribution(values, k, empty_of(epsilon, users, n)) @ missed <= 0.05
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
 @pytest.mark.parametrize(("users", "n", "k"), [(70, 70, 25), (40, 40, 60), (20, 60, 40)])
 def test_hashed_error_bound_is_missed_with_five_percent_at_most_by_every_number_of_values(
     epsilon, users, n, k
@@ -270,7 +270,13 @@ def test_hashed_standard_error_is_stated_or_not_whatever_came(users, stated):
 
 @pytest.mark.parametrize(
     ("epsilon", "users", "k"),
-    [(0.5, 732, 732), (1.0, 264, 264), (1.0, 300, 400), (1.0, 900, 638), (2.0, 200, 176)],
+    [
+        pytest.param(0.5, 732, 732, marks=pytest.mark.long),
+        (1.0, 264, 264),
+        (1.0, 300, 400),
+        pytest.param(1.0, 900, 638, marks=pytest.mark.long),
+        (2.0, 200, 176),
+    ],
 )
 def test_hashed_intervals_that_are_stated_miss_about_as_often_as_they_say_also_in_the_fullest_table(
     epsilon, users, k

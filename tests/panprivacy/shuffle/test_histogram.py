@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from panprivacy.errors import FieldError
 from panprivacy.shuffle.bit_sum import ShuffledBitSum, least_users
@@ -62,6 +63,24 @@ def test_messages_of_a_user_who_puts_all_into_one_place_are_stray_but_for_two():
     total[::2] -= 1
     total[2 * 3 + 1] += 8
     assert statistic.estimate(total.tolist(), 150).details == {"stray_messages": 6}
+
+
+def test_example_is_charged_with_the_exact_divergence_of_its_noise():
+    """Beside it, the divergence of both counts by definition: independent noise, one up, one down."""
+    statistic = ShuffleHistogram(replace(SMALL, epsilon=1.0, delta=1e-6, cohort_size=1_400, k=5))
+    event, guarantee = statistic.aggregator_event(), statistic.guarantee(0.0)
+    charged = event.epsilon(2e-6)
+    assert charged == guarantee.epsilon == pytest.approx(0.408, abs=5e-4)
+    p = binom.pmf(np.arange(1_401), 1_400, statistic._sum.zero_probability)  # of one place
+    without, with_it = np.append(p, 0.0), np.insert(p, 0, 0.0)
+    kept = slice(500, 900)  # all but 1e-25
+    first = np.multiply.outer(with_it[kept], without[kept])
+    second = np.multiply.outer(without[kept], with_it[kept])
+    exact = max(
+        float(np.maximum(0.0, one - math.exp(charged) * other).sum())
+        for one, other in ((first, second), (second, first))
+    )
+    assert 0 < exact <= 2e-6
 
 
 def test_privacy_follows_claim_a_5_twice():

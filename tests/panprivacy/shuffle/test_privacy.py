@@ -135,7 +135,7 @@ def test_bit_sum_with_a_tenth_of_the_noise_is_caught_by_the_audit():
     assert hockey_stick(*shifted(noise), epsilon) > delta
 
 
-@pytest.mark.parametrize("gamma", [1.0, 0.5, 0.1])
+@pytest.mark.parametrize("gamma", [1.0, pytest.param(0.5, marks=pytest.mark.long), 0.1])
 def test_value_of_uniformity_is_hidden_as_stated(gamma):
     statistic = Uniformity(UniformityParameters(epsilon=1.0, delta=1e-2, cohort_size=1_000, k=3, alpha=0.5))
     total_epsilon, total_delta, found = statistic.privacy_of(round(1_000 * gamma))

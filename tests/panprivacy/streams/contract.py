@@ -315,7 +315,7 @@ class StreamContract:
     @pytest.mark.parametrize(
         ("confidence", "announced"),
         [
-            (0.5, 0),
+            pytest.param(0.5, 0, marks=pytest.mark.long),
             (0.95, 1),
             pytest.param(0.5, 1, marks=pytest.mark.long),
             pytest.param(0.95, 0, marks=pytest.mark.long),
@@ -335,7 +335,8 @@ class StreamContract:
                 statistic.announce_intrusion(state, source)
             statistic.process_batch(state, cells[half:], source)
             estimate = statistic.estimate(state, source, confidence)
-            misses += any(
+            # No bound is stated where more must have come than may come, which is wrong here.
+            misses += not estimate.error_bounds or any(
                 abs(value - true) > bound
                 for value, true, bound in zip(estimate.values, truth, estimate.error_bounds, strict=True)
             )

@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 from panprivacy import discrete_laplace
@@ -15,6 +17,7 @@ from panprivacy.errors import FieldError
 from panprivacy.streams.announced import BitDistributions, total_epsilon
 from panprivacy.streams.density import Density, DensityParameters
 from panprivacy.streams.sample import Sample
+from tests.panprivacy.bounds.left_out import leave_out_intervals
 from tests.panprivacy.streams.contract import StreamContract
 
 FAILURE = 1e-7
@@ -132,7 +135,8 @@ def test_standard_error_adds_bits_noise_and_sampling(monkeypatch):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("items", "announced"), [("numbered", 0), ("numbered", 1), ("hashed", 0)])
-def test_standard_error_is_that_of_repeated_runs(items, announced):
+def test_standard_error_is_that_of_repeated_runs(monkeypatch, items, announced):
+    leave_out_intervals(monkeypatch)
     # Runs with fresh samples. (estimate − truth)/standard error is about normal, as a sum of thousands of
     # bits, with mean 0 and variance 1; then each of the two fails with probability 2·10^-9 at 6 standard
     # deviations, which leaves room for what is only about normal.
@@ -209,15 +213,18 @@ def test_hashed_density_of_a_full_table_says_that_it_is_saturated(monkeypatch):
     assert estimate.details == {"saturated": True}
     assert estimate.values[0] == pytest.approx(math.log(8_000), rel=1e-3)
     assert estimate.projection == (1.0,)
-    # So far too high that it excludes every density but 1.
-    assert estimate.error_bounds[0] == pytest.approx(math.log(8_000) - 1, rel=1e-3)
+    # The share is so high that it excludes every density up to 1, on which the error bound relies.
+    assert (estimate.error_bounds, estimate.confidence, estimate.standard_errors) == ((), None, ())
+    for interval in estimate.intervals:
+        assert 1 < interval.low[0] < math.log(8_000)
+        assert interval.high == (None,)
 
 
 @pytest.mark.parametrize(("table_size", "stated"), [(2_000, True), (1_000, False)])
 def test_hashed_density_has_a_standard_error_or_not_whatever_came(monkeypatch, table_size, stated):
     no_noise(monkeypatch)
     statistic = Density(parameters(items="hashed", universe_size=4_000, table_size=table_size))
-    for part in (0.3, 0.5, 0.55, 0.6, 1):
+    for part in (0.3, 0.5, 0.55, 0.58):
         estimate = statistic.estimate(state_with(statistic, part * table_size), None)
         assert bool(estimate.standard_errors) == stated
         assert estimate.standard_error_note.startswith("None is stated") == (not stated)
@@ -225,7 +232,8 @@ def test_hashed_density_has_a_standard_error_or_not_whatever_came(monkeypatch, t
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("density", [0.1, 0.5, 1.0])
-def test_hashed_intervals_miss_about_as_often_as_they_say_also_if_every_item_comes(density):
+def test_hashed_intervals_miss_about_as_often_as_they_say_also_if_every_item_comes(monkeypatch, density):
+    leave_out_intervals(monkeypatch)  # these are by the standard error
     # Intervals miss in 5 of 100 by the normal approximation; if it is 7 at most, right code fails with
     # probability 1e-7.
     statistic = Density(parameters(items="hashed", universe_size=4_000, table_size=2_000))
@@ -235,17 +243,18 @@ def test_hashed_intervals_miss_about_as_often_as_they_say_also_if_every_item_com
         state = statistic.start(source)
         statistic.process_batch(state, places[places < 2_000], source)
         estimate = statistic.estimate(state, source)
-        missed += abs(estimate.values[0] - density) > 1.96 * estimate.standard_errors[0]
+        (error,) = estimate.standard_errors or (0.0,)
+        missed += abs(estimate.values[0] - density) > 1.96 * error
     assert missed <= binom.isf(1e-7, 400, 0.07)
 
 
 @pytest.mark.parametrize("accuracy", ["additive", "multiplicative"])
-def test_hashed_density_has_no_interval_beyond_the_universe(monkeypatch, accuracy):
+def test_hashed_density_has_no_error_bound_beyond_the_universe(monkeypatch, accuracy):
     changes = {"universe_size": 10**6, "table_size": 1_000, "items": "hashed", "accuracy": accuracy}
     statistic = Density(parameters(**changes))
     assert statistic.expected_error_bound() <= 1
     no_noise(monkeypatch)
-    for part in (0.45, 0.5, 0.54, 0.58, 0.7):
+    for part in (0.45, 0.5, 0.54, 0.58, 0.6):
         state = statistic.start(random.Random(1))
         cells = state.arrays["bits"].reshape(-1, 1_000)
         cells[:] = np.arange(1_000) < part * 1_000
@@ -253,6 +262,54 @@ def test_hashed_density_has_no_interval_beyond_the_universe(monkeypatch, accurac
         (value,), (bound,) = estimate.values, estimate.error_bounds
         # The bound is the distance to the further end, which lies from 0 to 1.
         assert value - bound >= -1e-9 or value + bound <= 1 + 1e-9
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("accuracy", ["additive", "multiplicative"])
+@pytest.mark.parametrize("load", [0.5, 1, 2, 10])
+def test_hashed_intervals_hold_however_many_items_come(accuracy, load):
+    # Cut off at the universe, no interval holds at twice as many. Right ones fail with probability 1e-7 at
+    # each level.
+    runs, universe = 60, 2_000
+    changes = {"items": "hashed", "universe_size": universe, "table_size": universe, "accuracy": accuracy}
+    statistic = Density(parameters(**changes))
+    missed = Counter()
+    for run in range(runs):
+        source = random.Random(f"{run} {load}")
+        sample = Sample.draw(statistic.parameters, None, source)
+        state = statistic.start(source)
+        cells = sample.cells_of([f"{run} {number}" for number in range(int(load * universe))])
+        statistic.process_batch(state, cells, source)
+        estimate = statistic.estimate(state, source)
+        assert all(0 < error < math.inf for error in (*estimate.standard_errors, *estimate.error_bounds))
+        for interval in estimate.intervals:
+            (low,), (high,) = interval.low, interval.high
+            missed[interval.level] += not low <= load <= (math.inf if high is None else high)
+    assert all(missed[level] <= binom.isf(1e-7, runs, 1 - level) for level in (0.95, 0.66))
+
+
+@given(
+    st.floats(-3, 4),
+    st.integers(2, 10**9),
+    st.integers(1, 10**6),
+    st.floats(1e-3, 0.5),
+    st.integers(0, 3),
+)
+@example(1.0, 20_000, 20_000, 0.5, 0)  # a slope of 1/(1 − share)
+@settings(max_examples=200)
+def test_hashed_density_of_any_share_has_errors_above_zero_and_intervals_in_order(
+    share, universe, table, epsilon, announced
+):
+    changes = {"universe_size": universe, "table_size": min(table, universe), "items": "hashed"}
+    statistic = Density(parameters(epsilon=epsilon, announced_intrusions=announced, **changes))
+    estimate = statistic._reading.read([share], announced, 0.95)
+    assert all(math.isfinite(number) for number in (*estimate.values, *estimate.projection))
+    assert all(0 < error < math.inf for error in (*estimate.standard_errors, *estimate.error_bounds))
+    wide, narrow = ((*interval.low, *interval.high) for interval in estimate.intervals)
+    assert 0 <= wide[0] <= narrow[0]
+    if wide[1] is not None:
+        assert narrow[0] <= narrow[1] <= wide[1]
+    assert estimate.details["saturated"] == (wide[1] is None)
 
 
 def test_error_to_expect_of_hashed_items_is_that_of_half_of_them(monkeypatch):

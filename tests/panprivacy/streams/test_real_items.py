@@ -53,7 +53,7 @@ def misses(statistic, cells, truth, slack=0.0):
     return found
 
 
-@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.long), 7])
 def test_flights_modulo_k_are_estimated_within_the_bound(flights_by_aeroplane, cells, k):
     statistic = ModIncidence(ModIncidenceParameters(**COMMON, epsilon=0.5, k=k))
     truth = statistic.truth(flights_by_aeroplane)

@@ -10,7 +10,8 @@ import pytest
 from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import Ciphertext, PrivateKey
 from panprivacy.prio3.interface import Prepared, Rejected, ReportInput
-from panprivacy.two_server import PanPrivateVerifier, SharedKey
+from panprivacy.two_server.shared_key import SharedKey
+from panprivacy.two_server.verifier import PanPrivateVerifier
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 from tests.panprivacy.encryption.tables import with_tables
 

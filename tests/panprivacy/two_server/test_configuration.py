@@ -4,7 +4,7 @@ import pytest
 
 from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
-from panprivacy.two_server import IDENTIFIER, PanPrivateCountVec
+from panprivacy.two_server.configuration import IDENTIFIER, PanPrivateCountVec
 
 
 def test_identifier_lies_in_the_range_for_private_use():

@@ -9,8 +9,8 @@ import pytest
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.prio3.interface import InvalidShareError, VerificationError
 from panprivacy.prio3.slow_verifier import HELPER, LEADER
-from panprivacy.two_server import SharedCiphertext, SharedKey
 from panprivacy.two_server.part import open_part
+from panprivacy.two_server.shared_key import SharedCiphertext, SharedKey
 from tests.panprivacy.mechanisms.contract import CountingRandom
 from tests.panprivacy.two_server.conftest import CONTEXT, NONCE, key_of
 

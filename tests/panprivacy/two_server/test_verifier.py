@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from panprivacy.errors import FieldError
-from panprivacy.prio3 import SlowVerifier, ping_pong
+from panprivacy.prio3 import ping_pong
 from panprivacy.prio3.field import FIELD64
 from panprivacy.prio3.interface import (
     InexactSumError,
@@ -18,9 +18,10 @@ from panprivacy.prio3.interface import (
     ReportInput,
     VerificationError,
 )
-from panprivacy.prio3.slow_verifier import HELPER, LEADER
-from panprivacy.two_server import PanPrivateVerifier, SharedCiphertext
+from panprivacy.prio3.slow_verifier import HELPER, LEADER, SlowVerifier
 from panprivacy.two_server.part import VDAF, open_part
+from panprivacy.two_server.shared_key import SharedCiphertext
+from panprivacy.two_server.verifier import PanPrivateVerifier
 from tests.panprivacy.two_server.conftest import CONTEXT, VERIFY_KEY
 
 BITS = (1, 0, 1)

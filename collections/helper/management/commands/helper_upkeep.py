@@ -3,14 +3,14 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from django.utils import timezone
 
 from helper.ending import upkeep
+from storage import clock
 
 
 class Command(BaseCommand):
     help = "Delete unused keys, keys after their grace period, and tasks whose time was over long ago."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        upkeep(now=timezone.now())
+        upkeep(now=clock.settled_now())
         self.stdout.write("Done.")

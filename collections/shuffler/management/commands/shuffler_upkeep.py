@@ -3,14 +3,14 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from django.utils import timezone
 
 from shuffler.ending import upkeep
+from storage import clock
 
 
 class Command(BaseCommand):
     help = "Delete batches that closed without being full, and full ones that nobody fetched for long."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        upkeep(now=timezone.now())
+        upkeep(now=clock.settled_now())
         self.stdout.write("Done.")

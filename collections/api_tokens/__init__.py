@@ -1,0 +1,9 @@
+"""API tokens: how programs say for which account they act, and what for.
+
+The settings name `authentication` and `permissions` for every view of the REST API; views say which scope
+they need (`web.scopes`). Others call `operations` (create, revoke) and `selectors`, and read `models`.
+
+It must not know what a scope is for, nor anything that is done with it.
+"""
+
+__all__ = ["models", "operations", "selectors"]

@@ -1,0 +1,11 @@
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+
+class ApiTokensConfig(AppConfig):
+    name = "api_tokens"
+    verbose_name = "API tokens"
+
+    def ready(self) -> None:
+        autodiscover_modules("scopes")
+        from api_tokens import openapi  # noqa: F401  # tells how tokens and sessions are described

@@ -1,0 +1,105 @@
+"""Who asks: a program with a token, or a browser with a session. Public addresses ask neither."""
+
+import hashlib
+from datetime import timedelta
+from typing import NoReturn
+
+from axes.helpers import get_client_ip_address
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.cache import cache
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+from rest_framework import authentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from api_tokens.actions import TOKEN_REFUSED
+from api_tokens.models import ApiToken
+from api_tokens.operations import token_hash, token_note_use, token_prefix
+from api_tokens.selectors import tokens_list
+from audit.operations import entry_append_bounded
+from audit.used_token import used_token
+from web.problems import Problem
+from web.scopes import Public, scope_needed
+
+CHALLENGE = 'Bearer realm="api"'
+
+REFUSALS_EVERY = timedelta(hours=1)
+"""After which a refusal of the same token is recorded again."""
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer …`. A token that is refused is never passed over for a session."""
+
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
+        if _is_public(request):
+            return None
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        text = text.strip()
+        token = tokens_list().filter(prefix=token_prefix(text)).first()
+        # Hashes are compared, so that the time tells nothing of the token.
+        if token is None or not constant_time_compare(token.secret_hash, token_hash(text)):
+            _refuse(request, None, "there is no such token")
+        if reason := token.ended(timezone.now()):
+            _refuse(request, token, reason)
+        token_note_use(token=token)
+        used_token.set(token.prefix)
+        # What is answered to an account is kept by no cache (pages.signed_in).
+        request._request.api_token = token  # type: ignore[attr-defined]  # ours
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return CHALLENGE
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The session of the pages, with their CSRF token (header `X-CSRFToken`)."""
+
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, None] | None:
+        if _is_public(request):
+            return None
+        found: tuple[AbstractBaseUser, None] | None = super().authenticate(request)
+        return found
+
+
+def _is_public(request: Request) -> bool:
+    return isinstance(scope_needed(request.parser_context["view"], request.method), Public)
+
+
+def _refuse(request: Request, token: ApiToken | None, reason: str) -> NoReturn:
+    """401, or 429 after as many failures from one address as lock a sign-in.
+
+    A token that works is never locked out: nobody guesses 256 bits, and others may share the address.
+    """
+    address = hashlib.sha256(str(get_client_ip_address(request._request)).encode()).hexdigest()
+    key, seconds = f"api-token-failures-{address}", int(settings.AXES_COOLOFF_TIME * 3600)
+    # A cache that has dropped the count in between has counted one.
+    failures = 1 if cache.add(key, 1, seconds) else _increased(key)
+    if failures > settings.AXES_FAILURE_LIMIT:
+        raise Problem(
+            "too-many-failures",
+            "Too many tokens were refused",
+            429,
+            f"Too many tokens from this address were refused. Wait {seconds // 60} minutes.",
+        )
+    if token is not None:
+        entry_append_bounded(
+            action=TOKEN_REFUSED,
+            subject=token.user.get_username(),
+            actor=None,
+            details={"name": token.name, "prefix": token.prefix, "reason": reason},
+            most=1,
+            within=REFUSALS_EVERY,
+            alike="prefix",
+        )
+    raise AuthenticationFailed(f"The token is refused: {reason}.")
+
+
+def _increased(key: str) -> int:
+    try:
+        return cache.incr(key)
+    except ValueError:
+        return 1

@@ -1,0 +1,34 @@
+"""Ending every session of an account, with an entry in the log."""
+
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from audit.actions import SIGNED_OUT_EVERYWHERE
+from audit.operations import entry_append
+
+
+class PasswordChangedError(ValueError):
+    """Another request changed the password, which ended every session already."""
+
+
+@transaction.atomic
+def sessions_end(*, user: User, password: str) -> None:
+    """End every session of the account. Its password stays.
+
+    A session carries a hash of what is stored of the password. That is made anew, under a new salt.
+
+    Args:
+        user: as it was read when the password was checked.
+        password: the account's own, checked.
+
+    Raises:
+        PasswordChangedError: it is not the account's any more.
+    """
+    locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if locked.password != user.password:
+        raise PasswordChangedError("the password was changed")
+    # Not `set_password`, which tells the log of a new password.
+    locked.password = make_password(password)
+    locked.save(update_fields=["password"])
+    entry_append(action=SIGNED_OUT_EVERYWHERE, subject=user.get_username(), actor=user, details={})

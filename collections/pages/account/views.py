@@ -1,0 +1,151 @@
+"""Pages of one's own account: the password, the end of all sessions, and API tokens."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import logout, update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from api_tokens.operations import token_create, token_revoke
+from api_tokens.selectors import tokens_of
+from audit.access import signed_in_user
+from audit.sessions import PasswordChangedError, sessions_end
+from pages.access import AccessCheckedView
+from pages.account.forms import TokenForm
+from panprivacy.errors import FieldError
+
+
+class OwnView(AccessCheckedView):
+    """A page of one's own account."""
+
+    def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+        """Everybody who is signed in, which the base class has looked at."""
+        return True
+
+
+class OwnPasswordView(OwnView):
+    """Change one's own password. Every other session of the account ends with it, as its old key does, and
+    every API token."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return _page(request, PasswordChangeForm(signed_in_user(request)))
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        form = PasswordChangeForm(signed_in_user(request), request.POST)
+        if not form.is_valid():
+            return _page(request, form, status=422)
+        # The entry in the log and the password stand or fall together (audit.accounts).
+        with transaction.atomic():
+            user = form.save()
+        update_session_auth_hash(request, user)
+        messages.success(
+            request,
+            "Your password is changed. You are signed out everywhere else, and your API tokens have ended.",
+        )
+        return redirect("own-password")
+
+
+class SignOutForm(forms.Form):
+    """One's own password, so that nobody who finds an open window does it."""
+
+    password = forms.CharField(
+        label="Your password",
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, user: User, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.user = user
+
+    def clean_password(self) -> str:
+        """The password; an error where it is another."""
+        password: str = self.cleaned_data["password"]
+        if not self.user.check_password(password):
+            raise forms.ValidationError("This is not your password.")
+        return password
+
+
+class SignOutEverywhereView(OwnView):
+    """End every session of the account, this one too.
+
+    The password stays, under a new salt: every session carries a hash of what is stored of it.
+    """
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return _sign_out_page(request, SignOutForm(signed_in_user(request)))
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        user = signed_in_user(request)
+        form = SignOutForm(user, request.POST)
+        if not form.is_valid():
+            return _sign_out_page(request, form, status=422)
+        try:
+            sessions_end(user=user, password=form.cleaned_data["password"])
+        except PasswordChangedError:
+            form.add_error("password", "Your password was changed meanwhile, which ended all other sessions.")
+            return _sign_out_page(request, form, status=422)
+        logout(request)
+        messages.success(request, "You are signed out everywhere.")
+        return redirect("sign-in")
+
+
+def _sign_out_page(request: HttpRequest, form: SignOutForm, status: int = 200) -> HttpResponse:
+    return render(request, "registration/everywhere.html", {"form": form}, status=status)
+
+
+class OwnTokensView(OwnView):
+    """One's own API tokens, and a new one."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return _tokens_page(request, TokenForm(user=signed_in_user(request)))
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        user = signed_in_user(request)
+        form = TokenForm(request.POST, user=user)
+        if form.is_valid():
+            cleaned = form.cleaned_data
+            try:
+                token, text = token_create(
+                    user=user,
+                    name=cleaned["name"],
+                    scopes=cleaned["scopes"],
+                    days=cleaned["days"],
+                    actor=user,
+                )
+            except FieldError as error:
+                form.add_field_error(error)
+            else:
+                # In the answer itself and nowhere else: a redirect would have to keep it until then.
+                return _tokens_page(request, TokenForm(user=user), made=token, text=text)
+        return _tokens_page(request, form, status=422)
+
+
+class OwnTokenRevokeView(OwnView):
+    """Revoke one of one's own tokens."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest, prefix: str) -> HttpResponse:
+        user = signed_in_user(request)
+        token = token_revoke(token=get_object_or_404(tokens_of(user), prefix=prefix), actor=user)
+        messages.success(request, f"The token “{token.name}” is revoked.")
+        return redirect("own-tokens")
+
+
+def _tokens_page(request: HttpRequest, form: TokenForm, status: int = 200, **made: Any) -> HttpResponse:
+    now = timezone.now()
+    tokens = [(token, token.ended(now)) for token in tokens_of(signed_in_user(request))]
+    return render(
+        request, "registration/tokens.html", {"form": form, "tokens": tokens, **made}, status=status
+    )
+
+
+def _page(request: HttpRequest, form: PasswordChangeForm, status: int = 200) -> HttpResponse:
+    return render(request, "registration/password.html", {"form": form}, status=status)

@@ -1,0 +1,24 @@
+"""What is not there is said by its kind: `templates/missing` has a page for each."""
+
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+
+from web.missing import MissingError
+
+M = TypeVar("M", bound=Model)
+
+KINDS = ("recipe", "population", "draft", "entry")
+
+
+def missing(kind: str) -> MissingError:
+    """404 for something of one of `KINDS`."""
+    return MissingError(f"There is no such {kind}.", template=f"missing/{kind}.html")
+
+
+def found(rows: QuerySet[M], kind: str, **wanted: Any) -> M:
+    """The row; MissingError where there is none."""
+    row = rows.filter(**wanted).first()
+    if row is None:
+        raise missing(kind)
+    return row

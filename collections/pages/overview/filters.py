@@ -1,0 +1,89 @@
+"""What the overview's list can be narrowed to; every choice stands in the address."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from ledger.selectors import population_names
+from panprivacy.catalogue import STATISTICS
+from web.paging import text_of
+
+STATUSES = (
+    ("", "All"),
+    ("open", "Open"),
+    ("closed", "Closed"),
+    ("released", "Released"),
+    ("withheld", "Withheld"),
+)
+
+UNKNOWN = "“%(value)s” is none of the choices."
+NO_DATE = "Give a date as 2026-01-31."
+
+DAY = forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"})
+
+
+class FilterForm(forms.Form):
+    """Each field is a member of the query string, and an argument of `overview_search`; words stand apart."""
+
+    status = forms.ChoiceField(choices=STATUSES)
+    statistic = forms.ChoiceField(choices=lambda: [("", "All"), *_titles()])
+    population = forms.ChoiceField(choices=lambda: [("", "All"), *((one, one) for one in population_names())])
+    since = forms.DateField(label="Published since", widget=DAY, input_formats=["%Y-%m-%d"])
+    until = forms.DateField(label="Published until", widget=DAY, input_formats=["%Y-%m-%d"])
+
+    def __init__(self, query: QueryDict) -> None:
+        # "all" is what links of before say.
+        given = {name: "" if (value := query.get(name, "")) == "all" else value for name in self.base_fields}
+        super().__init__(given, auto_id="filter-%s", label_suffix="")
+        for field in self.fields.values():
+            field.required = False
+            field.error_messages |= {"invalid_choice": UNKNOWN, "invalid": NO_DATE}
+
+    def clean(self) -> dict[str, Any]:
+        since, until = self.cleaned_data.get("since"), self.cleaned_data.get("until")
+        if since and until and until < since:
+            self.add_error("until", "It must not be before “published since”.")
+        return self.cleaned_data
+
+
+@dataclass(frozen=True)
+class Filters:
+    """A query as it was read.
+
+    Attributes:
+        form: the choices, with what is wrong with them.
+        text: words to search for.
+        problems: label and message of each wrong choice.
+        given: the arguments for `overview_search`; empty where a choice is wrong.
+        more: whether one of the choices other than the status is made.
+    """
+
+    form: FilterForm
+    text: str
+    problems: list[tuple[str, str]]
+    given: dict[str, Any]
+    more: bool
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether the list is less than everything."""
+        return bool(self.text) or any(self.form.data.values())
+
+
+def filters_of(query: QueryDict) -> Filters:
+    """The filters of a query string. Other members are ignored; a value that means nothing is a problem."""
+    form, text = FilterForm(query), text_of(query, "q")
+    problems = [
+        (str(form[name].label), str(message))
+        for name, messages in form.errors.items()
+        for message in messages
+    ]
+    given = {} if problems else {name: value for name, value in form.cleaned_data.items() if value}
+    more = any(value for name, value in form.data.items() if name != "status")
+    return Filters(form, text, problems, given | {"text": text}, more)
+
+
+def _titles() -> list[tuple[str, str]]:
+    return [(name, statistic.title) for name, statistic in STATISTICS.items()]

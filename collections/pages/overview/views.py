@@ -1,0 +1,88 @@
+"""The home page: what this is, what needs attention, and every published recipe."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.safestring import SafeString
+from django.views import View
+
+from ledger.selectors import shown_spending
+from pages.charts.shown import small_chart
+from pages.overview.attention import attention_of
+from pages.overview.filters import filters_of
+from pages.recipe.charts import release_chart
+from pages.recipe.presentation import (
+    Headline,
+    Status,
+    headline,
+    is_below_cohort,
+    release_of,
+    status_of,
+)
+from recipes.access import may_publish
+from recipes.models import Recipe
+from recipes.selectors import drafts_list
+from releases.models import Release
+from releases.selectors import overview_search
+from web.htmx import htmx_of
+from web.paging import page_of
+
+PAGE_SIZE = 20
+
+STRIPS = 4
+"""How many populations the overview shows; their own page has all."""
+
+DRAFTS = 5
+"""Drafts that stand at the top; the others are folded away."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One recipe on the overview, with the small chart of its result."""
+
+    recipe: Recipe
+    status: Status
+    latest: Headline | None
+    chart: SafeString | None
+    below_cohort: bool
+
+
+class OverviewView(View):
+    """Every published recipe, newest first; search, filters and page stand in the address."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        filters = filters_of(request.GET)
+        context: dict[str, Any] = {"filters": filters, "cards": []}
+        if not filters.problems:
+            page = page_of(overview_search(**filters.given), request, PAGE_SIZE)
+            context["page"] = page
+            context["cards"] = [_card(recipe) for recipe in page.rows]
+            context["filtered"] = filters.narrowed or bool(page.newest)
+        htmx = htmx_of(request)
+        partial = htmx and not htmx.history_restore_request
+        if not partial:
+            context["balances"] = shown_spending(STRIPS)
+            if may_publish(request.user):
+                drafts = drafts_list()[:PAGE_SIZE]
+                context |= {"drafts": drafts[:DRAFTS], "more_drafts": drafts[DRAFTS:]}
+                context["attention"] = attention_of(timezone.now())
+        if not context["cards"]:
+            context["nobody_yet"] = not get_user_model().objects.exists()
+        template = "overview/_cards.html" if partial else "overview/overview.html"
+        response = render(request, template, context, status=422 if filters.problems and not partial else 200)
+        patch_vary_headers(response, ("HX-Request",))
+        return response
+
+
+def _card(recipe: Recipe) -> Card:
+    release = release_of(recipe)
+    status = status_of(recipe, release, timezone.now())
+    if release is None or release.outcome != Release.Outcome.RELEASED:
+        return Card(recipe, status, None, None, is_below_cohort(release))
+    chart = small_chart(release_chart(recipe, release, None), f"card-{recipe.pk}")
+    return Card(recipe, status, headline(recipe, release), chart, below_cohort=False)

@@ -1,0 +1,150 @@
+"""What keeps a recipe from being published, in sentences, with the values that buttons fill in."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from pages.publish.forms import RecipeForm
+from pages.trust_models import SHOWN
+from panprivacy.device_input import DeviceInput
+from panprivacy.errors import FieldError
+from panprivacy.limits import USUAL
+from panprivacy.remedies import Remedy
+from panprivacy.shown import plain
+from panprivacy.statistic import Statistic
+from panprivacy.trust import Trust
+from panprivacy.trust_models import trusts_of
+from recipes.refusals import limit_errors, limit_remedies, refusals_of
+from trust_models.review import trust_unavailable
+from web.numbers import number
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Values that a button fills in.
+
+    Attributes:
+        said: what they are: "Largest ε that fits: 0.31".
+        button: what the button says.
+        take: names of fields and values, as in an address: `epsilon=0.31`.
+    """
+
+    said: str
+    button: str
+    take: str
+
+
+@dataclass(frozen=True)
+class Warned:
+    """What does not keep a recipe from being published, but from being answered, and what would help."""
+
+    sentence: str
+    fixes: tuple[Fix, ...]
+
+
+@dataclass(frozen=True)
+class Blockers:
+    """What stands at the top of a form and of a review.
+
+    Attributes:
+        problems: why it cannot be published, a sentence each; empty where it can.
+        fixes: values with which it can, or which help as far as they go.
+        warnings: what is to be expected of devices.
+        late: whether the time did not suffice to look for everything.
+    """
+
+    problems: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    late: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.problems or self.warnings or self.late)
+
+
+def blockers_of(
+    form: type[RecipeForm],
+    statistic: Statistic[Any],
+    population: str | None,
+    trust: Trust,
+    population_size: int | None = None,
+) -> Blockers:
+    """What keeps a recipe with this (calibrated) statistic from being published or answered.
+
+    Args:
+        form: with the labels of its fields.
+        population: its name; None where none is chosen.
+        trust: the trust model.
+        population_size: devices that hear of it; None where that is not known.
+
+    Raises:
+        FieldError: there is no such population.
+    """
+    refused = refusals_of(statistic, population)
+    problems = [form.refusal(error) for error in refused.errors]
+    fixes = [_fix(remedy) for remedy in refused.remedies]
+    unavailable = trust_unavailable(trust, type(statistic))
+    if unavailable:
+        problems.append(form.refusal(FieldError("trust", f"cannot be {trust.value} here: {unavailable}")))
+        fixes += _other_trusts(statistic)
+    warnings = [] if problems else _warnings(statistic, population_size)
+    return Blockers(tuple(problems), tuple(fixes), tuple(warnings), refused.late)
+
+
+TIMES = Fix(
+    "It can open when it is published and stay open as long as usual",
+    "Leave the times empty",
+    urlencode({"opens_at": "", "closes_at": ""}),
+)
+"""For a draft that would have closed already."""
+
+
+def _warnings(statistic: Statistic[Any], population_size: int | None) -> list[Warned]:
+    warned = []
+    if statistic.device_input is not DeviceInput.ITEMS:
+        fixes = {remedy.name: _fix(remedy) for remedy in limit_remedies(statistic, USUAL)}
+        warned = [
+            Warned(_REFUSED[error.field], (fixes[error.field],)) for error in limit_errors(statistic, USUAL)
+        ]
+    if statistic.device_input is DeviceInput.EVENTS and population_size is not None:
+        reporting = round(population_size * statistic.parameters.sampling_rate)
+        if reporting < statistic.cohort_size:
+            warned.append(_too_few(reporting, statistic.cohort_size))
+    return warned
+
+
+_REFUSED = {
+    "cohort_size": f"Devices refuse cohorts below {USUAL.smallest_cohort:,}, unless they are set otherwise.",
+    "epsilon": f"Devices refuse ε above {number(USUAL.largest_epsilon)}, unless they are set otherwise.",
+}
+
+
+def _too_few(reporting: int, cohort_size: int) -> Warned:
+    sentence = (
+        f"Nothing would be released: about {number(reporting)} devices would report, and the cohort size is "
+        f"{number(cohort_size)}."
+    )
+    if reporting < USUAL.smallest_cohort:
+        return Warned(sentence, ())
+    take = urlencode({"cohort_size": reporting})
+    said = f"Largest cohort that is reached if every device reports: {number(reporting)}"
+    return Warned(sentence, (Fix(said, f"Take a cohort of {number(reporting)}", take),))
+
+
+def _fix(remedy: Remedy) -> Fix:
+    value = number(remedy.value)
+    said, button = {
+        "epsilon": (f"Largest ε that fits: {value}", f"Take ε = {value}"),
+        "cohort_size": (f"Smallest cohort that fits: {value}", f"Take a cohort of {value}"),
+        "delta": (f"Largest δ that fits: {value}", f"Take δ = {value}"),
+    }[remedy.name]
+    return Fix(said, button, urlencode({remedy.name: plain(remedy.value, "").removesuffix(".0")}))
+
+
+def _other_trusts(statistic: Statistic[Any]) -> list[Fix]:
+    """The trust models that are available here."""
+    return [
+        Fix(f"Available here: {SHOWN[trust].title}", "Take it", urlencode({"trust": trust.value}))
+        for trust in trusts_of(type(statistic))
+        if not trust_unavailable(trust, type(statistic))
+    ]

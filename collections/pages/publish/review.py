@@ -1,0 +1,84 @@
+"""The review of a draft: everything that will be public, and first what keeps it from being published."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from pages.kinds import kind_of
+from pages.publish.blockers import TIMES, Blockers, blockers_of
+from pages.publish.changes import changes_of, origin_of_draft
+from pages.publish.forms import recipe_form_class
+from pages.trust_models import SHOWN
+from pages.words.parameters_table import event_rows, parameter_rows
+from pages.words.sentences import guarantee_texts, protection_warning, sampling_sentence
+from panprivacy.catalogue import statistic_class
+from panprivacy.errors import FieldError
+from recipes.models import Recipe
+from trust_models.review import review_of
+
+
+def review_page(
+    request: HttpRequest,
+    recipe: Recipe,
+    refused: Exception | None = None,
+    universe: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """The page of a draft.
+
+    Args:
+        refused: why it was just not published.
+        universe: the items that were sent with that.
+    """
+    blockers = Blockers()
+    review = review_of(recipe.draft, now=timezone.now())
+    context: dict[str, Any] = {"recipe": recipe, "universe": universe, "draft": review.draft}
+    if review.draft is None or review.expected is None:
+        refused = refused or review.refusal
+    else:
+        draft, expected = review.draft, review.expected
+        statistic = expected.statistic
+        kind, form_class = kind_of(type(statistic)), recipe_form_class(type(statistic))
+        context |= {
+            "mechanism": statistic,
+            "trust": SHOWN[draft.trust],
+            "kind": kind,
+            "needs_universe": expected.needs_universe,
+            "rows": parameter_rows(statistic.parameters),
+            "event_rows": event_rows(draft.event),
+            "plan": draft.plan,
+            "planned": kind.planned(statistic, draft.plan),
+            "guarantees": guarantee_texts(expected.guarantees),
+            "warning": protection_warning(expected.guarantees),
+            "sampling": sampling_sentence(statistic.parameters.sampling_rate),
+            "effect": expected.effect,
+            "opens_at": expected.opens_at,
+            "closes_at": expected.closes_at,
+        }
+        origin = origin_of_draft(recipe)
+        if origin.again:
+            form = form_class(initial=form_class.initial_of(recipe.draft))
+            context |= {"origin": origin, "changes": changes_of(form, origin)}
+        blockers = blockers_of(form_class, statistic, draft.population, draft.trust)
+        if review.over_already:
+            closed = "It would have closed already; choose later times."
+            problems, fixes = (*blockers.problems, closed), (*blockers.fixes, TIMES)
+            blockers = replace(blockers, problems=problems, fixes=fixes, warnings=())
+        context["publishable"] = not blockers.problems
+    # A refusal of the budget or of a limit stands there already, with what would fit.
+    if refused is not None and not (isinstance(refused, FieldError) and blockers.problems):
+        problems = (_refusal(recipe, refused), *blockers.problems)
+        blockers = replace(blockers, problems=problems, warnings=())
+    return render(request, "publish/draft.html", context | {"blockers": blockers}, status=status)
+
+
+def _refusal(recipe: Recipe, error: Exception) -> str:
+    """Why a draft cannot be published, as a sentence with the labels of its form."""
+    try:
+        form_class = recipe_form_class(statistic_class(recipe.statistic))
+    except FieldError:
+        return f"{error}."
+    return form_class.refusal(error) if isinstance(error, FieldError) else f"{error}."

@@ -1,0 +1,1 @@
+"""Pages of series: all of them, one with its trend, and the form that repeats a recipe."""

@@ -1,0 +1,57 @@
+"""The form that repeats a recipe."""
+
+from typing import Any
+
+from django import forms
+
+from pages.publish.forms import NumberField
+from panprivacy.errors import FieldError
+from panprivacy.series import MOST_ROUNDS, SeriesDraft
+from recipes.models import Recipe
+
+CHOICES = (("day", "Every day"), ("week", "Every week"), ("month", "Every month"))
+
+
+class SeriesForm(forms.Form):
+    """How often, and how many times."""
+
+    every = forms.ChoiceField(
+        label="How often",
+        choices=CHOICES,
+        initial="week",
+        help_text="At least as long as the steps of a round take.",
+    )
+    rounds = NumberField(
+        label="Rounds",
+        initial=4,
+        help_text=f"From 1 to {MOST_ROUNDS}. The budget of all of them is reserved when you publish.",
+        widget=forms.NumberInput(attrs={"step": "1", "min": 1, "max": MOST_ROUNDS, "inputmode": "numeric"}),
+    )
+
+    def __init__(self, *arguments: Any, recipe: Recipe, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.recipe = recipe
+
+    def members(self) -> dict[str, Any]:
+        """The file of the series. The rounds begin at once, whenever the recipe did."""
+        own = {
+            name: value for name, value in self.recipe.draft.items() if name not in ("opens_at", "closes_at")
+        }
+        every, rounds = self.cleaned_data["every"], self.cleaned_data["rounds"]
+        return own | {"every": every, "rounds": int(rounds) if rounds == int(rounds) else rounds}
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not self.errors:
+            try:
+                SeriesDraft.from_mapping(self.members())
+            except FieldError as error:
+                self.add_refusal(error)
+        return cleaned
+
+    def add_refusal(self, error: FieldError) -> None:
+        """Show a refusal at its field, or above all where the form has no such field."""
+        if error.field in self.fields:
+            self.add_error(error.field, f"{error.message[:1].upper()}{error.message[1:]}.")
+        else:
+            self.add_error(None, f"{error}.")

@@ -1,0 +1,152 @@
+"""Pages on which analysts simulate a recipe: choose devices, follow them, cancel, see what came out."""
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from audit.access import signed_in_user
+from pages.access import AccessCheckedView
+from pages.recipe.presentation import estimate_rows, headline
+from pages.simulate.forms import KINDS, SimulationForm
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeDraft
+from recipes.errors import PartnerUnavailableError
+from recipes.models import Recipe
+from releases.models import Release
+from simulations.access import may_simulate
+from simulations.errors import SimulationRefusedError
+from simulations.models import Simulation
+from simulations.operations import simulation_cancel, simulation_start
+from simulations.selectors import ENDED, Stage, outcome_of, planned_margin, progress_of
+from web.htmx import htmx_of
+from web.numbers import significant
+
+STAGES = {
+    Stage.RUNNING: "Devices report",
+    Stage.SUMMING: "Every device has reported; the reports are added up",
+    Stage.FINISHED: "Finished",
+    Stage.CANCELLED: "Cancelled",
+    Stage.FAILED: "Failed",
+}
+
+
+class SimulatorsOnly(AccessCheckedView):
+    """A page for those who may simulate."""
+
+    refusal = "Only analysts may simulate recipes."
+
+    def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+        return may_simulate(user)
+
+
+class SimulateDraftView(SimulatorsOnly):
+    """Simulate a draft before it is published."""
+
+    def get(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return _form_answer(request, get_object_or_404(Recipe, pk=pk))
+
+    post = get
+
+
+class SimulateRecipeView(SimulatorsOnly):
+    """Simulate a published recipe: a copy of it, which has nothing to do with its own reports."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        return _form_answer(request, get_object_or_404(Recipe, identifier=identifier))
+
+    post = get
+
+
+class SimulationView(SimulatorsOnly):
+    """One simulation: how far it is, and in the end the result beside the truth and the plan."""
+
+    def get(self, request: HttpRequest, simulation: uuid.UUID) -> HttpResponse:
+        context = _context(_simulation(simulation))
+        partial = bool(htmx_of(request))
+        if partial and request.GET.get("shown") == context["shown"]:
+            return HttpResponse(status=204)
+        template = "simulate/_progress.html" if partial else "simulate/simulation.html"
+        response = render(request, template, context)
+        response["Vary"] = "HX-Request, Cookie"
+        return response
+
+
+class CancelView(SimulatorsOnly):
+    """End a simulation without a result."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest, simulation: uuid.UUID) -> HttpResponse:
+        try:
+            simulation_cancel(simulation=_simulation(simulation), actor=signed_in_user(request))
+        except SimulationRefusedError as error:
+            messages.info(request, f"Nothing was changed: {error}.")
+        else:
+            messages.success(request, "Cancelled. Its reports are deleted.")
+        return redirect("simulation", simulation=simulation)
+
+
+def _simulation(key: uuid.UUID) -> Simulation:
+    return get_object_or_404(Simulation.objects.select_related("recipe"), pk=key)
+
+
+def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
+    back = (
+        redirect("recipe-draft", pk=recipe.pk)
+        if recipe.status == Recipe.Status.DRAFT
+        else redirect("recipe", identifier=recipe.identifier)
+    )
+    given = request.POST if request.method == "POST" else None
+    try:
+        draft = RecipeDraft.from_mapping(recipe.draft)
+        form = SimulationForm(given, draft=draft, statistic=draft.calibrated_statistic())
+    except FieldError as error:
+        messages.info(request, f"It cannot be simulated: {error}.")
+        return back
+    if form.is_bound and form.is_valid():
+        try:
+            simulation = simulation_start(
+                members=recipe.draft,
+                workload=form.workload(),
+                seed=form.cleaned_data["seed"],
+                actor=signed_in_user(request),
+            )
+        except FieldError as error:
+            form.add_field_error(error)
+        except (SimulationRefusedError, PartnerUnavailableError) as error:
+            form.add_error(None, f"Nothing was started: {error}.")
+        else:
+            return redirect("simulation", simulation=simulation.pk)
+    context = {"recipe": recipe, "form": form, "back": back.url}
+    return render(request, "simulate/form.html", context, status=422 if form.errors else 200)
+
+
+def _context(simulation: Simulation) -> dict[str, Any]:
+    progress, recipe = progress_of(simulation, timezone.now()), simulation.recipe
+    outcome = outcome_of(simulation)
+    statistic = recipe.published.calibrated_statistic
+    planned = planned_margin(simulation)
+    context: dict[str, Any] = {
+        "simulation": simulation,
+        "recipe": recipe,
+        "workload": KINDS.get(simulation.workload["kind"], simulation.workload["kind"]),
+        "stage": STAGES[progress.stage],
+        "ended": progress.stage in ENDED,
+        "running": progress.stage == Stage.RUNNING,
+        "seconds_left": progress.seconds_left,
+        "outcome": outcome,
+        "planned": "" if planned is None else significant(planned),
+        "together": not statistic.scalar,
+        "unit": statistic.unit,
+        "shown": f"{progress.stage} {simulation.done} {simulation.problem}",
+    }
+    if outcome is not None and outcome.release.outcome == Release.Outcome.RELEASED:
+        truth = recipe.truth
+        context["headline"] = headline(recipe, outcome.release)
+        context["rows"] = estimate_rows(recipe, outcome.release, truth)
+    return context

@@ -1,0 +1,80 @@
+"""What a recipe was planned to give, beside what it wanted; for drafts, open recipes and results alike."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
+from panprivacy.recipe_plan import RecipePlan
+from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.streams.interface import StreamStatistic
+from web.numbers import number, significant
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The error that was to be expected when the recipe was made.
+
+    Attributes:
+        margin: how far the 95% interval was to reach from the estimate, with its unit: "± 2.0 points".
+        basis: what it was computed for, as a clause.
+        target: the wanted margin, with its unit; empty where none was stated.
+        missed: whether more than the wanted margin was to be expected.
+    """
+
+    margin: str
+    basis: str
+    target: str = ""
+    missed: bool = False
+
+
+def margin_text(margin: float, unit: str) -> str:
+    """2, "points" → "± 2.0 points"; of fractions the unit comes last, as a part of something."""
+    return f"± {significant(margin)} {unit}"
+
+
+@lru_cache(maxsize=256)  # some take a while
+def planned_of_devices(mechanism: Mechanism[Any], plan: RecipePlan) -> Planned | None:
+    """For as many devices as were stated; of recipes without a plan for a cohort that is just full."""
+    stated = plan.population_size
+    parameters = mechanism.parameters
+    population = stated or math.ceil(parameters.cohort_size / parameters.sampling_rate)
+    margin = expected_margin(mechanism, population)
+    points = margin_points(mechanism, margin, population)
+    shown, unit = (margin, mechanism.unit) if points is None else (points, "points")
+    if stated is None:
+        basis = f"computed for a cohort of {number(parameters.cohort_size)} reports"
+    else:
+        basis = f"computed for {number(population)} devices that hear of it"
+    return Planned(
+        margin=margin_text(shown, unit),
+        basis=basis,
+        target="" if plan.target_margin is None else margin_text(plan.target_margin, unit),
+        missed=plan.target_margin is not None and shown > plan.target_margin,
+    )
+
+
+@lru_cache(maxsize=256)  # some take a while
+def planned_of_shuffle(statistic: ShuffleStatistic[Any], plan: RecipePlan) -> Planned | None:
+    """For the batch, whose size is fixed; nothing where a hypothesis is tested."""
+    if statistic.gives_verdict:
+        return None
+    margin, devices = statistic.expected_margin(MISSED), statistic.cohort_size
+    basis = f"computed for a batch of {number(devices)} devices"
+    if statistic.counts_devices:
+        return Planned(margin_text(100 * margin / devices, "points"), basis)
+    return Planned(margin_text(margin, statistic.unit), basis)
+
+
+@lru_cache(maxsize=256)  # some take a while
+def planned_of_stream(statistic: StreamStatistic[Any], plan: RecipePlan) -> Planned | None:
+    """The error bound without announced looks."""
+    try:
+        bound = statistic.expected_error_bound(announced_intrusions=0)
+    except FieldError:
+        return None
+    note = f", {statistic.expected_note}" if statistic.expected_note else ""
+    return Planned(margin_text(bound, statistic.unit), f"computed without announced looks{note}")

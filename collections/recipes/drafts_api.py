@@ -1,0 +1,165 @@
+"""Drafts for programs, by the operations that the pages call."""
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import User
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from audit.access import signed_in_user
+from panprivacy.errors import FieldError
+from recipes.errors import RecipeStateError
+from recipes.models import Recipe
+from recipes.operations import recipe_draft_delete, recipe_draft_save
+from recipes.scopes import RECIPES_READ, RECIPES_WRITE
+from recipes.selectors import drafts_list
+from web.json_requests import read_object
+from web.openapi import CURSOR, example, problem_response
+from web.paging import api_page
+from web.problems import conflict, invalid_field, not_found
+from web.scopes import Scopes
+
+PAGE_SIZE = 100
+
+BODY_BYTES = 1024 * 1024
+"""As large as a recipe file may be."""
+
+RECIPE_FILE = {
+    "name": "Crashes",
+    "question": "On how many devices did it crash?",
+    "statistic": "count_nonzero",
+    "steps": 7,
+    "epsilon": 1.0,
+    "delta": 1e-6,
+    "cohort_size": 1000,
+}
+
+
+class RecipeFileSerializer(serializers.Serializer[dict[str, Any]]):
+    """The members of a recipe file (docs/recipes.md). Beside these it has those of its statistic."""
+
+    name = serializers.CharField(max_length=120)
+    question = serializers.CharField(max_length=500)
+    statistic = serializers.CharField()
+
+
+class DraftSerializer(serializers.Serializer[dict[str, Any]]):
+    number = serializers.IntegerField(help_text="Of the draft; it is published under its identifier.")
+    status = serializers.ChoiceField(choices=[status.value for status in Recipe.Status])
+    id = serializers.CharField(allow_null=True, help_text="Identifier once it is published; else null.")
+    reviewed = serializers.CharField(
+        help_text="SHA-256 of the content. Publishing asks for it, so that only what was read is published."
+    )
+    created_by = serializers.CharField(allow_null=True, help_text="Username; null for the command line.")
+    recipe = serializers.DictField(help_text="The members of a recipe file.")
+
+
+class DraftListSerializer(serializers.Serializer[dict[str, Any]]):
+    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+    results = DraftSerializer(many=True)
+
+
+REFUSED = problem_response("A member is missing, unknown or out of range; `field` names it.")
+CONFLICT = problem_response("It is no draft any more.")
+
+
+def draft_document(recipe: Recipe) -> dict[str, Any]:
+    """A draft as plain JSON values, also once it is published."""
+    return {
+        "number": recipe.pk,
+        "status": recipe.status,
+        "id": recipe.identifier,
+        "reviewed": recipe.draft_hash,
+        "created_by": None if recipe.created_by is None else recipe.created_by.get_username(),
+        "recipe": recipe.draft,
+    }
+
+
+def numbered_recipe(number: int) -> Recipe:
+    """The recipe that is or was the draft of this number. Raises Problem where there is none."""
+    recipe = Recipe.objects.select_related("created_by").filter(pk=number).first()
+    if recipe is None:
+        raise not_found("No draft has this number.")
+    return recipe
+
+
+def draft_saved(request: Request, recipe: Recipe | None) -> Recipe:
+    """The draft with what the body holds. Raises Problem."""
+    members = read_object(request._request, BODY_BYTES)
+    actor: User = signed_in_user(request._request)
+    try:
+        return recipe_draft_save(members=members, actor=actor, recipe=recipe)
+    except FieldError as error:
+        raise invalid_field(error) from None
+    except RecipeStateError as error:
+        raise conflict(error) from None
+
+
+saves_draft = extend_schema(
+    summary="Draft a recipe",
+    description="A draft costs nothing, and nobody but analysts sees it. Sent twice, it is two drafts.",
+    operation_id="draft_create",
+    request=RecipeFileSerializer,
+    responses={
+        201: OpenApiResponse(DraftSerializer, "The draft; `Location` is its address."),
+        400: REFUSED,
+    },
+    examples=example(RECIPE_FILE, request_only=True),
+)
+"""Describes `POST recipes/`, whose view also lists recipes."""
+
+
+class DraftListView(APIView):
+    """Drafts, newest first."""
+
+    scopes: ClassVar[Scopes] = {"GET": RECIPES_READ}
+
+    @extend_schema(
+        summary="List drafts",
+        responses=DraftListSerializer,
+        operation_id="drafts_list",
+        parameters=[CURSOR],
+    )
+    def get(self, request: Request) -> Response:
+        page, following = api_page(drafts_list().select_related("created_by"), request, PAGE_SIZE)
+        return Response({"next": following, "results": [draft_document(recipe) for recipe in page]})
+
+
+class DraftView(APIView):
+    """One draft."""
+
+    scopes: ClassVar[Scopes] = {"GET": RECIPES_READ, "PUT": RECIPES_WRITE, "DELETE": RECIPES_WRITE}
+
+    @extend_schema(
+        summary="Fetch one draft",
+        description="Also after it was published: then `id` is its identifier.",
+        responses=DraftSerializer,
+        operation_id="draft",
+    )
+    def get(self, request: Request, number: int) -> Response:
+        return Response(draft_document(numbered_recipe(number)))
+
+    @extend_schema(
+        summary="Replace a draft",
+        operation_id="draft_replace",
+        request=RecipeFileSerializer,
+        responses={200: DraftSerializer, 400: REFUSED, 409: CONFLICT},
+        examples=example(RECIPE_FILE, request_only=True),
+    )
+    def put(self, request: Request, number: int) -> Response:
+        return Response(draft_document(draft_saved(request, numbered_recipe(number))))
+
+    @extend_schema(
+        summary="Delete a draft",
+        operation_id="draft_delete",
+        responses={204: OpenApiResponse(description="It is deleted."), 409: CONFLICT},
+    )
+    def delete(self, request: Request, number: int) -> Response:
+        try:
+            recipe_draft_delete(recipe=numbered_recipe(number), actor=signed_in_user(request._request))
+        except RecipeStateError as error:
+            raise conflict(error) from None
+        return Response(status=204)

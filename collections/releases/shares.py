@@ -1,0 +1,66 @@
+"""Counts of devices as shares of all that were asked, with their intervals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.estimate import Interval
+from recipes.models import Recipe
+from releases.models import Release
+from trust_models import trust_model_of
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What a count of devices is a share of.
+
+    Attributes:
+        of: reports / sampling rate: with a sampling rate of 1 the devices that reported, else an estimate of
+            how many heard of the recipe.
+        is_exact: whether the number of reports is published as it is, without noise.
+    """
+
+    of: float
+    is_exact: bool
+
+    def share(self, devices: float) -> float:
+        """A number of devices as a share; below 0 or above 1 where the estimate is, by its noise."""
+        return devices / self.of
+
+    def interval(self, interval: Interval) -> Interval | None:
+        """That of the shares, of which none lies outside of 0..1, at the same level; None where it would not
+        hold: the interval of a count does not allow for noise in what the count is divided by.
+
+        Where devices are sampled, the interval of a count also allows for how many took part, which a share
+        hardly depends on: then it is wider than it had to be.
+        """
+        if not self.is_exact:
+            return None
+        return Interval(interval.level, self._ends(interval.low), self._ends(interval.high))
+
+    def _ends(self, ends: Sequence[float | None]) -> tuple[float | None, ...]:
+        return tuple(None if end is None else min(max(self.share(end), 0.0), 1.0) for end in ends)
+
+
+def shares_of(recipe: Recipe, release: Release) -> Shares | None:
+    """What the counts of a release are shares of; None where it does not count devices."""
+    statistic = recipe.published.calibrated_statistic
+    if not statistic.counts_devices or not release.reports:
+        return None
+    noisy = trust_model_of(recipe).counts_with_noise and not recipe.simulation
+    return Shares(of=release.reports / statistic.parameters.sampling_rate, is_exact=not noisy)
+
+
+def shares_document(
+    shares: Shares | None, values: Sequence[float], interval: Interval | None
+) -> Mapping[str, Any]:
+    """The shares as members of a release's document; all null where there are none."""
+    if shares is None:
+        return {"share_of": None, "share": None, "share_interval": None}
+    scaled = None if interval is None else shares.interval(interval)
+    return {
+        "share_of": shares.of,
+        "share": [shares.share(value) for value in values],
+        "share_interval": scaled
+        and {"level": scaled.level, "low": scaled.low, "high": scaled.high, "together": len(values)},
+    }

@@ -1,0 +1,194 @@
+"""Publishing a series, asking its rounds when they are due, and stopping it."""
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import structlog
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from audit.operations import entry_append
+from ledger.operations import spending_return
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeDraft, format_time
+from panprivacy.series import SeriesDraft
+from recipes.budget import affordable, reserve, saying_what_fits
+from recipes.errors import PartnerUnavailableError, RecipeStateError
+from recipes.models import Recipe
+from recipes.operations import require_within_limits
+from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
+from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, Series
+from storage import clock
+from trust_models.publishing import recipe_publish_file
+
+logger = structlog.get_logger(__name__)
+
+ROUNDS_AT_ONCE = 20
+"""Rounds that one look publishes at most: keys are made for each."""
+
+
+class SeriesStateError(Exception):
+    """The series is not in the state that the operation needs. The message says which."""
+
+
+def series_publish(*, members: Mapping[str, object], actor: User | None) -> Series:
+    """Reserve the budget of all rounds and plan them. The first is asked as soon as it is due.
+
+    Args:
+        members: of a recipe file with `every`, and `rounds` or `until`.
+
+    Raises:
+        FieldError: a field is unknown, missing or out of range, or all rounds together exceed the
+            population's budget. Nothing was stored.
+    """
+    draft = SeriesDraft.from_mapping(members)
+    now = clock.database_now()
+    openings = draft.openings(now)
+    require_within_limits(draft.recipe)
+    first = draft.round(1, len(openings), openings[0])
+    if first.window(now)[1] <= now:
+        raise FieldError(
+            "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"
+        )
+    with saying_what_fits(draft.recipe):
+        affordable(draft.recipe, free=False, times=len(openings))
+        with transaction.atomic():
+            return _plan(draft, openings, now, actor)
+
+
+def _plan(draft: SeriesDraft, openings: tuple[datetime, ...], now: datetime, actor: User | None) -> Series:
+    series = Series.objects.create(
+        identifier=secrets.token_hex(8),
+        name=draft.recipe.name,
+        draft=draft.as_dict(),
+        created_by=actor,
+        published_at=now,
+    )
+    rounds = Round.objects.bulk_create(
+        Round(series=series, number=number, opens_at=opens_at)
+        for number, opens_at in enumerate(openings, start=1)
+    )
+    reserve(draft.recipe, [series.reservation(planned.number) for planned in rounds])
+    entry_append(
+        action=SERIES_PUBLISHED,
+        subject=_subject(series),
+        actor=actor,
+        details={
+            "name": series.name,
+            "every": draft.every,
+            "rounds": len(rounds),
+            "population": draft.recipe.population,
+            "statistic": draft.recipe.statistic,
+        },
+    )
+    return series
+
+
+def rounds_advance() -> None:
+    """Publish every round that is due, or skip it where it is over. Safe to run at any time, twice."""
+    now = clock.settled_now()
+    due = Round.objects.filter(state=Round.State.PLANNED, opens_at__lte=now).select_related("series")
+    for planned in due.order_by("opens_at", "pk")[:ROUNDS_AT_ONCE]:
+        try:
+            _ask(planned, now)
+        except Exception:
+            # One round that cannot be asked must not hold up all others.
+            logger.exception("round_not_asked", series=planned.series.identifier, round=planned.number)
+
+
+def _ask(planned: Round, now: datetime) -> None:
+    series = planned.series
+    try:
+        parsed = series.parsed
+        draft = parsed.round(planned.number, series.rounds.count(), planned.opens_at)
+        if now >= _latest(draft, planned, parsed):
+            _skip(planned, "nothing ran here while it would have been asked")
+            return
+        recipe_publish_file(
+            members=draft.as_dict(),
+            actor=series.created_by,
+            reserved=series.reservation(planned.number),
+            stored=lambda recipe: _settle(planned, recipe),
+        )
+    except PartnerUnavailableError as error:
+        # Asked again at the next look, until it is too late for this round.
+        logger.warning("round_waits", series=series.identifier, round=planned.number, error=str(error))
+    except FieldError as refusal:
+        _skip(planned, str(refusal))
+    except RecipeStateError:
+        pass  # somebody else has just published or skipped it
+
+
+def _latest(draft: RecipeDraft, planned: Round, series: SeriesDraft) -> datetime:
+    """From when on the round is not asked any more: the next one opens, or its own devices could not take
+    their steps in time."""
+    return min(planned.opens_at + series.shortest, draft.window(planned.opens_at)[1] - timedelta(seconds=1))
+
+
+def _settle(planned: Round, recipe: Recipe) -> None:
+    locked = Round.objects.select_for_update().get(pk=planned.pk)
+    if locked.state != Round.State.PLANNED:
+        raise RecipeStateError("the round is published or skipped already")
+    locked.state, locked.recipe = Round.State.PUBLISHED, recipe
+    locked.save(update_fields=["state", "recipe"])
+
+
+@transaction.atomic
+def _skip(planned: Round, reason: str) -> None:
+    locked = Round.objects.select_for_update().get(pk=planned.pk)
+    if locked.state != Round.State.PLANNED:
+        return
+    locked.state, locked.reason = Round.State.SKIPPED, reason[:REASON_LENGTH]
+    locked.save(update_fields=["state", "reason"])
+    spending_return(recipe=locked.series.reservation(locked.number))
+    entry_append(
+        action=ROUND_SKIPPED,
+        subject=_subject(locked.series),
+        actor=None,
+        details={"round": locked.number, "reason": locked.reason},
+    )
+
+
+@transaction.atomic
+def series_stop(*, series: Series, actor: User | None) -> Series:
+    """Give up the rounds that are still planned, and return what is reserved for them. Those that are
+    published go on.
+
+    Raises:
+        SeriesStateError: no round is left.
+    """
+    series = Series.objects.select_for_update().get(pk=series.pk)
+    left = list(series.rounds.select_for_update().filter(state=Round.State.PLANNED))
+    if not left:
+        raise SeriesStateError("no round of this series is left to stop")
+    for planned in left:
+        planned.state, planned.reason = Round.State.SKIPPED, "the series was stopped"
+        planned.save(update_fields=["state", "reason"])
+        spending_return(recipe=series.reservation(planned.number))
+    series.stopped_at = clock.database_now()
+    series.save(update_fields=["stopped_at"])
+    entry_append(
+        action=SERIES_STOPPED, subject=_subject(series), actor=actor, details={"rounds_left": len(left)}
+    )
+    return series
+
+
+@transaction.atomic
+def series_mark(*, series: Series, at: datetime, note: str, actor: User | None) -> Mark:
+    """Note something beside the trend.
+
+    Raises:
+        FieldError: the note is empty, too long or not one line.
+    """
+    note = note.strip()
+    if not 1 <= len(note) <= NOTE_LENGTH or not note.isprintable():
+        raise FieldError("note", f"must be one line of 1 to {NOTE_LENGTH} characters")
+    mark = Mark.objects.create(series=series, at=at, note=note)
+    details = {"at": format_time(at), "note": note}
+    entry_append(action=SERIES_MARKED, subject=_subject(series), actor=actor, details=details)
+    return mark
+
+
+def _subject(series: Series) -> str:
+    return f"series {series.identifier}"

@@ -1,0 +1,81 @@
+"""Reading series: what came of each round, and what changed from one to the next."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from django.db.models import QuerySet
+
+from panprivacy.difference import Difference, difference
+from panprivacy.estimate import Interval
+from releases.models import Release
+from releases.selectors import interval_of
+from series.models import Round, Series
+
+
+def series_list() -> QuerySet[Series]:
+    """Every series, newest first."""
+    return Series.objects.all()
+
+
+@dataclass(frozen=True)
+class Point:
+    """One round of a trend.
+
+    Attributes:
+        round: with its recipe, where it has one.
+        release: None where nothing is released or withheld (yet).
+        interval: of all its values together, by itself; None where there is no result.
+        change: to the last round before that has a result, at a level that is of all changes of the trend
+            together; None where there is none.
+    """
+
+    round: Round
+    release: Release | None
+    interval: Interval | None
+    change: Difference | None
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The estimates; empty where there is no result."""
+        has_result = self.release is not None and self.release.outcome == Release.Outcome.RELEASED
+        return tuple(self.release.values) if self.release is not None and has_result else ()
+
+
+def trend(series: Series) -> list[Point]:
+    """Every round, in its order."""
+    rounds = list(series.rounds.select_related("recipe__release").order_by("number"))
+    results = [_released(found) for found in rounds]
+    changes = iter(_changes([release for release in results if release is not None]))
+    points, seen = [], False
+    for found, release in zip(rounds, results, strict=True):
+        change = None
+        if release is not None:
+            change = next(changes) if seen else None
+            seen = True
+        interval = None if release is None else interval_of(release)
+        points.append(Point(found, getattr(found.recipe, "release", None), interval, change))
+    return points
+
+
+def _released(found: Round) -> Release | None:
+    release: Release | None = getattr(found.recipe, "release", None)
+    return release if release is not None and release.outcome == Release.Outcome.RELEASED else None
+
+
+def _changes(releases: Sequence[Release]) -> Iterator[Difference | None]:
+    """From each result to the next one; None where one of the two has no interval."""
+    for before, after in pairwise(releases):
+        yield change_between(before, after, among=len(releases) - 1)
+
+
+def change_between(before: Release, after: Release, *, among: int = 1) -> Difference | None:
+    """How far two results of the same recipe lie apart; None where one has no interval.
+
+    Args:
+        among: how many such differences are looked at together.
+    """
+    intervals = interval_of(before), interval_of(after)
+    if intervals[0] is None or intervals[1] is None or intervals[0].level != intervals[1].level:
+        return None
+    return difference(before.values, after.values, intervals[0], intervals[1], among=among)

@@ -1,0 +1,11 @@
+"""The periodic task that asks the rounds of series."""
+
+from celery import shared_task
+
+from series.operations import rounds_advance
+
+
+@shared_task
+def advance_series() -> None:
+    """Publish every round that is due; safe to run at any time, twice."""
+    rounds_advance()

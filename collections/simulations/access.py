@@ -1,0 +1,10 @@
+"""Who may simulate: whoever may publish recipes, for a simulation publishes one."""
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+from recipes.access import may_publish
+
+
+def may_simulate(user: AbstractBaseUser | AnonymousUser | None) -> bool:
+    """Whether the account may start, follow and cancel simulations."""
+    return user is not None and may_publish(user)

@@ -1,0 +1,201 @@
+"""The REST API of simulations, for analysts: start one, follow it, cancel it."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from audit.access import signed_in_user
+from panprivacy.errors import FieldError
+from recipes.errors import PartnerUnavailableError
+from recipes.scopes import RECIPES_READ, RECIPES_WRITE
+from simulations.errors import SimulationRefusedError
+from simulations.models import Simulation
+from simulations.operations import simulation_cancel, simulation_start
+from simulations.selectors import Stage, outcome_of, progress_of
+from simulations.workloads import CSV_BYTES, RANDOM
+from web.bodies import JSON_TYPE, read_body
+from web.openapi import problem_response
+from web.problems import Problem, invalid_parameter, malformed_body, unsupported_media_type
+from web.scopes import Scopes
+
+BODY_BYTES = CSV_BYTES + 4 * 1024 * 1024
+"""A file, its line ends escaped, and a recipe."""
+
+MEMBERS = ("recipe", "workload", "seed")
+
+EXAMPLE = {
+    "recipe": {
+        "name": "Crash counter",
+        "question": "On how many devices did it crash?",
+        "statistic": "count_nonzero",
+        "steps": 7,
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "cohort_size": 1000,
+    },
+    "workload": {"kind": "bernoulli", "devices": 3000, "rate": 0.05},
+    "seed": 7,
+}
+
+
+class WorkloadSerializer(serializers.Serializer[dict[str, Any]]):
+    kind = serializers.ChoiceField(
+        choices=[*RANDOM, "flights", "events", "values"],
+        help_text="`bernoulli`, `poisson`: random events. `flights`: aircraft of January 2013. `events`, "
+        "`values`: a CSV file.",
+    )
+    devices = serializers.IntegerField(
+        required=False, min_value=1, max_value=1_000_000, help_text="Of random events."
+    )
+    rate = serializers.FloatField(
+        required=False,
+        help_text="Of random events: the probability of one in a step, or their mean number (poisson).",
+    )
+    csv = serializers.CharField(
+        required=False, help_text="With the header `device,step,events`, or `device,value`; at most 8 MiB."
+    )
+
+
+class SimulationRequestSerializer(serializers.Serializer[dict[str, Any]]):
+    recipe = serializers.DictField(help_text="As a recipe file. Its times are ignored.")
+    workload = WorkloadSerializer()
+    seed = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=2**53 - 1,
+        help_text="Repeats what the devices do; a random one where left out.",
+    )
+
+
+class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
+    id = serializers.UUIDField()
+    recipe = serializers.CharField(help_text="Identifier of the recipe, which is marked as a simulation.")
+    state = serializers.ChoiceField(choices=[stage.value for stage in Stage])
+    devices = serializers.IntegerField(help_text="Devices in all.")
+    done = serializers.IntegerField(help_text="Devices that have been simulated.")
+    seconds_left = serializers.IntegerField(
+        allow_null=True, help_text="Until all have, at the speed so far; null where unknown."
+    )
+    problem = serializers.CharField(
+        allow_null=True, help_text="What went wrong last; while it is `running`, it is tried again."
+    )
+    result = serializers.DictField(
+        allow_null=True, help_text="The object that `manage.py collect` prints, once it is `finished`."
+    )
+
+
+class SimulationsView(APIView):
+    """Starting one, which publishes its recipe for simulated devices."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
+
+    @extend_schema(
+        operation_id="simulation_start",
+        summary="Simulate devices",
+        request=SimulationRequestSerializer,
+        responses={
+            202: OpenApiResponse(SimulationSerializer, "It is under way; `Location` tells how far."),
+            409: problem_response("No simulation can be started now, or here."),
+            413: problem_response("The body is larger than 12 MiB."),
+            503: problem_response("The recipe's other server did not answer."),
+        },
+        examples=[OpenApiExample("Random events", value=EXAMPLE, request_only=True)],
+    )
+    def post(self, request: Request) -> Response:
+        members = _members(request)
+        try:
+            simulation = simulation_start(
+                members=members["recipe"],
+                workload=members["workload"],
+                seed=members.get("seed"),
+                actor=signed_in_user(request._request),
+            )
+        except FieldError as error:
+            # What was sent may hold half a surrogate pair, which no answer can.
+            field, detail = (text.encode(errors="replace").decode() for text in (error.field, str(error)))
+            raise invalid_parameter(field, f"{detail}.") from None
+        except SimulationRefusedError as error:
+            raise _refused(error) from None
+        except PartnerUnavailableError as error:
+            raise Problem("unavailable", "Another server did not answer", 503, f"{error}.") from None
+        location = reverse("api-simulation", args=[simulation.pk])
+        return Response(_shown(simulation), status=202, headers={"Location": location})
+
+
+class SimulationView(APIView):
+    """How far one is, and cancelling it."""
+
+    scopes: ClassVar[Scopes] = {"GET": RECIPES_READ, "DELETE": RECIPES_WRITE}
+
+    @extend_schema(
+        operation_id="simulation", summary="Follow a simulation", responses={200: SimulationSerializer}
+    )
+    def get(self, request: Request, simulation: uuid.UUID) -> Response:
+        return Response(_shown(_simulation(simulation)))
+
+    @extend_schema(
+        operation_id="simulation_cancel",
+        summary="Cancel a simulation",
+        responses={200: SimulationSerializer, 409: problem_response("It has ended already.")},
+    )
+    def delete(self, request: Request, simulation: uuid.UUID) -> Response:
+        try:
+            cancelled = simulation_cancel(
+                simulation=_simulation(simulation), actor=signed_in_user(request._request)
+            )
+        except SimulationRefusedError as error:
+            raise _refused(error) from None
+        return Response(_shown(cancelled))
+
+
+def _simulation(key: uuid.UUID) -> Simulation:
+    return get_object_or_404(Simulation.objects.select_related("recipe"), pk=key)
+
+
+def _refused(error: SimulationRefusedError) -> Problem:
+    return Problem("simulation-refused", "The simulation was refused", 409, f"{error}.")
+
+
+def _shown(simulation: Simulation) -> dict[str, Any]:
+    progress, outcome = progress_of(simulation, timezone.now()), outcome_of(simulation)
+    return {
+        "id": str(simulation.pk),
+        "recipe": simulation.recipe.identifier,
+        "state": progress.stage.value,
+        "devices": simulation.devices,
+        "done": simulation.done,
+        "seconds_left": progress.seconds_left,
+        "problem": simulation.problem or None,
+        "result": None if outcome is None else outcome.as_dict(),
+    }
+
+
+def _members(request: Request) -> Mapping[str, Any]:
+    if request._request.content_type != JSON_TYPE:
+        raise unsupported_media_type(f"Send {JSON_TYPE}.")
+    try:
+        members = json.loads(read_body(request._request, BODY_BYTES))
+    except (ValueError, RecursionError):
+        raise malformed_body("Not valid JSON.") from None
+    if not isinstance(members, dict):
+        raise malformed_body("The body must be an object.")
+    for name in members:
+        if name not in MEMBERS:
+            raise invalid_parameter("body", f"A member must be one of {', '.join(MEMBERS)}.")
+    for name in ("recipe", "workload"):
+        if name not in members:
+            raise invalid_parameter(name, f"{name} is missing.")
+    if not isinstance(members["recipe"], dict):
+        raise invalid_parameter("recipe", "recipe must be an object: the content of a recipe file.")
+    return members

@@ -1,0 +1,8 @@
+from django.urls import path
+
+from simulations.api import SimulationsView, SimulationView
+
+urlpatterns = [
+    path("simulations/", SimulationsView.as_view(), name="api-simulations"),
+    path("simulations/<uuid:simulation>/", SimulationView.as_view(), name="api-simulation"),
+]

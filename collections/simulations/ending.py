@@ -1,0 +1,27 @@
+"""The end of a simulation, also of one that was cancelled, interrupted or failed."""
+
+from contextlib import suppress
+
+from django.contrib.auth.models import User
+
+from recipes.errors import RecipeStateError
+from recipes.models import Recipe
+from releases.operations import result_withhold
+from trust_models.publishing import recipe_close
+
+
+def simulation_close(*, recipe: Recipe, actor: User | None) -> None:
+    """Close a simulation, unless something else did: a helper's end, a full batch, the beat at its time."""
+    with suppress(RecipeStateError):
+        recipe_close(recipe=recipe, actor=actor)
+
+
+def simulation_give_up(*, recipe: Recipe, reason: str, actor: User | None) -> None:
+    """Close a simulation, and withhold its result unless it is there already.
+
+    Args:
+        reason: what ended it, as a clause; it is public.
+    """
+    simulation_close(recipe=recipe, actor=actor)
+    with suppress(RecipeStateError):
+        result_withhold(recipe=recipe, reason=reason, actor=actor)

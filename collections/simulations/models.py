@@ -1,0 +1,66 @@
+"""Simulations, and the devices of each that have not reported yet."""
+
+import uuid
+
+from django.db import models
+
+from recipes.models import Recipe
+
+
+class Simulation(models.Model):
+    """Devices that workers simulate for one recipe, and what they have done so far.
+
+    All that is counted here changes in the transaction that deletes the counted chunk.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Running"
+        """Devices report."""
+
+        REPORTED = "reported", "Reported"
+        """All have; the recipe is closed, and its result is or will be there."""
+
+        CANCELLED = "cancelled", "Cancelled"
+        FAILED = "failed", "Failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="+")
+    state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
+    workload = models.JSONField(help_text="As asked for, but without the rows of a file.")
+    seed = models.CharField(max_length=80, help_text="Of all that the devices do: a whole number.")
+    seed_given = models.BooleanField(help_text="Whether somebody chose it; else it is from `secrets`.")
+    devices = models.PositiveIntegerField()
+    done = models.PositiveIntegerField(default=0, help_text="Devices that have been simulated.")
+    totals = models.JSONField(default=dict, help_text="What they did, as `counted.as_json`.")
+    problem = models.CharField(max_length=300, blank=True, help_text="What went wrong last, as a clause.")
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, help_text="When the last device had reported, or none will.")
+
+    class Meta:
+        ordering = ("-started_at",)
+        indexes = (models.Index(fields=("state",)),)
+
+    def __str__(self) -> str:
+        return f"simulation of {self.recipe_id}"
+
+
+class DeviceChunk(models.Model):
+    """Devices that one task simulates. The row exists until they are counted.
+
+    A task that finds no row has nothing to do, so a task may come twice, or late.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    simulation = models.ForeignKey(Simulation, models.CASCADE, related_name="chunks")
+    first = models.PositiveIntegerField(help_text="Index of its first device, from 0.")
+    count = models.PositiveIntegerField()
+    listed = models.BinaryField(null=True, help_text="Devices of a file, in MessagePack; else none.")
+    attempts = models.PositiveIntegerField(default=0)
+    send_after = models.DateTimeField(null=True, help_text="When to send its task again; empty before.")
+
+    class Meta:
+        ordering = ("first",)
+        indexes = (models.Index(fields=("simulation", "send_after")),)
+
+    def __str__(self) -> str:
+        return f"{self.count} devices from {self.first}"

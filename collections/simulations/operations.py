@@ -1,0 +1,281 @@
+"""Simulations: start, run chunk by chunk, end, cancel. Each device counts once, whatever crashes.
+
+The database decides, as in `aggregation`: a chunk's row is deleted and its devices are counted in one
+transaction. A task carries a chunk's identifier only, and may be lost, doubled or killed at any moment. A
+chunk that is sent again makes the same reports with the same nonces, which the site counts once.
+"""
+
+import secrets
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q
+
+from devices_sim.fleet import run_buckets
+from devices_sim.fleet_result import FleetResult
+from devices_sim.transport import Transport, TransportError
+from devices_sim.trust_models import ReportingModel, reporting_model
+from panprivacy.encryption import SCHEMES
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeDraft
+from panprivacy.statistic import Statistic
+from recipes.models import Recipe
+from releases.models import Release
+from releases.operations import SIMULATION_LIFETIME, truth_record
+from simulations import counted, workloads
+from simulations.ending import simulation_close, simulation_give_up
+from simulations.errors import SimulationRefusedError
+from simulations.models import DeviceChunk, Simulation
+from storage import clock
+from trust_models import unavailable_here
+from trust_models.publishing import recipe_publish_file
+
+logger = structlog.get_logger(__name__)
+
+MOST_AT_ONCE = 4
+"""Simulations that run at a time."""
+
+CHUNK_SECONDS = 2.0
+"""About how long one chunk takes: for so long a real recipe's chunk may wait for the worker."""
+
+CHUNK_DEVICES = 1_000
+
+REQUEST_SECONDS = 0.04
+"""About how long the server takes for one request, whatever is in it."""
+
+LARGEST_SECONDS = SIMULATION_LIFETIME.total_seconds() / 2
+"""Of a single worker; then a simulation has time to spare before its recipe is closed."""
+
+LONGEST_WAIT = timedelta(minutes=10)
+"""Between two attempts at a chunk that is not done. There is no last one: the simulation ends with its
+recipe, which is closed after a day."""
+
+NO_ADDRESS = "PANAPP_SITE_URL is not set, so workers do not know where the simulated devices report"
+CANCELLED = "the simulation was cancelled"
+FAILED = "the simulation failed"
+CLOSED_EARLY = "the recipe was closed before every device had reported"
+
+NOT_A_SIMULATION_S = ("opens_at", "closes_at")
+"""Members of a recipe file that a simulation has no use for: it is not bound by its times."""
+
+
+def simulation_start(
+    *, members: Mapping[str, object], workload: object, seed: object, actor: User | None
+) -> Simulation:
+    """Publish a copy of a recipe for simulated devices, and have workers simulate them.
+
+    Do not call it in a transaction: another server may be asked on the way. The workers begin at the next
+    tick.
+
+    Args:
+        members: fields of a recipe file; its times are left out.
+        workload: see `workloads.planned`.
+        seed: repeats what the devices do; None draws one from `secrets`.
+
+    Raises:
+        FieldError: a field of the recipe, `seed`, or `workload.…`; nothing was stored.
+        PartnerUnavailableError: the recipe's other server did not answer; nothing was stored.
+        SimulationRefusedError: the site does not know its own address, or enough simulations run already.
+    """
+    if not settings.SITE_URL:
+        raise SimulationRefusedError(NO_ADDRESS)
+    if Simulation.objects.filter(state=Simulation.State.RUNNING).count() >= MOST_AT_ONCE:
+        raise SimulationRefusedError(f"{MOST_AT_ONCE} simulations run already; wait for one, or cancel one")
+    if seed is not None:
+        seed = workloads.SEED.check("seed", int, seed)
+    members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
+    draft = RecipeDraft.from_mapping(members)
+    model = reporting_model(draft)
+    unavailable = unavailable_here(draft.trust)
+    if unavailable:
+        raise FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")
+    statistic = draft.calibrated_statistic()
+    plan = workloads.planned(workload, model, statistic)
+    seconds = _seconds_per_device(draft, model, statistic)
+    if plan.devices is not None:
+        _require_in_time(plan.devices, seconds)
+    size = max(1, min(CHUNK_DEVICES, int(CHUNK_SECONDS / seconds)))
+    # Cut before anything is published: a file may have a wrong line.
+    chunks = list(plan.cut(size))
+    devices = sum(chunk.count for chunk in chunks)
+    workloads.DEVICES.check("workload.devices", int, devices)
+    _require_in_time(devices, seconds)
+    recipe = recipe_publish_file(members=members, actor=actor, simulation=True)
+    with transaction.atomic():
+        simulation = Simulation.objects.create(
+            recipe=recipe,
+            workload=plan.workload,
+            seed=str(secrets.randbits(256) if seed is None else seed),
+            seed_given=seed is not None,
+            devices=devices,
+            started_at=clock.database_now(),
+        )
+        DeviceChunk.objects.bulk_create(
+            (
+                DeviceChunk(simulation=simulation, first=chunk.first, count=chunk.count, listed=chunk.listed)
+                for chunk in chunks
+            ),
+            batch_size=500,
+        )
+    return simulation
+
+
+def chunks_take(*, simulation: Simulation) -> list[uuid.UUID]:
+    """Chunks whose tasks are to be sent now, marked as sent: those never sent, and those whose task seems
+    lost.
+
+    Returns:
+        So many that `RECIPE_CHUNKS` of the simulation are underway. The caller sends their tasks after
+        commit.
+    """
+    now = clock.database_now()
+    chunks = DeviceChunk.objects.filter(simulation=simulation)
+    due = chunks.filter(Q(send_after=None) | Q(send_after__lte=now))
+    # Looked at without a lock first: at most ticks there is none.
+    if not due.exists():
+        return []
+    with transaction.atomic():
+        locked = Simulation.objects.select_for_update().get(pk=simulation.pk)
+        if locked.state != Simulation.State.RUNNING:
+            return []
+        if locked.started_at + 2 * SIMULATION_LIFETIME <= now:
+            # Its workers die before they hear that the recipe is closed.
+            _fail(locked)
+            return []
+        room = max(0, settings.RECIPE_CHUNKS - chunks.filter(send_after__gt=now).count())
+        # Lost ones first.
+        taken = list(due.order_by(F("send_after").asc(nulls_last=True), "first").defer("listed")[:room])
+        for chunk in taken:
+            if chunk.send_after is not None:
+                chunk.attempts += 1
+                logger.warning("devices_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
+            # All others of the simulation may come before it.
+            patience = settings.CHUNK_STALE_SECONDS + settings.RECIPE_CHUNKS * CHUNK_SECONDS
+            wait = timedelta(seconds=patience * 2 ** min(chunk.attempts, 10))
+            chunk.send_after = now + min(wait, LONGEST_WAIT)
+        DeviceChunk.objects.bulk_update(taken, ("attempts", "send_after"))
+    return [chunk.pk for chunk in taken]
+
+
+def chunk_run(*, chunk: uuid.UUID, transport: Transport) -> None:
+    """Let the devices of a chunk report, and count them; do nothing where they are counted already.
+
+    Reporting runs outside the transaction: workers do not wait for each other. Only the first to finish a
+    chunk finds its row; what another one sent was the same.
+
+    Args:
+        transport: to this site's own REST API; stays open.
+    """
+    row = DeviceChunk.objects.select_related("simulation__recipe").filter(pk=chunk).first()
+    if row is None or row.simulation.state != Simulation.State.RUNNING:
+        return
+    try:
+        result = _report(row, transport)
+    except TransportError as error:
+        _note_problem(row.simulation, error)
+        return
+    with transaction.atomic():
+        simulation = Simulation.objects.select_for_update().get(pk=row.simulation_id)
+        counts = DeviceChunk.objects.filter(pk=chunk).delete()[0]
+        if not counts or simulation.state != Simulation.State.RUNNING:
+            return
+        total = counted.of_json(simulation.totals)
+        total.add(result)
+        simulation.totals = counted.as_json(total)
+        simulation.done = total.devices
+        simulation.problem = ""
+        simulation.save(update_fields=("totals", "done", "problem"))
+        if simulation.done == simulation.devices:
+            _conclude(simulation, total)
+
+
+@transaction.atomic
+def simulation_cancel(*, simulation: Simulation, actor: User | None) -> Simulation:
+    """End a simulation: its recipe is closed, and no result released. Cancelled once more, it stays so.
+
+    Raises:
+        SimulationRefusedError: it has ended already.
+    """
+    simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
+    if simulation.state == Simulation.State.CANCELLED:
+        return simulation
+    has_result = Release.objects.filter(recipe=simulation.recipe_id).exists()
+    if simulation.state == Simulation.State.FAILED or has_result:
+        raise SimulationRefusedError("the simulation has ended already")
+    _end(simulation, Simulation.State.CANCELLED, "")
+    simulation_give_up(recipe=simulation.recipe, reason=CANCELLED, actor=actor)
+    return simulation
+
+
+def _seconds_per_device(draft: RecipeDraft, model: ReportingModel, statistic: Statistic[Any]) -> float:
+    """About how long one device takes, on average: encrypting as long as decrypting, and its request."""
+    if draft.encryption is None:
+        raise FieldError("encryption", "is missing")
+    scheme = SCHEMES[draft.encryption].public_key_class
+    reporting = max(statistic.parameters.sampling_rate, 0.01)
+    encrypting = model.most_ciphertexts(statistic) * scheme.decryption_seconds
+    return float((encrypting + REQUEST_SECONDS / model.batch_reports) * reporting)
+
+
+def _require_in_time(devices: int, seconds: float) -> None:
+    most = max(1, int(LARGEST_SECONDS / seconds))
+    if devices > most:
+        raise FieldError(
+            "workload.devices",
+            f"must be at most {most:,} for this recipe, not {devices:,}: one worker would take "
+            f"more than {LARGEST_SECONDS / 3600:.0f} hours",
+        )
+
+
+def _report(row: DeviceChunk, transport: Transport) -> FleetResult:
+    simulation = row.simulation
+    published = simulation.recipe.published
+    chunk = workloads.Chunk(row.first, row.count, None if row.listed is None else bytes(row.listed))
+    bucket = workloads.bucket_of(chunk, simulation.workload, published.parameters.step_count, simulation.seed)
+    total = FleetResult()
+    # Every attempt may be the second: a broker brings back what a dead worker had, and says nothing of it.
+    for result in run_buckets(published, [bucket], transport, seed=int(simulation.seed), sent_before=True):
+        total.add(result)
+    return total
+
+
+def _note_problem(simulation: Simulation, error: TransportError) -> None:
+    """Say why a chunk was not delivered; it is sent again later, unless its recipe takes no more reports."""
+    with transaction.atomic():
+        simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
+        if simulation.state != Simulation.State.RUNNING:
+            return
+        recipe = Recipe.objects.get(pk=simulation.recipe_id)
+        if recipe.status == Recipe.Status.CLOSED:
+            _fail(simulation)
+            return
+        simulation.problem = str(error)[: Simulation._meta.get_field("problem").max_length]
+        simulation.save(update_fields=("problem",))
+    logger.warning("devices_not_delivered", recipe=recipe.identifier, error=str(error))
+
+
+def _conclude(simulation: Simulation, total: FleetResult) -> None:
+    """All devices are done: keep the truth, and close the recipe, so that its result is released."""
+    recipe = simulation.recipe
+    truth = reporting_model(recipe.published).truth(recipe.published.calibrated_statistic, total)
+    truth_record(recipe=recipe, values=truth, devices=total.devices, sampled=total.sampled)
+    simulation_close(recipe=recipe, actor=None)
+    _end(simulation, Simulation.State.REPORTED, "")
+
+
+def _fail(simulation: Simulation) -> None:
+    _end(simulation, Simulation.State.FAILED, CLOSED_EARLY)
+    simulation_give_up(recipe=simulation.recipe, reason=FAILED, actor=None)
+
+
+def _end(simulation: Simulation, state: Simulation.State, problem: str) -> None:
+    simulation.state, simulation.problem = state, problem
+    simulation.ended_at = clock.database_now()
+    simulation.save(update_fields=("state", "problem", "ended_at"))
+    DeviceChunk.objects.filter(simulation=simulation).delete()

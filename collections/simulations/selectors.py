@@ -1,0 +1,105 @@
+"""Reading simulations."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import QuerySet
+
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.planning.expectation import MISSED, expected_margin
+from panprivacy.shuffle.interface import ShuffleStatistic
+from recipes.models import Recipe
+from releases.models import Release, SimulatedTruth
+from simulations import counted
+from simulations.models import Simulation
+from simulations.outcome import CollectionResult, rejections, seconds_shared
+
+
+class Stage(StrEnum):
+    """How far a simulation is, as it is told to people and programs."""
+
+    RUNNING = "running"
+    """Devices report."""
+
+    SUMMING = "summing"
+    """All have; the reports are added up."""
+
+    FINISHED = "finished"
+    """The result is there, or the reason why nothing was released."""
+
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+ENDED = (Stage.FINISHED, Stage.CANCELLED, Stage.FAILED)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a simulation is.
+
+    Attributes:
+        seconds_left: until every device has reported, at the speed so far; None where nothing tells.
+    """
+
+    stage: Stage
+    seconds_left: int | None
+
+
+def simulations_running() -> QuerySet[Simulation]:
+    """Those whose devices still report, the oldest first."""
+    return Simulation.objects.filter(state=Simulation.State.RUNNING).order_by("started_at")
+
+
+def simulation_of(recipe: Recipe) -> Simulation | None:
+    """The simulation whose copy a recipe is; None of one that a command simulates."""
+    return Simulation.objects.filter(recipe=recipe).first()
+
+
+def progress_of(simulation: Simulation, now: datetime) -> Progress:
+    """How far a simulation is at `now`."""
+    if simulation.state == Simulation.State.REPORTED:
+        is_there = Release.objects.filter(recipe=simulation.recipe_id).exists()
+        return Progress(Stage.FINISHED if is_there else Stage.SUMMING, None)
+    if simulation.state != Simulation.State.RUNNING:
+        return Progress(Stage(simulation.state), None)
+    if not simulation.done:
+        return Progress(Stage.RUNNING, None)
+    taken = max(0.0, (now - simulation.started_at).total_seconds())
+    return Progress(Stage.RUNNING, round(taken / simulation.done * (simulation.devices - simulation.done)))
+
+
+def outcome_of(simulation: Simulation) -> CollectionResult | None:
+    """What came of a simulation; None where it has not come to its end."""
+    release = Release.objects.filter(recipe=simulation.recipe_id).first()
+    truth = SimulatedTruth.objects.filter(recipe=simulation.recipe_id).first()
+    if release is None or truth is None or simulation.ended_at is None:
+        return None
+    fleet = counted.of_json(simulation.totals)
+    total = (release.released_at - simulation.started_at).total_seconds()
+    reporting = (simulation.ended_at - simulation.started_at).total_seconds()
+    return CollectionResult(
+        recipe=simulation.recipe,
+        fleet=fleet,
+        release=release,
+        rejected=rejections(simulation.recipe, fleet),
+        truth=tuple(truth.values),
+        seconds=seconds_shared(fleet, reporting=reporting, processing=total - reporting, total=total),
+    )
+
+
+def planned_margin(simulation: Simulation) -> float | None:
+    """The 95% margin to expect of so many devices, in the statistic's unit, of several values for all
+    together; None where none can be computed beforehand."""
+    statistic: Any = simulation.recipe.published.calibrated_statistic
+    try:
+        if isinstance(statistic, Mechanism):
+            return expected_margin(statistic, simulation.devices)
+        if isinstance(statistic, ShuffleStatistic) and not statistic.gives_verdict:
+            return statistic.expected_margin(MISSED)
+    except FieldError:
+        return None
+    return None

@@ -1,0 +1,44 @@
+"""Tasks carry identifiers only."""
+
+import uuid
+from functools import partial
+
+import structlog
+from celery import shared_task
+from django.conf import settings
+from django.db import transaction
+
+from devices_sim.transport import HttpTransport
+from simulations.models import DeviceChunk, Simulation
+from simulations.operations import chunk_run, chunks_take
+from simulations.selectors import simulations_running
+
+logger = structlog.get_logger(__name__)
+
+
+@shared_task
+def advance_simulations() -> None:
+    """Send the tasks that are due, of every simulation; safe to run at any time, twice."""
+    for simulation in simulations_running():
+        try:
+            chunks_send(simulation=simulation)
+        except Exception:
+            # One that cannot be brought on must not hold up the others.
+            logger.exception("simulation_not_advanced", simulation=str(simulation.pk))
+
+
+@shared_task
+def simulate_devices(chunk: str) -> None:
+    """Simulate the devices of one chunk, and send for the next one; safe to run any number of times."""
+    row = DeviceChunk.objects.select_related("simulation").filter(pk=uuid.UUID(chunk)).first()
+    if row is None or not settings.SITE_URL:
+        return
+    with HttpTransport(settings.SITE_URL) as transport:
+        chunk_run(chunk=row.pk, transport=transport)
+    chunks_send(simulation=row.simulation)
+
+
+def chunks_send(*, simulation: Simulation) -> None:
+    """Send the tasks of chunks that are due, once this transaction is committed."""
+    for chunk in chunks_take(simulation=simulation):
+        transaction.on_commit(partial(simulate_devices.delay, str(chunk)))

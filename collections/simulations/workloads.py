@@ -1,0 +1,218 @@
+"""Which devices can be simulated: random events, a file, or the flights; and how they are cut into chunks."""
+
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from devices_sim.trust_models import ReportingModel, reporting_model
+from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
+from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
+from devices_sim.workloads.synthetic import PROBABILITY, RATE, SyntheticBucket
+from panprivacy.errors import FieldError
+from panprivacy.parameters import Description, as_typed
+from panprivacy.recipe import RecipeDraft
+from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.statistic import Statistic
+
+DEVICES = Description(label="Devices", help="Number of devices.", minimum=1, maximum=1_000_000)
+SEED = Description(
+    label="Seed",
+    help="The same seed and devices give the same reports again.",
+    minimum=0,
+    maximum=2**53 - 1,  # what every reader of JSON takes exactly
+)
+CSV_BYTES = 8 * 1024 * 1024
+"""Most bytes of a file, in UTF-8."""
+
+RANDOM = {"bernoulli": PROBABILITY, "poisson": RATE}
+"""Kinds of random events, and what their `rate` may be."""
+
+OPTION = "events"
+"""The option of `collect` of devices that have events; the others have values."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some devices of a workload.
+
+    Attributes:
+        first: index of the first one.
+        listed: what is known of each, in MessagePack; None where it is drawn.
+    """
+
+    first: int
+    count: int
+    listed: bytes | None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The devices that somebody asked for.
+
+    Attributes:
+        workload: what was asked for, without the rows of a file.
+        devices: their number; None where only cutting them tells.
+        cut: cuts them into chunks of at most so many.
+    """
+
+    workload: dict[str, Any]
+    devices: int | None
+    cut: Callable[[int], Iterator[Chunk]]
+
+
+def kinds_of(draft: RecipeDraft) -> tuple[str, ...]:
+    """The kinds of workload that a recipe's devices can have, the simplest first; FieldError where no devices
+    take part in it."""
+    return kinds_for(reporting_model(draft))
+
+
+def kinds_for(model: ReportingModel) -> tuple[str, ...]:
+    """The kinds of workload that devices of this trust model can have, the simplest first."""
+    return (*(RANDOM if model.option == OPTION else ()), "flights", model.option)
+
+
+def planned(workload: object, model: ReportingModel, statistic: Statistic[Any]) -> Planned:
+    """Read and check a workload.
+
+    Args:
+        workload: `kind`, and what belongs to it: `devices` and `rate`, or `csv`.
+        model: how devices of the recipe report.
+        statistic: of the recipe, calibrated.
+
+    Raises:
+        FieldError: names the member, e.g. `workload.devices`. What is wrong within a file comes up while it
+            is cut.
+    """
+    if not isinstance(workload, Mapping):
+        raise FieldError("workload", "must be an object with the member kind")
+    members = dict(workload)
+    kind, kinds = members.pop("kind", None), kinds_for(model)
+    if kind not in kinds:
+        raise FieldError("workload.kind", f"must be one of {', '.join(kinds)}, not {as_typed(kind)}")
+    if kind in RANDOM:
+        return _random(str(kind), members, statistic)
+    if kind == "flights":
+        _require_members(members, ())
+        return _flights(model, statistic)
+    _require_members(members, ("csv",))
+    return _file(str(kind), members["csv"], model, statistic)
+
+
+def bucket_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) -> Bucket[Any]:
+    """The devices of a chunk, the same at every attempt.
+
+    Args:
+        workload: as `Planned.workload` has it.
+        steps: number of time steps of the recipe.
+        seed: of the simulation.
+    """
+    if chunk.listed is None:
+        return _RandomDevices(seed, chunk.first, chunk.count, steps, workload["probability"])
+    return ListedBucket(tuple(_unpacked(chunk.listed)))
+
+
+@dataclass(frozen=True)
+class _RandomDevices(Bucket[Any]):
+    """Devices whose events depend on the seed and on their own index, not on where chunks begin."""
+
+    seed: str
+    first: int
+    count: int
+    steps: int
+    probability: float
+
+    def __iter__(self) -> Iterator[Stream]:
+        for index in range(self.first, self.first + self.count):
+            # The bucket's seed is part of a text: any number will do.
+            yield from SyntheticBucket(int(self.seed), index, 1, self.steps, self.probability)
+
+
+def _random(kind: str, members: Mapping[str, object], statistic: Statistic[Any]) -> Planned:
+    _require_members(members, ("devices", "rate"))
+    devices = DEVICES.check("workload.devices", int, members["devices"])
+    rate = RANDOM[kind].check("workload.rate", float, members["rate"])
+    probability = -math.expm1(-rate) if kind == "poisson" else rate
+
+    def cut(size: int) -> Iterator[Chunk]:
+        for first in range(0, devices, size):
+            yield Chunk(first, min(size, devices - first), None)
+
+    asked = {"kind": kind, "devices": devices, "rate": rate, "probability": probability}
+    return Planned(asked, devices, cut)
+
+
+def _flights(model: ReportingModel, statistic: Statistic[Any]) -> Planned:
+    steps = statistic.parameters.step_count
+    try:
+        if model.option != OPTION:
+            given: Iterable[tuple[str, Any]] = home_airports()
+            _require_values({value for _, value in given}, statistic)
+        elif steps < STEPS:
+            raise FieldError("workload.kind", f"flights needs a recipe of {STEPS} steps or more, not {steps}")
+        else:
+            given = flights()
+    except DatasetMissingError as error:
+        raise FieldError("workload.kind", f"cannot be flights here: {error}") from None
+    return Planned({"kind": "flights"}, None, lambda size: _listed(given, size))
+
+
+def _require_values(values: Iterable[str], statistic: Statistic[Any]) -> None:
+    if not isinstance(statistic, ShuffleStatistic):
+        raise TypeError(f"devices of {statistic.statistic} have no values")
+    for value in values:
+        try:
+            statistic.value_of(value)
+        except FieldError as error:
+            raise FieldError("workload.kind", f"cannot be flights: a value {error.message}") from None
+
+
+def _file(kind: str, csv: object, model: ReportingModel, statistic: Statistic[Any]) -> Planned:
+    if not isinstance(csv, str):
+        raise FieldError("workload.csv", f"must be text with the header {','.join(model.header)}")
+    content = csv.encode(errors="replace")
+    if len(content) > CSV_BYTES:
+        raise FieldError("workload.csv", f"must be at most {CSV_BYTES:,} bytes, not {len(content):,}")
+
+    def cut(size: int) -> Iterator[Chunk]:
+        # The readers take files, of any size, and give back complete devices bit by bit.
+        with tempfile.NamedTemporaryFile(prefix="panapp-simulation-", suffix=".csv") as file:
+            file.write(content)
+            file.flush()
+            try:
+                with model.workload(Path(file.name), statistic) as devices:
+                    yield from _listed(devices, size)
+            except FieldError as error:
+                raise FieldError("workload.csv", error.message) from None
+
+    return Planned({"kind": kind}, None, cut)
+
+
+def _listed(devices: Iterable[tuple[str, Any]], size: int) -> Iterator[Chunk]:
+    first, waiting = 0, []
+    for name, given in devices:
+        waiting.append([name, given if isinstance(given, str) else sorted(given)])
+        if len(waiting) == size:
+            yield Chunk(first, size, msgpack.packb(waiting))
+            first += size
+            waiting.clear()
+    if waiting:
+        yield Chunk(first, len(waiting), msgpack.packb(waiting))
+
+
+def _unpacked(listed: bytes) -> Iterator[tuple[str, Any]]:
+    for name, given in msgpack.unpackb(listed):
+        yield name, given if isinstance(given, str) else frozenset(given)
+
+
+def _require_members(members: Mapping[str, object], names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in members:
+            raise FieldError(f"workload.{name}", "is missing")
+    for name in members:
+        if name not in names:
+            raise FieldError("workload", f"cannot have {as_typed(name)[:60]} with this kind")

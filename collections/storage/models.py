@@ -1,0 +1,54 @@
+"""Which erasable keys there are, a row to try writing, and what machines remember of the database's clock.
+
+The keys themselves are files beside the database.
+"""
+
+import uuid
+
+from django.db import models
+
+
+class Database(models.Model):
+    """The one row by which this database knows its own files of keys. It moves with copies of the database.
+
+    A process that is pointed at another database, an empty one for example, finds no file that is its own,
+    and erases none.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+
+    def __str__(self) -> str:
+        return f"database {self.id}"
+
+
+class ErasableKey(models.Model):
+    """That a key is needed. It comes with what is sealed under it, and goes with it, in one transaction."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+
+    def __str__(self) -> str:
+        return f"erasable key {self.id}"
+
+
+class WriteCheck(models.Model):
+    """One row, which `writing` overwrites to find out whether the database has room."""
+
+    filler = models.BinaryField()
+
+    def __str__(self) -> str:
+        return "write check"
+
+
+class ClockWitness(models.Model):
+    """How far the database's clock was when a machine's steady clock said so and so much."""
+
+    boot = models.CharField(max_length=64, primary_key=True, help_text="Which start of which machine.")
+    database_at = models.DateTimeField(help_text="The database's time, when it was last believed.")
+    steady_seconds = models.FloatField(help_text="The steady clock at that time.")
+    doubted_at = models.DateTimeField(null=True, help_text="The time after a jump that is not believed yet.")
+    doubted_steady_seconds = models.FloatField(null=True, help_text="The steady clock at that time.")
+    ahead_seconds = models.FloatField(help_text="By which the machine's own clock was before the database's.")
+    noted_at = models.DateTimeField(help_text="When this was last written, by the database's clock.")
+
+    def __str__(self) -> str:
+        return f"clock of {self.boot}"

@@ -1,0 +1,140 @@
+"""What publishing a draft would do: everything that will be public, and why it cannot be published."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.catalogue import statistic_class
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeDraft, format_time
+from panprivacy.statistic import Statistic
+from panprivacy.streams.parameters import LISTED
+from panprivacy.trust import Trust
+from panprivacy.trust_models import trusts_of, under_trust
+from recipes.budget import Effect, effect_of
+from recipes.operations import require_within_limits
+from trust_models import unavailable_here
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a draft comes to.
+
+    Attributes:
+        statistic: with its derived parameters computed.
+        effect: on its population's budget.
+        opens_at, closes_at: if it were published now.
+    """
+
+    statistic: Statistic[Any]
+    guarantees: list[Guarantee]
+    effect: Effect
+    opens_at: datetime
+    closes_at: datetime
+
+    @property
+    def needs_universe(self) -> bool:
+        """Whether publishing asks for the items that the recipe is about."""
+        return getattr(self.statistic.parameters, "items", "") == LISTED
+
+
+@dataclass(frozen=True)
+class Review:
+    """A draft as it would be published.
+
+    Attributes:
+        draft: None where it cannot even be read: another version may have accepted what this one does not.
+        expected: None where it cannot be computed.
+        refusal: why it cannot be published as it stands; beside it, the budget may not suffice.
+        over_already: whether the refusal is that it would have closed.
+    """
+
+    draft: RecipeDraft | None = None
+    expected: Expected | None = None
+    refusal: FieldError | None = None
+    over_already: bool = False
+
+    @property
+    def publishable(self) -> bool:
+        """Whether nothing is known that stands against it."""
+        return self.expected is not None and self.refusal is None and not self.expected.effect.exceeds
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain JSON values."""
+        refusal = None
+        if self.refusal is not None:
+            refusal = {"field": self.refusal.field, "detail": f"{self.refusal}."}
+        return {
+            "publishable": self.publishable,
+            "problem": refusal,
+            "recipe": None if self.draft is None else self.draft.as_dict(),
+            "expected": None if self.expected is None else _expected_document(self.expected),
+        }
+
+
+def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
+    """What publishing would do now. Nothing is stored, and no other server asked. Takes up to seconds.
+
+    Args:
+        members: of a recipe file.
+    """
+    draft = expected = None
+    try:
+        draft = RecipeDraft.from_mapping(members)
+        statistic = statistic_class(draft.statistic)(draft.parameters.calibrated())
+        opens_at, closes_at = draft.window(now)
+        expected = Expected(
+            statistic=statistic,
+            guarantees=list(under_trust(statistic.guarantees(), draft.trust)),
+            effect=effect_of(statistic, draft.population),
+            opens_at=opens_at,
+            closes_at=closes_at,
+        )
+        require_within_limits(draft)
+        draft.calibrated_statistic()  # whether it keeps what it states, and else what would
+        if unavailable := trust_unavailable(draft.trust, type(statistic)):
+            raise FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")
+    except FieldError as error:
+        return Review(draft, expected, error)
+    if closes_at <= now:
+        refusal = FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
+        return Review(draft, expected, refusal, over_already=True)
+    return Review(draft, expected)
+
+
+def trust_unavailable(trust: Trust, statistic: type[Statistic[Any]]) -> str:
+    """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
+    if trust not in trusts_of(statistic):
+        return "servers that cannot read reports cannot check those of this statistic"
+    return unavailable_here(trust)
+
+
+def _expected_document(expected: Expected) -> dict[str, Any]:
+    effect = expected.effect
+    budget = effect.balance.budget
+    return {
+        "parameters": expected.statistic.parameters.as_dict(),
+        "guarantees": [guarantee.as_dict() for guarantee in expected.guarantees],
+        "opens_at": format_time(expected.opens_at),
+        "closes_at": format_time(expected.closes_at),
+        "needs_universe": expected.needs_universe,
+        "budget": {
+            "population": effect.balance.population.name,
+            "budget": None if budget is None else budget.epsilon,
+            "rule": None if budget is None else budget.rule.value,
+            "delta": effect.balance.delta,
+            "spent": _finite(effect.balance.spent),
+            "spent_with_it": _finite(effect.composed),
+            "used_with_it": _finite(effect.share),
+            "exceeds": effect.exceeds,
+            "reason": effect.delta_reason,
+            "condition": effect.condition,
+        },
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity: null stands for every number that cannot be told."""
+    return value if value is not None and value < float("inf") else None

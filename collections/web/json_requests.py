@@ -1,0 +1,67 @@
+"""JSON objects that programs send: read strictly, whatever is sent."""
+
+import json
+from typing import Any, NoReturn
+
+from django.http import HttpRequest
+
+from panprivacy.errors import FieldError
+from panprivacy.json_objects import without_repetition
+from web.bodies import JSON_TYPE, read_body
+from web.problems import invalid_field, malformed_body, unsupported_media_type
+
+LONGEST_NAME = 200
+"""Most characters of a member's name."""
+
+
+def read_object(request: HttpRequest, most: int, *, names: tuple[str, ...] | None = None) -> dict[str, Any]:
+    """The members of the object that a request's body holds; none where the body is empty.
+
+    Args:
+        most: bytes that the body may have.
+        names: the members that it may have; any where None.
+
+    Raises:
+        Problem: too large, not JSON, no object, or a member that stands there twice or is unknown.
+    """
+    body = read_body(request, most) if _has_json(request) else b""
+    if not body.strip():
+        return {}
+    try:
+        members = json.loads(body, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except FieldError as error:
+        raise invalid_field(error) from None
+    except (ValueError, RecursionError):
+        raise malformed_body("The body must be JSON in UTF-8, nested in moderation.") from None
+    if not isinstance(members, dict):
+        raise malformed_body("The body must be an object.")
+    if names is not None:
+        for name in members:
+            if name not in names:
+                raise invalid_field(FieldError(name, f"is unknown; known are {', '.join(names)}"))
+    return members
+
+
+def _has_json(request: HttpRequest) -> bool:
+    if request.content_type == JSON_TYPE:
+        return True
+    if request.headers.get("Content-Length", "0") in {"", "0"} and not request.headers.get(
+        "Transfer-Encoding"
+    ):
+        return False
+    raise unsupported_media_type(f"Send {JSON_TYPE}.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for name, _ in pairs:
+        if not (1 <= len(name) <= LONGEST_NAME and name.isprintable()):
+            raise malformed_body(f"Names of members are 1 to {LONGEST_NAME} printable characters.")
+    return without_repetition(pairs, _refuse_repeated)
+
+
+def _refuse_repeated(name: str) -> NoReturn:
+    raise FieldError(name, "stands there more than once")
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(constant)

@@ -1,0 +1,29 @@
+"""What a recipe asks, in lines for whoever runs a device: before it takes part."""
+
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.shown import plain
+
+
+def announcement(recipe: PublishedRecipe) -> list[str]:
+    """Question, event, values, ε and identifier of a verified recipe, one line each.
+
+    Every text in a verified recipe is printable and of one line.
+    """
+    event = recipe.event
+    lines = [f"question: {recipe.question}"]
+    if event.name is not None:
+        lines.append(f"event: {event.name}" + (f" ({event.definition})" if event.definition else ""))
+    if event.labels:
+        lines.append(f"values: {'; '.join(event.labels)}")
+    lines.append(f"privacy loss (ε): {_epsilons(recipe)}")
+    lines.append(f"identifier: {recipe.identifier}")
+    return lines
+
+
+def _epsilons(recipe: PublishedRecipe) -> str:
+    """The ε that the recipe states, and that of a single report where it is another."""
+    document = recipe.document
+    stated = f"{plain(document['epsilon'])} at δ = {plain(document['delta'])}"
+    alone = [guarantee.epsilon for guarantee in recipe.calibrated_statistic.local_guarantees()]
+    known = [epsilon for epsilon in alone if epsilon is not None and epsilon != document["epsilon"]]
+    return f"{stated}; {plain(max(known), '.3g')} for a single report" if known else stated

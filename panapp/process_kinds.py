@@ -1,0 +1,69 @@
+"""What one process of an installation is given: the kinds of PANAPP_PROCESS, as a table.
+
+Whoever breaks into a process has what it was given, so each gets only what it needs. Where nothing is said, a
+process may do everything and wants everything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.core.exceptions import ImproperlyConfigured
+
+SECRET, SIGNING, SEALING = "PANAPP_SECRET_KEY", "PANAPP_SIGNING_KEY", "PANAPP_KEY_ENCRYPTION_KEY"
+KEYS = (SECRET, SIGNING, SEALING)
+
+
+@dataclass(frozen=True)
+class ProcessKind:
+    """One row of the table.
+
+    Attributes:
+        name: value of PANAPP_PROCESS.
+        keys: variables of the secrets that it needs, of `KEYS`; it refuses the others.
+        database, broker: whether it speaks to them. Without a broker it has no cache either.
+        threads: whether threads share its connections to the database.
+        owns_tables: whether it signs in to the database as the owner of the tables, to migrate them.
+    """
+
+    name: str
+    keys: tuple[str, ...] = ()
+    database: bool = True
+    broker: bool = True
+    threads: bool = False
+    owns_tables: bool = False
+
+    def refuse_keys(self, variables: Mapping[str, str]) -> None:
+        """Refuse an environment with secrets for which this process has no use.
+
+        Raises:
+            ImproperlyConfigured: names the variable.
+        """
+        for name in KEYS:
+            if name not in self.keys and variables.get(name):
+                raise ImproperlyConfigured(
+                    f"PANAPP_PROCESS={self.name} has no use for {name}; take it out of its environment"
+                )
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        ProcessKind("all", keys=KEYS, threads=True),
+        ProcessKind("web", keys=KEYS, threads=True),
+        # Signs the rounds of series, which open by the clock.
+        ProcessKind("worker", keys=(SIGNING, SEALING)),
+        # Verifies reports, too: it opens what clients sealed.
+        ProcessKind("worker-to-helper", keys=(SIGNING, SEALING)),
+        ProcessKind("worker-to-shuffler", keys=(SIGNING,)),
+        ProcessKind("beat", database=False),
+        ProcessKind("migrate", broker=False, owns_tables=True),
+        ProcessKind("upkeep", broker=False),
+    )
+}
+
+
+def process_kind_named(name: str) -> ProcessKind:
+    """The kind of this name. Raises ImproperlyConfigured where there is none."""
+    if name not in KINDS:
+        raise ImproperlyConfigured(f"PANAPP_PROCESS must be one of {', '.join(KINDS)}, not {name!r}")
+    return KINDS[name]

@@ -1,0 +1,116 @@
+"""Names for what a recipe counts: its event, and the values of its answer.
+
+They are for people and for developers of applications. No number depends on them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.errors import FieldError
+from panprivacy.lines import one_line
+from panprivacy.parameters import as_typed
+from panprivacy.statistic import Statistic
+
+EVENT_LENGTH = 60
+EVENT_PATTERN = re.compile(rf"[a-z0-9._-]{{1,{EVENT_LENGTH}}}")
+
+DEFINITION_LENGTH = 300
+LABEL_LENGTH = 60
+
+MOST_LABELS = 1_001
+"""As many as a histogram has buckets at most; with more values, a recipe has no labels."""
+
+EVENT_FIELDS = ("event", "event_definition", "labels")
+"""Members of recipe files and documents that may be absent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedEvent:
+    """What an application's developer must know to report the right thing.
+
+    Attributes:
+        name: of the event, for programs; None where the recipe names none.
+        definition: when exactly it happens, in a sentence; None where not given.
+        labels: names of the answer's values, in their order; empty where not given.
+    """
+
+    name: str | None = None
+    definition: str | None = None
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def from_members(
+        cls, members: dict[str, object], statistic: type[Statistic[Any]], *, null_is_absent: bool
+    ) -> "AskedEvent":
+        """Take the members of `EVENT_FIELDS` out of a recipe's. How many labels there are is not checked.
+
+        Args:
+            null_is_absent: as in a file that people write; in a signed document null is refused.
+
+        Raises:
+            FieldError: names the one that is out of range.
+        """
+        given = {name: members.pop(name) for name in EVENT_FIELDS if name in members}
+        if null_is_absent:
+            given = {name: value for name, value in given.items() if value is not None}
+        if "event_definition" in given and "event" not in given:
+            raise FieldError("event", "is missing: event_definition says when it happens")
+        return cls(
+            name=_event(given["event"]) if "event" in given else None,
+            definition=one_line("event_definition", given["event_definition"], DEFINITION_LENGTH)
+            if "event_definition" in given
+            else None,
+            labels=_labels(given["labels"], statistic) if "labels" in given else (),
+        )
+
+    def require_labels_of(self, statistic: Statistic[Any]) -> None:
+        """FieldError unless there is a label for every value of the answer, or none at all."""
+        if not self.labels:
+            return
+        values = len(statistic.labels)
+        if values > MOST_LABELS:
+            raise FieldError(
+                "labels",
+                f"must be left out: they name at most {MOST_LABELS:,} values, and there are {values:,}",
+            )
+        if len(self.labels) != values:
+            every = f"one for each value from “{statistic.label(0)}” to “{statistic.label(values - 1)}”"
+            raise FieldError("labels", f"must be {values:,}, {every}, not {len(self.labels):,}")
+
+    def members(self) -> dict[str, Any]:
+        """Those that are given, as plain JSON values."""
+        given = {"event": self.name, "event_definition": self.definition}
+        named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        return {**named, "labels": list(self.labels)} if self.labels else named
+
+
+NOTHING_NAMED = AskedEvent()
+
+
+def _event(value: object) -> str:
+    if not isinstance(value, str) or not EVENT_PATTERN.fullmatch(value):
+        raise FieldError(
+            "event",
+            f"must be 1 to {EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -, not {as_typed(value)}",
+        )
+    return value
+
+
+def _labels(value: object, statistic: type[Statistic[Any]]) -> tuple[str, ...]:
+    if statistic.scalar:
+        raise FieldError("labels", f"must be left out: {statistic.statistic} estimates a single number")
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise FieldError("labels", f"must be a list of texts, not {as_typed(value)}")
+    if not 1 <= len(value) <= MOST_LABELS:
+        raise FieldError("labels", f"must be 1 to {MOST_LABELS:,} texts, not {len(value):,}")
+    try:
+        labels = tuple(one_line("labels", label, LABEL_LENGTH) for label in value)
+    except FieldError as error:
+        raise FieldError("labels", f"{error.message} each") from None
+    repeated = [label for label, times in Counter(labels).items() if times > 1]
+    if repeated:
+        raise FieldError("labels", f"must differ from each other: {as_typed(repeated[0])} stands twice")
+    return labels

@@ -1,0 +1,127 @@
+"""Bounds for a truth, from one noisy whole number that was observed, by exact tests (Clopper & Pearson 1934).
+
+A *family* says how the observation is distributed under each of the hypotheses 0, 1, 2, …; observations grow
+with them. The bounds enclose the hypotheses under which neither so large nor so small an observation is
+rarer than half of the failure probability. So where the family is the true distribution, they miss the truth
+with at most this probability, whatever it is and however few are counted.
+
+Tails come from the characteristic function. The probabilities of whole numbers are its Fourier coefficients,
+so on a window of W numbers they are sums over the angles 2πj/W, exact but for what lies outside of the window
+(Abate & Whitt 1992, section 4). Far from the angle 0 the function is negligible if the observation varies
+much, so some 50 angles do, whatever is observed.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.estimate import LEVELS, Interval
+
+Numbers = NDArray[np.float64]
+Hypotheses = NDArray[np.int64]
+
+_DEVIATIONS = 10
+_LEAST_REACH = 40
+"""A window reaches so many standard deviations and so many whole numbers to each side of the mean."""
+
+_NEGLIGIBLE = 14.0
+"""For a sum of bits |φ(t)| ≤ exp(−2σ²t²/π²), below 1e-17 where σ·t exceeds this."""
+
+
+_MOST_ANGLES = 20_000
+"""Of a window of 20σ, they go up to σ·t = 6,283, where |φ| of Laplace noise, the slowest to fall, is 5e-8."""
+
+
+class Family(Protocol):
+    """The distributions of a noisy whole number X under several hypotheses at once."""
+
+    def mean(self, hypotheses: Hypotheses) -> Numbers:
+        """E X under each."""
+
+    def variance(self, hypotheses: Hypotheses) -> Numbers:
+        """Var X under each."""
+
+    def smoothness(self, hypotheses: Hypotheses) -> Numbers:
+        """A standard deviation that tells from where |φ| is negligible (`_NEGLIGIBLE`), at most that of X."""
+
+    def log_characteristic(self, hypotheses: Hypotheses, angles: Numbers) -> NDArray[np.complex128]:
+        """ln φ(t) = ln E exp(i·t·X).
+
+        Args:
+            hypotheses: a column.
+            angles: t, above 0 and below π; a row for each hypothesis.
+        """
+
+
+def probability_at_most(family: Family, hypotheses: Hypotheses, observed: NDArray[np.int64]) -> Numbers:
+    """Pr[X ≤ observed] under each hypothesis, each with an observation of its own.
+
+    Its absolute error is below 1e-9 for up to 10⁹ bits, and for discrete Gaussian noise. With discrete
+    Laplace noise it may be 1e-6: so much of it lies beyond ten standard deviations.
+    """
+    mean, deviation = family.mean(hypotheses), np.sqrt(family.variance(hypotheses))
+    reach = np.ceil(_DEVIATIONS * deviation) + _LEAST_REACH
+    width, lowest = 2 * reach + 1, np.round(mean) - reach
+    last = _NEGLIGIBLE * width / (2 * math.pi * np.maximum(family.smoothness(hypotheses), 1e-9))
+    counted = np.minimum(np.minimum(reach, np.ceil(last)), _MOST_ANGLES)
+    numbers = np.arange(1, int(counted.max()) + 1)
+    is_counted = numbers <= counted[:, None]
+    angles = 2 * math.pi * np.where(is_counted, numbers, 1) / width[:, None]
+    # Those of the window that are no larger than the observation, and the middle of them.
+    among = np.clip(observed - lowest + 1, 0, width)
+    middle = lowest + (among - 1) / 2
+    turned = family.log_characteristic(hypotheses[:, None], angles) - 1j * angles * middle[:, None]
+    waves = np.exp(turned).real * np.sin(angles * among[:, None] / 2) / np.sin(angles / 2)
+    found = np.clip((among + 2 * np.where(is_counted, waves, 0.0).sum(axis=1)) / width, 0.0, 1.0)
+    return np.asarray(np.where(among == 0, 0.0, np.where(among == width, 1.0, found)))
+
+
+def log_one_plus(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """ln(1 + z), also precise relative to its real part where that is small, which NumPy's is not: 10⁹ such
+    logarithms are added up."""
+    return np.asarray(np.log1p(2 * z.real + z.real**2 + z.imag**2) / 2 + 1j * np.arctan2(z.imag, 1 + z.real))
+
+
+def bounds(
+    family: Family, observed: Sequence[int], most: int, failure_probability: float
+) -> tuple[Hypotheses, Hypotheses]:
+    """The lowest and the highest of the hypotheses 0..most that agree with each observation.
+
+    Where every hypothesis makes so small an observation too rare, both are 0; so large a one, `most`.
+
+    Args:
+        failure_probability: of the bounds of each observation; half for either side.
+    """
+    seen, rare = np.asarray(observed, dtype=np.int64), failure_probability / 2
+    lowest = _first(lambda tried: 1 - probability_at_most(family, tried, seen - 1) > rare, seen.size, most)
+    refused = _first(lambda tried: probability_at_most(family, tried, seen) <= rare, seen.size, most)
+    return np.minimum(lowest, most), np.maximum(refused - 1, 0)
+
+
+def intervals(family: Family, observed: Sequence[int], most: int, unit: float = 1.0) -> tuple[Interval, ...]:
+    """The bounds at each of `LEVELS`, of all observations together (union bound).
+
+    Args:
+        unit: what one step from hypothesis to hypothesis is worth.
+    """
+    found = []
+    for level in LEVELS:
+        low, high = bounds(family, observed, most, (1 - level) / len(observed))
+        found.append(Interval(level, tuple((unit * low).tolist()), tuple((unit * high).tolist())))
+    return tuple(found)
+
+
+def _first(holds: Callable[[Hypotheses], NDArray[np.bool_]], size: int, most: int) -> Hypotheses:
+    """The first hypothesis of 0..most from which on a condition holds, by bisection; most + 1 if there is
+    none."""
+    below = np.full(size, -1, dtype=np.int64)
+    reached = np.full(size, most + 1, dtype=np.int64)
+    while (is_open := reached - below > 1).any():
+        middle = np.clip((below + reached) // 2, 0, most)
+        found = holds(middle)
+        reached = np.where(is_open & found, middle, reached)
+        below = np.where(is_open & ~found, middle, below)
+    return reached

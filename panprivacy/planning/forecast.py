@@ -1,0 +1,61 @@
+"""What waiting is worth: the margin of an open collection if it closes now, and if it stays open.
+
+Whoever shows it gives the rounded number of reports and public times only, so that it tells nothing else.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.planning.expectation import expected_margin, margin_points
+
+EARLIEST = 0.05
+"""Part of the time that must have passed before a pace is taken for one."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Expectations; None is what cannot be said.
+
+    Attributes:
+        now: the 95% margin if it closes now, in percentage points where devices are counted, else in the
+            statistic's unit; None below the cohort size, when nothing is released.
+        reports: how many there will be in the end at the pace so far; None where there is no pace yet.
+        later: the margin with so many; None where they are fewer than the cohort.
+    """
+
+    now: float | None
+    reports: float | None
+    later: float | None
+
+
+def forecast(
+    mechanism: Mechanism[Any], reports: int, passed: float, population_size: int | None = None
+) -> Forecast:
+    """What to expect after `reports` (≥ 0, rounded down) in the part `passed` (0 to 1) of the time to report.
+
+    Args:
+        population_size: how many devices will hear of it; no more than its part that takes part can report.
+    """
+    parameters = mechanism.parameters
+    later: float | None = None
+    if reports > 0 and passed >= EARLIEST:
+        later = reports / min(passed, 1.0)
+        if population_size is not None:
+            later = max(reports, min(later, population_size * parameters.sampling_rate))
+    return Forecast(
+        now=_margin(mechanism, reports),
+        reports=later,
+        later=None if later is None else _margin(mechanism, later),
+    )
+
+
+def _margin(mechanism: Mechanism[Any], reports: float) -> float | None:
+    """The margin of so many reports; None below the cohort size."""
+    parameters = mechanism.parameters
+    if reports < parameters.cohort_size:
+        return None
+    population = max(1, round(reports / parameters.sampling_rate))
+    margin = expected_margin(mechanism, population)
+    points = margin_points(mechanism, margin, population)
+    return margin if points is None else points

@@ -1,0 +1,143 @@
+"""A recipe that is asked again and again: when its rounds open, and how many there are."""
+
+import calendar
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from panprivacy.errors import FieldError
+from panprivacy.parameters import Description, as_typed
+from panprivacy.recipe import NAME_LENGTH, RecipeDraft, format_time, parse_time
+
+NAMED = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=28)}
+"""How often, by name; a month is at least that long."""
+
+EVERY = Description(
+    label="Seconds from round to round",
+    help="`day`, `week`, `month`, or a number of seconds.",
+    minimum=60,
+    maximum=366 * 86_400,
+)
+MOST_ROUNDS = 400
+ROUNDS = Description(label="Rounds", help="How often the recipe is asked.", minimum=1, maximum=MOST_ROUNDS)
+
+_SUFFIX = len(f", round {MOST_ROUNDS} of {MOST_ROUNDS}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesDraft:
+    """A series before it is published.
+
+    Attributes:
+        recipe: what every round asks. Its `opens_at` is when the first round opens, or None for at once.
+        every: `day`, `week`, `month`, or seconds.
+        rounds: how many; None where `until` says so.
+        until: no round opens at this time or later; None where `rounds` says how many.
+    """
+
+    recipe: RecipeDraft
+    every: str | int
+    rounds: int | None
+    until: datetime | None
+
+    @classmethod
+    def from_mapping(cls, members: Mapping[str, object]) -> Self:
+        """Read a recipe file with `every`, and `rounds` or `until`.
+
+        Raises:
+            FieldError: names the first field that is unknown, missing or out of range.
+        """
+        members = dict(members)
+        every = _every(members.pop("every", None))
+        rounds, until = members.pop("rounds", None), members.pop("until", None)
+        if (rounds is None) == (until is None):
+            raise FieldError("rounds", "either `rounds` or `until` must be given, and only one of them")
+        if "closes_at" in members:
+            raise FieldError("closes_at", "must be left out of a series: each round has its own")
+        recipe = RecipeDraft.from_mapping(members)
+        if len(recipe.name) > NAME_LENGTH - _SUFFIX:
+            raise FieldError("name", f"must have at most {NAME_LENGTH - _SUFFIX} characters in a series")
+        draft = cls(
+            recipe=recipe,
+            every=every,
+            rounds=None if rounds is None else ROUNDS.check("rounds", int, rounds),
+            until=None if until is None else parse_time("until", until),
+        )
+        lasts = timedelta(seconds=recipe.parameters.step_count * (recipe.step_seconds or 0))
+        if draft.shortest < lasts:
+            raise FieldError(
+                "every",
+                f"must be at least {int(lasts.total_seconds()):,} seconds, which the steps of a round take",
+            )
+        return draft
+
+    @property
+    def shortest(self) -> timedelta:
+        """The least time from one round's opening to that of the next."""
+        return NAMED[self.every] if isinstance(self.every, str) else timedelta(seconds=self.every)
+
+    def openings(self, now: datetime) -> tuple[datetime, ...]:
+        """When each round opens.
+
+        Args:
+            now: taken for the first where the recipe names no time.
+
+        Raises:
+            FieldError: `until` allows no round, or too many of them; or a time is beyond the year 9999.
+        """
+        first = self.recipe.opens_at or now.replace(microsecond=0)
+        found: list[datetime] = []
+        most = MOST_ROUNDS if self.rounds is None else self.rounds
+        try:
+            while True:
+                opening = self._opening(first, len(found))
+                if len(found) == self.rounds or (self.until is not None and opening >= self.until):
+                    break
+                if len(found) >= most:
+                    raise FieldError("until", f"allows more than {MOST_ROUNDS:,} rounds")
+                found.append(opening)
+        except OverflowError:
+            raise FieldError("every", "times the rounds must end before the year 9999") from None
+        if not found:
+            raise FieldError("until", f"must come after the first round opens, {format_time(first)}")
+        return tuple(found)
+
+    def round(self, number: int, rounds: int, opens_at: datetime) -> RecipeDraft:
+        """The recipe of one round; its name says which.
+
+        Args:
+            number: from 1 to `rounds`.
+        """
+        name = f"{self.recipe.name}, round {number} of {rounds}"
+        return dataclasses.replace(self.recipe, name=name, opens_at=opens_at, closes_at=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The members that `from_mapping` reads."""
+        members = self.recipe.as_dict() | {"every": self.every}
+        if self.until is not None:
+            return members | {"until": format_time(self.until)}
+        return members | {"rounds": self.rounds}
+
+    def _opening(self, first: datetime, number: int) -> datetime:
+        if self.every != "month":
+            return first + number * self.shortest
+        months = first.month - 1 + number
+        year, month = first.year + months // 12, months % 12 + 1
+        if year > 9999:
+            raise OverflowError
+        # The 31st is the last day of shorter months.
+        return first.replace(year=year, month=month, day=min(first.day, calendar.monthrange(year, month)[1]))
+
+
+def _every(value: object) -> str | int:
+    if isinstance(value, str) and re.fullmatch(r"[1-9][0-9]{0,8}", value):
+        value = int(value)  # from a form
+    if isinstance(value, str) and value in NAMED:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        seconds: int = EVERY.check("every", int, value)
+        return seconds
+    raise FieldError("every", f"must be day, week, month or a number of seconds, not {as_typed(value)}")

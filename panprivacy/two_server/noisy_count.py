@@ -1,0 +1,62 @@
+"""The number of valid reports with noise, as it is published: it tells whether single reports were valid.
+
+Two servers reject a report that is invalid, and someone who copied a device's state can make reports whose
+validity tells what is in it. One server replaces invalid reports, which needs their plaintexts; two servers
+see none, and publish their number with noise instead. The estimate is computed from that number: one from the
+exact number would give it away.
+
+The noise is discrete Laplace of scale √B/2 for a cohort of B, so that the published number is
+ε = 2/√B differentially private in the validity of one report. Thus it takes some √B reports to read anything
+from it, as many as from the sum itself, whose randomized responses have a standard deviation of at most √B/2.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from panprivacy import discrete_laplace
+from panprivacy.estimate import Estimate
+from panprivacy.statistic import ReportStatistic
+
+
+def scale(cohort_size: int) -> Fraction:
+    """The noise's scale √B/2, in reports, for the cohort size B ≥ 1."""
+    return Fraction(math.sqrt(cohort_size)) / 2
+
+
+def epsilon(cohort_size: int) -> float:
+    """ε = 2/√B of the published number, when one report becomes valid or invalid."""
+    return 1 / float(scale(cohort_size))
+
+
+def draw(cohort_size: int, random_source: random.Random) -> int:
+    """What is added to the number of valid reports wherever it is shown; drawn once for a recipe."""
+    return discrete_laplace.sample(scale(cohort_size), random_source)
+
+
+def estimate(statistic: ReportStatistic[Any], total: Sequence[int], reports: int) -> Estimate:
+    """The estimate of `statistic` from an exact sum and a number of reports with noise.
+
+    Unbiased as the exact one is, as that is linear in the number of reports. For the same reason the noise
+    adds to each value its own multiple of the noise, which standard errors and intervals include.
+
+    Args:
+        total: exact.
+        reports: with noise, at least 1.
+    """
+    exact, next_one = (statistic.estimate(total, count) for count in (reports, reports + 1))
+    of_one = [abs(after - before) for before, after in zip(exact.values, next_one.values, strict=True)]
+    own = scale(statistic.cohort_size)
+    deviation = math.sqrt(discrete_laplace.variance(own))
+    return replace(
+        exact,
+        standard_errors=tuple(
+            math.hypot(error, step * deviation)
+            for error, step in zip(exact.standard_errors, of_one, strict=True)
+        ),
+        standard_error_note=f"{exact.standard_error_note} Includes the noise of the number of reports.",
+        intervals=statistic.intervals(total, reports, float(own)),
+    )

@@ -1,0 +1,58 @@
+"""Three web processes of 32 threads could ask PostgreSQL for more connections than it has.
+
+Before: each thread kept a connection of its own for a minute. With workers, three processes passed the
+default of 100, and others, migrations and the administrator among them, were refused.
+
+Now: the threads of a process share at most `PANAPP_DATABASE_CONNECTIONS`. 40 threads that all work at once
+are served by 16 connections; a thread that gets none in 5 seconds answers 503.
+"""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.conf import settings
+from django.db import OperationalError, connection
+
+THREADS = 40
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connections to run out of"),
+]
+
+
+def test_threads_share_a_bounded_number_of_connections() -> None:
+    most = connection.settings_dict["OPTIONS"]["pool"]["max_size"]
+
+    def work(_: int) -> int:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_sleep(0.1)")
+                cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+                return int(cursor.fetchone()[0])
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        seen = list(threads.map(work, range(2 * THREADS)))
+    assert len(seen) == 2 * THREADS
+    assert 1 < max(seen) <= most < THREADS
+
+
+def test_thread_that_gets_no_connection_is_told_in_time_that_the_database_is_busy() -> None:
+    pool = connection.pool
+    assert pool is not None
+    held = []
+    try:
+        with pytest.raises(OperationalError):  # whichever is one too many
+            for _ in range(settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] + 1):
+                began = time.monotonic()
+                connection.connection = None
+                connection.ensure_connection()
+                held.append(connection.connection)
+        assert time.monotonic() - began < 20
+    finally:
+        connection.connection = None
+        for one in held:
+            pool.putconn(one)

@@ -1,0 +1,135 @@
+"""Copies of a device's state, altered so that their validity tells what is in them, with two servers.
+
+The leader's half of an older look and the helper's half of a newer one verify only if nothing happened in
+between. The intruder asks so about one look after the other, the i-th question in 2^i reports: the number of
+invalid ones, written in binary, says after which look it happened. It used to be shown to log readers, exact
+numbers of valid reports were published, and an estimate of full precision gave them away, too.
+
+Now these numbers are shown with noise, drawn once, and the estimate is computed from them. Here: all that is
+shown depends on the number of valid reports through the noisy number only, exactly; that number is
+ε-differentially private with ε = 2/√(cohort size) for each report, exactly; and it is drawn once.
+"""
+
+import math
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from leader.models import CountNoise
+from ledger.models import Spending
+from panprivacy.discrete_laplace import variance
+from panprivacy.two_server import noisy_count
+from recipes.models import Recipe
+from releases import operations
+from releases.operations import result_release
+from tests.attacks.shown import everything_shown
+from tests.attacks.test_copied_state_one_server import undone
+from tests.clock import time_is
+from tests.collections.two_server import scene
+from tests.collections.two_server.scene import sealed_report, settle, two_server_recipe, upload
+from tests.scenes import auditor
+from trust_models.publishing import recipe_close
+
+pytestmark = pytest.mark.django_db
+
+ASKED = 7
+"""Reports of three questions: 1, 2 and 4."""
+
+HONEST = 20
+
+
+@pytest.fixture(autouse=True)
+def _leader(settings: Any) -> None:
+    settings.LEADER_URL = scene.LEADER_URL
+    settings.HELPER_URL = scene.HELPER_URL
+    settings.HELPER_KEY = scene.verification_key_of(scene.HELPER_SIGNING_KEY)
+
+
+def collected(recipe: Recipe, invalid: int, *, honest: int = HONEST) -> Recipe:
+    """Closed, and both servers hold their sums: of honest reports, and of those of the attack, which say 0
+    where they are valid."""
+    reports = [sealed_report(recipe, [1]) for _ in range(honest)]
+    reports += [sealed_report(recipe, [0], other_helper_part=i < invalid) for i in range(ASKED)]
+    assert upload(recipe, reports) == []
+    recipe = recipe_close(recipe=recipe, actor=None)
+    settle()
+    return recipe
+
+
+@pytest.mark.parametrize(
+    ("cohort_size", "outcome"),
+    [pytest.param(10, "released", id="released"), pytest.param(27, "withheld", id="withheld-with-enough")],
+)
+def test_everything_shown_depends_on_the_noisy_number_alone(
+    monkeypatch: pytest.MonkeyPatch, cohort_size: int, outcome: str
+) -> None:
+    """Exactly, so that this fails by no chance: each world draws the noise that makes up for its answer."""
+    reader, now = auditor(), timezone.now()
+    recipe = two_server_recipe(cohort_size=cohort_size, epsilon=0.1)
+    time_is(monkeypatch, lambda: now)
+    seen = []
+    for invalid in (1, 4, 7):
+        monkeypatch.setattr(noisy_count, "draw", lambda *_, noise=invalid: noise - 3)
+        with undone():
+            closed = collected(recipe, invalid)
+            before = everything_shown(recipe, reader)
+            release = result_release(recipe=closed)
+            assert release is not None
+            assert release.reports == (HONEST + ASKED - 3 if outcome == "released" else None)
+            # It had reports enough: that they were not valid gives nothing back.
+            assert not Spending.objects.exclude(returns=None).exists()
+            seen.append((before, release.outcome, everything_shown(recipe, reader)))
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[0][1] == outcome
+
+
+def test_noise_is_drawn_once_whatever_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two draws at this scale of 50 agree with probability below 1/200: five that all do, below 1e-9."""
+    recipe = collected(two_server_recipe(cohort_size=20), 0)
+    monkeypatch.setattr(noisy_count, "scale", lambda _: 50)
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    noises = []
+    for _ in range(5):
+        with monkeypatch.context() as patched:
+            patched.setattr(operations, "_conclude", die)
+            with pytest.raises(KeyboardInterrupt):
+                result_release(recipe=recipe)
+        noises.append(CountNoise.objects.get().noise)
+    release = result_release(recipe=recipe)
+    assert release is not None
+    assert {*noises, CountNoise.objects.get().noise} == {noises[0]}
+    assert release.reports == max(1, HONEST + ASKED + noises[0])
+    counted = [server["counted"] for server in release.servers]
+    assert counted == [max(0, HONEST + ASKED + noises[0])] * 2
+
+
+@pytest.mark.parametrize("cohort_size", [100, 10_000])
+def test_noisy_number_keeps_its_epsilon_for_each_report_and_costs_what_the_docs_say(cohort_size: int) -> None:
+    scale = noisy_count.scale(cohort_size)
+    epsilon = noisy_count.epsilon(cohort_size)
+    assert epsilon == pytest.approx(2 / math.sqrt(cohort_size), rel=1e-12)
+    # Neighbouring numbers of valid reports shift exp(−|x|/scale) by one: a factor of e^ε at most, and at 0.
+    assert math.exp(1 / float(scale)) == pytest.approx(math.exp(epsilon), rel=1e-12)
+    assert math.sqrt(variance(scale)) == pytest.approx(math.sqrt(cohort_size / 2), rel=0.01)
+    # How often the best guess whether m reports were valid is right.
+    for m, right in ((math.isqrt(cohort_size) // 2, 0.70), (5 * math.isqrt(cohort_size), 0.997)):
+        ratio = math.exp(-epsilon)
+        mass = [(1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in range(-40 * m, 40 * m)]
+        distance = sum(abs(a - b) for a, b in zip(mass[m:], mass[:-m], strict=True)) / 2
+        assert (1 + distance) / 2 == pytest.approx(right, abs=0.01)
+
+
+def test_estimate_of_a_release_does_not_give_the_exact_number_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the published values anyone computes the sum and the number of reports: it is the noisy one."""
+    monkeypatch.setattr(noisy_count, "draw", lambda *_: 5)
+    recipe = collected(two_server_recipe(cohort_size=20), 0)
+    release = result_release(recipe=recipe)
+    assert release is not None
+    assert release.reports == HONEST + ASKED + 5
+    expected = noisy_count.estimate(recipe.published.calibrated_statistic, (HONEST,), HONEST + ASKED + 5)
+    assert tuple(release.values) == pytest.approx(expected.values, rel=1e-12)
+    assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors, rel=1e-12)

@@ -1,0 +1,53 @@
+"""Simulating a draft as people do it: a file is chosen, the page follows by itself, and in the end there is a
+result beside the truth."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from simulations.models import Simulation
+from simulations.operations import chunk_run, chunks_take
+from tests.collections.simulations.site import Site
+from tests.collections.simulations.test_simulations import CSV, released
+from tests.factories import draft_recipe
+from tests.scenes import PASSWORD, analyst
+
+from .conftest import Visitor
+from .test_pages_in_browser import accessibility_violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Visit = Callable[..., Visitor]
+
+
+def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
+    visit: Visit, tmp_path: Path, settings: Any
+) -> None:
+    settings.SITE_URL = "http://localhost"
+    file = tmp_path / "events.csv"
+    file.write_text(CSV)
+    analyst()
+    recipe = draft_recipe()
+    visitor = visit()
+    visitor.sign_in("ana", PASSWORD)
+    page = visitor.open(f"/recipes/drafts/{recipe.pk}/")
+    page.get_by_role("link", name="Simulate it").click()
+    assert accessibility_violations(visitor) == []
+    page.get_by_label("Workload").select_option("events")
+    page.get_by_label("Or choose the file").set_input_files(file)
+    expect(page.locator("#id_csv")).to_have_value(CSV)
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.locator("#simulation")).to_contain_text("0 of 30 devices")
+    assert accessibility_violations(visitor) == []
+    simulation = Simulation.objects.get()
+    for chunk in chunks_take(simulation=simulation):
+        chunk_run(chunk=chunk, transport=Site())
+    simulation.refresh_from_db()
+    released(simulation)
+    expect(page.locator("#simulation")).to_contain_text("30 reports accepted", timeout=10_000)
+    expect(page.get_by_role("button", name="Cancel the simulation")).to_have_count(0)
+    assert accessibility_violations(visitor) == []
+    assert visitor.complaints == []

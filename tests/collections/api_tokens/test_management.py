@@ -1,0 +1,282 @@
+"""The life of a recipe, populations and the log, driven by a program with a token."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from api_tokens.models import ApiToken
+from api_tokens.operations import token_create
+from audit.models import Entry
+from ledger.models import Population, Spending
+from recipes.models import Recipe
+from releases.models import Release
+from tests.collections.api_tokens.requests import RECIPE
+from tests.factories import published_recipe, stream_members
+from tests.scenes import account, analyst, finished_recipe
+from trust_models import publishing
+from trust_models.publishing import recipe_close
+
+pytestmark = pytest.mark.django_db
+
+RECIPES = "/api/v1/recipes/"
+
+
+@pytest.fixture
+def api() -> Client:
+    _, text = token_create(
+        user=analyst(), name="test", scopes=["recipes:write", "log:read"], days=1, actor=None
+    )
+    return Client(headers={"Authorization": f"Bearer {text}"})
+
+
+@pytest.fixture
+def administration() -> Client:
+    user = account("ada", is_superuser=True)
+    _, text = token_create(user=user, name="test", scopes=["populations:write"], days=1, actor=None)
+    return Client(headers={"Authorization": f"Bearer {text}"})
+
+
+def post(client: Client, path: str, members: Any) -> Any:
+    return client.post(path, members, content_type="application/json")
+
+
+def put(client: Client, path: str, members: Any) -> Any:
+    return client.put(path, members, content_type="application/json")
+
+
+def drafted(api: Client, **changes: Any) -> dict[str, Any]:
+    document: dict[str, Any] = post(api, RECIPES, {**RECIPE, **changes}).json()
+    return document
+
+
+def publish(api: Client, draft: dict[str, Any], **changes: Any) -> Any:
+    body = {"reviewed": draft["reviewed"], **changes}
+    return post(api, f"{RECIPES}{draft['number']}/publish/", body)
+
+
+def test_recipe_lives_from_draft_to_withheld_result(api: Client) -> None:
+    answer = post(api, RECIPES, RECIPE)
+    draft = answer.json()
+    assert answer.status_code == 201
+    assert answer["Location"] == f"{RECIPES}drafts/{draft['number']}/"
+    assert draft["created_by"] == "ana"
+    changed = put(api, answer["Location"], {**RECIPE, "name": "Other"}).json()
+    assert changed["reviewed"] != draft["reviewed"]
+    review = api.get(f"{answer['Location']}review/").json()
+    assert review["publishable"]
+    assert review["reviewed"] == changed["reviewed"]
+    assert review["expected"]["budget"]["population"] == "everyone"
+    assert {guarantee["model"] for guarantee in review["expected"]["guarantees"]} >= {"local", "aggregator"}
+    published = publish(api, changed).json()
+    assert published["document"]["name"] == "Other"
+    assert published["status"] == "open"
+    recipe = f"{RECIPES}{published['id']}/"
+    assert api.get(f"{recipe}result/").json()["type"] == "/problems/no-result-yet"
+    assert post(api, f"{recipe}withhold/", {"reason": "too early"}).status_code == 409
+    assert [post(api, f"{recipe}close/", {}).json()["status"] for _ in range(2)] == ["closed"] * 2
+    given_up = [post(api, f"{recipe}withhold/", {"reason": "helper gone"}) for _ in range(2)]
+    assert [answer.status_code for answer in given_up] == [200, 200]
+    assert post(api, f"{recipe}withhold/", {"reason": "another"}).status_code == 409
+    result = json.loads(b"".join(Client().get(f"{recipe}result/").streaming_content))
+    assert (result["outcome"], result["reason"]) == ("withheld", "helper gone")
+    entries = Entry.objects.filter(subject=published["id"]).order_by("index")
+    prefix = ApiToken.objects.get().prefix
+    assert [entry.details["api_token"] for entry in entries] == [prefix] * 3
+    assert [(entry.action, entry.actor) for entry in entries] == [
+        ("recipe_published", "ana"),
+        ("recipe_closed", "ana"),
+        ("result_withheld", "ana"),
+    ]
+
+
+def test_result_is_the_file_of_the_page(client: Client) -> None:
+    recipe = finished_recipe([[1], [0], [1]], cohort_size=2)
+    path = f"{RECIPES}{recipe.identifier}/result/"
+    page = client.get(reverse("result-json", args=[recipe.identifier]))
+    assert b"".join(client.get(path).streaming_content) == b"".join(page.streaming_content)
+
+
+def test_publish_that_comes_twice_publishes_and_spends_once(api: Client) -> None:
+    draft = drafted(api)
+    answers = [publish(api, draft) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert len({answer.content for answer in answers}) == 1
+    assert Recipe.objects.count() == 1
+    assert Spending.objects.count() == 1
+
+
+def test_publish_that_comes_while_the_same_is_being_published_answers_with_it(
+    api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other request wins between the look at the draft and its lock."""
+    draft = drafted(api)
+    prepare = publishing._prepare
+
+    def overtaken(*arguments: Any) -> Any:
+        monkeypatch.setattr(publishing, "_prepare", prepare)
+        prepared = prepare(*arguments)
+        assert publish(api, draft).status_code == 200
+        return prepared
+
+    monkeypatch.setattr(publishing, "_prepare", overtaken)
+    answer = publish(api, draft)
+    assert answer.status_code == 200
+    assert answer.json()["id"] == Recipe.objects.get().identifier
+    assert Spending.objects.count() == 1
+
+
+def test_publish_of_what_was_not_read_is_refused(api: Client) -> None:
+    draft = drafted(api)
+    put(api, f"{RECIPES}drafts/{draft['number']}/", {**RECIPE, "epsilon": 7.0})
+    assert publish(api, draft).json()["type"] == "/problems/state-conflict"
+    assert publish(api, draft, reviewed=None).json()["field"] == "reviewed"
+    assert publish(api, draft, colour="red").json()["field"] == "colour"
+    assert Recipe.objects.get().status == Recipe.Status.DRAFT
+
+
+def test_publish_of_a_list_takes_its_items_and_refuses_one_that_stands_there_twice(api: Client) -> None:
+    members = stream_members(items="listed", universe_size=3, table_size=3)
+    draft = post(api, RECIPES, members).json()
+    assert api.get(f"{RECIPES}drafts/{draft['number']}/review/").json()["expected"]["needs_universe"]
+    for universe in (None, ["a", "b", "b"], ["a", "b"], "abc", [1, 2, 3]):
+        assert publish(api, draft, universe=universe).json()["field"] in {"universe", "items"}
+    assert publish(api, draft, universe=["a", "b", "c"]).status_code == 200
+
+
+def test_draft_that_is_published_is_changed_and_deleted_no_more(api: Client) -> None:
+    draft = drafted(api)
+    path = f"{RECIPES}drafts/{draft['number']}/"
+    identifier = publish(api, draft).json()["id"]
+    assert api.get(path).json()["id"] == identifier
+    assert put(api, path, RECIPE).status_code == 409
+    assert api.delete(path).status_code == 409
+    assert api.get(f"{RECIPES}drafts/").json()["results"] == []
+
+
+def test_draft_is_deleted(api: Client) -> None:
+    path = f"{RECIPES}drafts/{drafted(api)['number']}/"
+    assert api.delete(path).status_code == 204
+    assert api.delete(path).status_code == api.get(path).status_code == 404
+
+
+def test_review_says_which_field_stands_against_publishing_and_what_would_fit(api: Client) -> None:
+    Population.objects.update(epsilon=0.01, delta=1e-6)
+    review = post(api, f"{RECIPES}review/", RECIPE).json()
+    assert not review["publishable"]
+    assert review["expected"]["budget"]["exceeds"]
+    refused = publish(api, drafted(api)).json()
+    assert refused["field"] == "population"
+    over = post(api, f"{RECIPES}review/", {**RECIPE, "closes_at": "2020-01-01T00:00:00Z"}).json()
+    assert over["problem"]["field"] == "closes_at"
+    assert not over["publishable"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({**RECIPE, "epsilon": -1}, "epsilon"),
+        ({**RECIPE, "colour": "red"}, "colour"),
+        ({**RECIPE, "name": "\ud800"}, "name"),
+        ({}, "statistic"),
+        ('{"name": "a", "name": "b"}', "name"),
+        ("[]", None),
+        ("{", None),
+        ('{"epsilon": NaN}', None),
+        ("[" * 100_000, None),
+    ],
+)
+@pytest.mark.parametrize("path", [RECIPES, f"{RECIPES}review/"])
+def test_body_that_is_wrong_is_refused_by_field_and_stores_nothing(
+    api: Client, path: str, body: Any, field: str | None
+) -> None:
+    answer = post(api, path, body)
+    assert answer.status_code == 400
+    assert answer.json().get("field") == field
+    assert not Recipe.objects.exists()
+
+
+def test_body_of_another_type_is_refused(api: Client) -> None:
+    assert api.post(RECIPES, RECIPE).status_code == 415
+
+
+def test_populations_are_made_and_changed(administration: Client) -> None:
+    budget = {"epsilon": 2.0, "delta": 1e-5, "rule": "composed"}
+    members = {"name": "clinics", "description": "In clinics.", "budget": budget}
+    answer = post(administration, "/api/v1/populations/", members)
+    assert answer.status_code == 201
+    assert answer.json()["budget"] == 2.0
+    path = "/api/v1/populations/clinics/"
+    changed = put(administration, path, {"description": "", "budget": {"epsilon": 1.0, "delta": 1e-5}})
+    assert (changed.json()["budget"], changed.json()["rule"]) == (1.0, "composed")
+    assert put(administration, path, {"description": "", "budget": None}).json()["budget"] is None
+    entries = Entry.objects.filter(subject="population clinics").order_by("index")
+    assert [(entry.action, entry.actor) for entry in entries] == [
+        ("population_created", "ada"),
+        ("population_changed", "ada"),
+        ("population_changed", "ada"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": "everyone"}, "name"),
+        ({"name": "new"}, "name"),
+        ({"name": None}, "name"),
+        ({"description": "a\nb"}, "description"),
+        ({"budget": {"epsilon": 1.0}}, "delta"),
+        ({"budget": {"epsilon": 0, "delta": 1e-6}}, "epsilon"),
+        ({"budget": {"epsilon": "1", "delta": 1e-6}}, "epsilon"),
+        ({"budget": {"epsilon": 1, "delta": 1e-6, "rule": ["filter"]}}, "rule"),
+        ({"budget": {"epsilon": 1, "delta": 1e-6, "colour": 1}}, "colour"),
+        ({"budget": 4}, "budget"),
+    ],
+)
+def test_population_that_is_wrong_is_refused_by_field(
+    administration: Client, change: dict[str, Any], field: str
+) -> None:
+    members = {"name": "clinics", "description": "", "budget": None, **change}
+    answer = post(administration, "/api/v1/populations/", members)
+    assert answer.status_code == 400
+    assert answer.json()["field"] == field
+    assert Population.objects.count() == 1
+
+
+@pytest.mark.parametrize("left_out", ["description", "budget"])
+def test_budget_ends_where_somebody_says_so_not_where_a_request_lacks_it(
+    administration: Client, left_out: str
+) -> None:
+    members = {"description": "", "budget": None}
+    del members[left_out]
+    answer = put(administration, "/api/v1/populations/everyone/", members)
+    assert answer.json()["field"] == left_out
+
+
+def test_log_is_read_by_page_and_filter(api: Client) -> None:
+    recipe = recipe_close(recipe=published_recipe(), actor=None)
+    page = api.get("/api/v1/log/", {"q": recipe.identifier}).json()
+    assert [entry["action"] for entry in page["results"]] == ["recipe_closed", "recipe_published"]
+    assert api.get("/api/v1/log/", {"action": "recipe_closed"}).json()["results"] == page["results"][:1]
+    assert api.get("/api/v1/log/", {"cursor": "x"}).json()["field"] == "cursor"
+    assert set(page["results"][0]) >= {"salt", "previous_hash", "entry_hash"}
+
+
+def test_withhold_needs_a_reason(api: Client) -> None:
+    recipe = recipe_close(recipe=published_recipe(), actor=None)
+    for body in ({}, {"reason": " "}, {"reason": "x" * 201}, {"reason": 1}, {"reason": "a\x00"}):
+        assert post(api, f"{RECIPES}{recipe.identifier}/withhold/", body).json()["field"] == "reason"
+    assert not Release.objects.exists()
+
+
+def test_entry_of_a_session_after_a_token_names_no_token(api: Client, client: Client) -> None:
+    """Threads serve one request after the other."""
+    drafted(api)
+    client.force_login(User.objects.get(username="ana"))
+    client.post(reverse("recipe-draft-delete", args=[Recipe.objects.get().pk]))
+    saved, deleted = Entry.objects.filter(action__startswith="draft_").order_by("index")
+    assert saved.details["api_token"] == ApiToken.objects.get().prefix
+    assert "api_token" not in deleted.details

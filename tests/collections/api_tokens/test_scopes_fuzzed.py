@@ -1,0 +1,101 @@
+"""Requests made from the published description, with tokens: no 500, and no way around a scope.
+
+As tests/collections/reports/test_description_fuzzed.py, which asks the same without a token.
+"""
+
+import zlib
+from typing import Any
+
+import pytest
+import schemathesis
+from django.conf import settings
+
+from api_tokens.operations import token_create
+from simulations.operations import simulation_start
+from tests.collections.api_tokens.requests import BODIES, state
+from tests.collections.reports.test_description_fuzzed import (
+    _connection_outlives_a_request as connection_outlives_a_request,
+)
+from tests.collections.reports.test_description_fuzzed import assert_described, bounded, described_api
+from tests.factories import draft_recipe, published_recipe
+from tests.scenes import account
+from web.scopes import scopes_declared
+
+pytestmark = [pytest.mark.long, pytest.mark.django_db]
+
+RESTRICTED = [
+    "/api/v1/log/",
+    "/api/v1/populations/",
+    "/api/v1/populations/{name}/",
+    "/api/v1/recipes/",
+    "/api/v1/recipes/drafts/",
+    "/api/v1/recipes/drafts/{number}/",
+    "/api/v1/recipes/drafts/{number}/review/",
+    "/api/v1/recipes/review/",
+    "/api/v1/recipes/{number}/publish/",
+    "/api/v1/recipes/{identifier}/close/",
+    "/api/v1/recipes/{identifier}/withhold/",
+    "/api/v1/simulations/",
+    "/api/v1/simulations/{simulation}/",
+]
+api = described_api().include(path=RESTRICTED)
+
+__all__ = ["connection_outlives_a_request"]
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A draft, an open recipe, and the token of an administrator."""
+    monkeypatch.setattr(settings, "AXES_FAILURE_LIMIT", 10**6)
+    monkeypatch.setattr(settings, "SITE_URL", "http://localhost")
+    started = simulation_start(
+        members=BODIES["POST", "api-simulations"]["recipe"],
+        workload=BODIES["POST", "api-simulations"]["workload"],
+        seed=None,
+        actor=None,
+    )
+    return {
+        "simulation": str(started.pk),
+        "number": draft_recipe().pk,
+        "identifier": published_recipe().identifier,
+        "name": "everyone",
+        "user": account("ada", is_superuser=True),
+    }
+
+
+def ask(case: schemathesis.Case, scene: dict[str, Any], *scopes: str) -> None:
+    # Half of the requests meet what there is.
+    if zlib.crc32(repr((case.path_parameters, case.query)).encode()) % 2:
+        case.path_parameters = {name: scene[name] for name in case.path_parameters or {}}
+    if "text" not in scene:
+        scene["text"] = token_create(user=scene["user"], name="fuzzer", scopes=scopes, days=1, actor=None)[1]
+    case.headers = {**(case.headers or {}), "Authorization": f"Bearer {scene['text']}"}
+    assert_described(case)
+
+
+@api.parametrize()
+@bounded
+def test_any_operation_fuzzed_with_every_scope_answers_as_described(
+    case: schemathesis.Case, scene: dict[str, Any]
+) -> None:
+    ask(case, scene, *scopes_declared())
+
+
+@api.parametrize()
+@bounded
+def test_nothing_is_read_or_changed_with_every_scope_but_the_one_that_is_needed(
+    case: schemathesis.Case, scene: dict[str, Any]
+) -> None:
+    needed = case.operation.definition.raw.get("x-scope")
+    if needed is None:
+        return
+    others = {name for name, scope in scopes_declared().items() if needed not in {name, *scope.includes}}
+    *before, entries = state()
+    try:
+        ask(case, scene, *others)
+    finally:
+        created = 1 if "noted" not in scene else 0
+        scene["noted"] = True
+    *after, entries_after = state()
+    assert after == before
+    assert entries_after - entries == created

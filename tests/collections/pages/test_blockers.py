@@ -1,0 +1,121 @@
+"""What keeps a recipe from being published stands first, with what would fit and a button that takes it."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from ledger.budget import Budget
+from ledger.operations import population_create
+from recipes.models import Recipe
+from tests.factories import draft_recipe
+from tests.page_text import page_text
+from tests.scenes import analyst
+
+from .test_recipe_pages import form_data, new_url
+
+pytestmark = pytest.mark.django_db
+
+SMALL = {"cohort_size": "20", "steps": "4", "population_size": "10000"}
+
+
+@pytest.fixture
+def signed_in(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setattr("recipes.refusals.SEARCH_SECONDS", 600.0)
+    client.force_login(analyst())
+    population_create(name="clinics", description="", budget=Budget(epsilon=2.0, delta=1e-6), actor=None)
+    return client
+
+
+def taken(page: str) -> dict[str, str]:
+    """What the buttons fill in: field → value."""
+    found = re.findall(r'name="take" value="(\w+)=([^"&]*)"', page)
+    return dict(found)
+
+
+def test_form_beyond_the_budget_says_what_fits_before_its_first_field(signed_in: Client) -> None:
+    data = form_data(epsilon="1.7", population="clinics", **SMALL)
+    page = page_text(signed_in.post(new_url(), {**data, "action": "preview"}))
+    blocked = page.index("It cannot be published as it stands")
+    assert blocked < page.index("<fieldset>")
+    assert "Population: the budget of clinics would be exceeded" in page
+    fits = taken(page)
+    assert set(fits) == {"epsilon", "cohort_size"}
+    # The button shows the form anew, filled in and with nothing in the way; nothing is stored.
+    anew = signed_in.post(new_url(), {**data, "take": f"epsilon={fits['epsilon']}"})
+    shown = page_text(anew)
+    assert anew.status_code == 200
+    assert "It cannot be published" not in shown
+    assert f'name="epsilon" value="{fits["epsilon"]}"' in shown
+    assert 'name="name" value="Crashes"' in shown
+    assert not Recipe.objects.exists()
+
+
+def test_promise_alone_brings_the_blockers_along(signed_in: Client) -> None:
+    data = form_data(epsilon="1.7", population="clinics", **SMALL)
+    page = page_text(signed_in.post(f"{reverse('recipe-promise')}?statistic=count_nonzero", data))
+    assert '<div id="blockers" hx-swap-oob="true">' in page
+    assert "epsilon" in taken(page)
+
+
+def test_review_beyond_the_budget_leads_to_the_form_with_what_fits(signed_in: Client) -> None:
+    draft = draft_recipe(epsilon=1.7, population="clinics", cohort_size=20)
+    page = page_text(signed_in.get(reverse("recipe-draft", args=[draft.pk])))
+    assert page.index("It cannot be published as it stands") < page.index("Privacy label")
+    assert "<button disabled>Publish" in page
+    edit = reverse("recipe-draft-edit", args=[draft.pk])
+    address = re.search(rf'href="({edit}\?epsilon=[\d.]+)"', page)
+    assert address is not None
+    form = page_text(signed_in.get(address[1]))
+    assert "It cannot be published" not in form
+    assert "Changed; it was 1.7." in form
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "take"),
+    [
+        ({"cohort_size": "50"}, "Devices refuse cohorts below 100", {"cohort_size": "100"}),
+        ({"epsilon": "9"}, "Devices refuse ε above 8", {"epsilon": "8"}),
+        ({"population_size": "700"}, "about 700 devices would report", {"cohort_size": "700"}),
+    ],
+)
+def test_what_devices_would_refuse_is_said_and_can_be_published_all_the_same(
+    signed_in: Client, changes: dict[str, str], said: str, take: dict[str, str]
+) -> None:
+    page = page_text(signed_in.post(new_url(), form_data(**changes, action="preview")))
+    assert said in page
+    assert taken(page) == take
+    assert "It cannot be published" not in page
+
+
+def test_usual_recipe_is_told_nothing(signed_in: Client) -> None:
+    page = page_text(signed_in.post(new_url(), form_data(action="preview")))
+    assert taken(page) == {}
+    assert "Devices refuse" not in page
+
+
+@pytest.mark.parametrize("take", ["", "=", "nothing=1", "epsilon=", "epsilon=%00", "a=1&" * 200, "epsilon=x"])
+def test_button_that_nobody_made_does_no_harm(signed_in: Client, take: Any) -> None:
+    answer = signed_in.post(new_url(), form_data(take=take))
+    assert answer.status_code in (200, 400)
+    assert not Recipe.objects.exists()
+
+
+def test_enter_in_a_field_saves_and_takes_nothing(signed_in: Client) -> None:
+    data = form_data(epsilon="1.7", population="clinics", **SMALL)
+    page = page_text(signed_in.post(new_url(), {**data, "action": "preview"}))
+    main = page[page.index("<main") :]
+    first = re.search(r"<button[^>]*form=\"recipe-form\"[^>]*>", main)
+    assert first is not None
+    assert 'value="save"' in first[0]
+
+
+def test_fields_that_most_leave_alone_are_folded_until_they_are_changed_or_wrong(signed_in: Client) -> None:
+    plain = page_text(signed_in.get(new_url()))
+    assert '<details class="folded">' in plain
+    assert '<details class="folded" open>' not in plain
+    for changes in ({"sampling_rate": "0.5"}, {"delta": "0"}):
+        page = page_text(signed_in.post(new_url(), form_data(**changes, action="preview")))
+        assert page.count('<details class="folded" open>') == 1

@@ -1,0 +1,155 @@
+"""Pages of series: a recipe is repeated, its rounds give a trend, and what changed is said in words."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.urls import reverse
+
+from reports.operations import reports_submit
+from series.models import Series
+from series.operations import rounds_advance, series_mark
+from tests.clock import time_is
+from tests.factories import published_recipe, report_of_values
+from tests.page_text import page_text
+from tests.scenes import analyst, finish
+
+pytestmark = pytest.mark.django_db
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def publisher(client):
+    client.force_login(analyst())
+    return client
+
+
+def repeated(publisher, **changes):
+    recipe = published_recipe(epsilon=8.0, cohort_size=20, **changes)
+    answer = publisher.post(reverse("series-new", args=[recipe.identifier]), {"every": "week", "rounds": 3})
+    series = Series.objects.get()
+    assert answer.headers["Location"] == reverse("series", args=[series.identifier])
+    return series
+
+
+def asked(series, values):
+    """The next round, from its opening to its result."""
+    rounds_advance()
+    recipe = series.rounds.filter(state="published").order_by("-number").first().recipe
+    reports = [report_of_values(recipe, value) for value in values]
+    assert reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw) == []
+    finish(recipe)
+    return recipe
+
+
+def test_a_trend_says_what_changed_by_more_than_noise_and_shows_gaps(client, publisher, monkeypatch):
+    now = [START]
+    time_is(monkeypatch, lambda: now[0])
+    series = repeated(publisher)
+    asked(series, [[0]] * 60)
+    now[0] = START + timedelta(days=7)
+    asked(series, [[1]] * 60)
+    now[0] = START + timedelta(days=30)
+    rounds_advance()
+    series_mark(series=series, at=START, note="version 2.1 released", actor=None)
+
+    round_page = client.get(reverse("recipe", args=[series.rounds.get(number=2).recipe.identifier]))
+    assert f'<a href="{reverse("series", args=[series.identifier])}">Crash counter</a>' in page_text(
+        round_page
+    )
+    client.logout()
+    page = page_text(client.get(reverse("series", args=[series.identifier])))
+
+    assert "Trend of Crash counter" in page
+    assert "3 rounds. All of them were asked." in page
+    assert "Up by 60 devices" in page
+    assert "more than noise" in page
+    assert "No result: nothing ran here while it would have been asked." in page
+    assert "version 2.1 released" in page
+    assert "Stop the series" not in page
+
+
+def test_a_trend_of_several_values_counts_those_that_changed(publisher, monkeypatch):
+    now = [START]
+    time_is(monkeypatch, lambda: now[0])
+    series = repeated(publisher, statistic="histogram", k=2)
+    asked(series, [[1, 0, 0]] * 60)
+    now[0] = START + timedelta(days=7)
+    asked(series, [[0, 0, 1]] * 60)
+    assert "2 of 3 values changed by more than noise." in page_text(
+        publisher.get(reverse("series", args=[series.identifier]))
+    )
+
+
+@pytest.mark.parametrize(
+    ("entered", "error"),
+    [
+        ({"every": "day", "rounds": 3}, "Must be at least 345,600 seconds"),
+        ({"every": "week", "rounds": 0}, "at least 1"),
+        ({"every": "week", "rounds": 401}, "at most 400"),
+        ({"every": "week", "rounds": "x"}, "Enter a number"),
+        ({"every": "year", "rounds": 3}, "Select a valid choice"),
+        ({}, "This field is required"),
+    ],
+)
+def test_what_no_series_can_be_is_refused_at_its_field_and_kept(publisher, entered, error):
+    recipe = published_recipe()
+    answer = publisher.post(reverse("series-new", args=[recipe.identifier]), entered)
+    assert answer.status_code == 422
+    assert error in page_text(answer)
+    assert not Series.objects.exists()
+
+
+def test_only_analysts_repeat_stop_and_mark(client, publisher):
+    series = repeated(publisher)
+    recipe = series.rounds.model.objects.first()
+    client.logout()
+    for name in ("series-stop", "series-mark"):
+        assert client.post(reverse(name, args=[series.identifier])).status_code == 302
+    assert series.rounds.filter(state="planned").count() == 3
+    assert recipe is not None
+
+
+def test_an_analyst_marks_and_stops_from_the_page(publisher):
+    series = repeated(publisher)
+    refused = publisher.post(reverse("series-mark", args=[series.identifier]), {"note": "x" * 121})
+    assert refused.status_code == 422
+    assert "must be one line of 1 to 120 characters" in page_text(refused)
+    publisher.post(reverse("series-mark", args=[series.identifier]), {"note": "version 3"})
+    publisher.post(reverse("series-stop", args=[series.identifier]))
+    page = page_text(publisher.get(reverse("series", args=[series.identifier])))
+    assert "version 3" in page
+    assert "the series was stopped" in page
+    again = publisher.post(reverse("series-stop", args=[series.identifier]), follow=True)
+    assert "Nothing was changed" in page_text(again)
+
+
+def test_all_series_are_listed_and_none_says_how_to_begin(client, publisher):
+    assert "No series yet." in page_text(client.get(reverse("series-list")))
+    series = repeated(publisher)
+    assert reverse("series", args=[series.identifier]) in client.get(reverse("series-list")).content.decode()
+
+
+def test_the_book_names_what_is_reserved(publisher):
+    series = repeated(publisher, population="everyone")
+    page = page_text(publisher.get(reverse("population", args=["everyone"])))
+    assert f"Reserved: series {series.identifier} round 3" in page
+
+
+def test_programs_read_the_same_trend(client, publisher, monkeypatch):
+    now = [START]
+    time_is(monkeypatch, lambda: now[0])
+    series = repeated(publisher)
+    asked(series, [[0]] * 60)
+    now[0] = START + timedelta(days=7)
+    recipe = asked(series, [[1]] * 60)
+    client.logout()
+    (listed,) = client.get(reverse("api-series-list")).json()["results"]
+    assert (listed["id"], listed["stopped_at"]) == (series.identifier, None)
+    found = client.get(reverse("api-series", args=[series.identifier])).json()
+    first, second, third = found["rounds"]
+    assert (first["change"], third["state"], third["values"]) == (None, "planned", [])
+    assert (second["recipe"], second["outcome"]) == (recipe.identifier, "released")
+    assert second["change"]["difference"] == [second["values"][0] - first["values"][0]]
+    assert second["change"]["more_than_noise"] == [True]
+    assert client.get(reverse("api-series", args=["0" * 16])).status_code == 404

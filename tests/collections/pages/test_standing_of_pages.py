@@ -1,0 +1,134 @@
+"""What an open recipe's page says beyond the cohort: nothing finer than the band, and nothing unplanned."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from aggregation.selectors import progress_of
+from pages.recipe.standing import Standing, standing_of
+from panprivacy.coarse import coarse_beyond
+from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan
+from recipes.models import Recipe
+from recipes.selectors import stated_plan
+from reports.operations import reports_submit
+from tests.factories import published_recipe, report_of_count
+from tests.page_text import page_text
+from tests.scenes import analyst, open_recipe
+
+pytestmark = pytest.mark.django_db
+
+DAY = 86_400
+
+
+def recipe_open_for_days(**changes: object) -> Recipe:
+    """Opened just now; devices report from the fourth day to the fourteenth."""
+    now = timezone.now().replace(microsecond=0)
+    times = {"opens_at": now.isoformat(), "closes_at": (now + timedelta(days=14)).isoformat()}
+    return published_recipe(**{"cohort_size": 1_000, "step_seconds": DAY, "steps": 4, **times, **changes})
+
+
+def standing_after(recipe: Recipe, days: float, reports: int) -> Standing:
+    shown = coarse_beyond(reports, recipe.cohort_size)
+    return standing_of(recipe, stated_plan(recipe), shown, recipe.published.opens_at + timedelta(days=days))
+
+
+def test_standing_says_what_closing_now_and_waiting_give() -> None:
+    recipe = recipe_open_for_days(population_size=20_000)
+    said = standing_after(recipe, 9, 6_999)
+    assert said.left == "5 days"
+    assert said.of_plan.startswith("The plan expects 20,000 reports: 20,000 devices hear of it.")
+    assert said.of_plan.endswith("So far at least 25% of them have come.")
+    # The band is 5,000, half of the ten days have passed: 10,000 in the end.
+    assert said.now.startswith("about ± ")
+    assert said.now.endswith(" points")
+    assert said.later.endswith(", with about 10,000 reports at this pace")
+    assert said.bar == (5_000, 20_000)
+
+
+def test_standing_below_the_cohort_size_says_that_closing_gives_nothing() -> None:
+    said = standing_after(recipe_open_for_days(), 9, 239)
+    assert said.now == "nothing is released, as the cohort is not full"
+    assert said.later == "still nothing, as about 440 reports come at this pace"
+    assert said.bar == (220, 1_000)
+    assert said.of_plan == ""
+
+
+def test_standing_follows_from_the_band_alone() -> None:
+    recipe = recipe_open_for_days(population_size=20_000)
+    for days in (0.1, 3.9, 4.2, 9, 13.99):
+        within_a_band = {standing_after(recipe, days, count) for count in range(5_000, 10_000, 7)}
+        assert len(within_a_band) == 1
+    assert standing_after(recipe, 9, 4_999) != standing_after(recipe, 9, 5_000)
+
+
+def test_standing_takes_no_pace_from_a_moment_nor_of_a_simulation_or_a_closed_recipe() -> None:
+    recipe = recipe_open_for_days()
+    assert standing_after(recipe, 4.1, 2_000).later == ""
+    assert standing_after(recipe, 4.1, 2_000).now
+    simulated = published_recipe(simulation=True, cohort_size=1_000)
+    said = standing_of(simulated, NOTHING_PLANNED, 2_000, timezone.now())
+    assert (said.left, said.later) == ("", "")
+    recipe.status = Recipe.Status.CLOSED
+    closed = standing_after(recipe, 9, 2_000)
+    assert (closed.left, closed.now, closed.later) == ("", "", "")
+
+
+def test_standing_before_it_opens_expects_nothing() -> None:
+    said = standing_after(recipe_open_for_days(), -1, 0)
+    assert (said.now, said.later, said.left) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (timedelta(days=3, hours=5), "3 days"),
+        (timedelta(hours=47), "47 hours"),
+        (timedelta(minutes=119), "119 minutes"),
+        (timedelta(seconds=70), "1 minute"),
+    ],
+)
+def test_time_left_is_rounded_down(left: timedelta, said: str) -> None:
+    recipe = recipe_open_for_days()
+    assert standing_of(recipe, NOTHING_PLANNED, 0, recipe.published.closes_at - left).left == said
+
+
+def test_stated_plan_of_a_draft_of_another_version_is_none() -> None:
+    assert stated_plan(Recipe(draft={"population_size": "many"})) == NOTHING_PLANNED
+    assert stated_plan(Recipe(draft={"population_size": 7})) == RecipePlan(population_size=7)
+
+
+def test_page_of_an_open_recipe_shows_band_plan_and_what_waiting_gives(client: Client) -> None:
+    # A cohort of 2, as many reports take long to make; the first band beyond it is 20.
+    recipe = open_recipe([1] * 21, cohort_size=2, population_size=400, target_margin=1)
+    url = reverse("recipe", args=[recipe.identifier])
+    page = page_text(client.get(url))
+    for said in (
+        "At least 20",
+        "The cohort size of 2 is reached.",
+        "The plan expects 400 reports: 400 devices hear of it. So far at least 5.0% of them have come.",
+        "It closes in ",
+        "Closing now: about ± ",
+        "Planned: <strong>± ",
+        ", wanted ± 1.0 points",
+        "The expected margin is wider than the wanted one.",
+        'aria-label="Reports towards the expected number"',
+    ):
+        assert said in page
+    assert "21" not in page.split('id="progress-title">')[1].split("</section>")[0]
+    client.force_login(analyst())
+    assert "Closing now: about ± " in page_text(client.get(reverse("recipe-close", args=[recipe.identifier])))
+
+
+def test_poll_sends_nothing_while_only_the_exact_number_changes(client: Client) -> None:
+    recipe = open_recipe([1] * 21, cohort_size=2)
+    shown = client.get(reverse("recipe", args=[recipe.identifier])).context["shown"]
+    rejected = reports_submit(
+        recipe=recipe, reports=[report_of_count(recipe, 1)], decode=lambda report: report
+    )
+    assert not rejected
+    assert progress_of(recipe).received == 22
+    url = reverse("recipe-progress", args=[recipe.identifier])
+    assert client.get(url, {"shown": shown}).status_code == 204

@@ -1,0 +1,130 @@
+"""What keeps a recipe from being published, and that the values named as fitting are the last that do."""
+
+from typing import Any
+
+import pytest
+
+from ledger.budget import Budget, Rule
+from ledger.operations import population_create
+from panprivacy.accounting.composition import epsilon_of
+from panprivacy.accounting.privacy_filter import PrivacyFilter
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeDraft
+from panprivacy.remedies import PRECISION, with_value
+from panprivacy.statistic import Statistic
+from recipes import refusals
+from recipes.refusals import Refusals, refusals_of
+from tests.factories import published_recipe, recipe_members
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _all_the_time_in_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "SEARCH_SECONDS", 600.0)
+
+
+DELTA = 1e-6
+STEP = PRECISION * 1.02
+"""Beyond a suggested value times this lies nothing that fits: the search ends within `PRECISION`, and three
+digits, rounded to the safe side, lose at most one in a hundred."""
+
+
+def statistic_of(**changes: Any) -> Statistic[Any]:
+    members = recipe_members(**{"cohort_size": 20, "epsilon": 2.0, "population": "clinics", **changes})
+    return RecipeDraft.from_mapping(members).calibrated_statistic()
+
+
+def share(statistic: Statistic[Any], times_before: int, budget: Budget) -> float:
+    """What would be used of the budget, without the ledger: the mathematics alone."""
+    spent = statistic_of(epsilon=1.0).aggregator_event()
+    events = [spent] * times_before + [statistic.aggregator_event()]
+    if budget.rule is Rule.FILTER:
+        return PrivacyFilter(budget.epsilon, budget.delta).share(events)
+    return epsilon_of(events, budget.delta) / budget.epsilon
+
+
+def values(refused: Refusals) -> dict[str, float]:
+    return {remedy.name: remedy.value for remedy in refused.remedies}
+
+
+@pytest.mark.parametrize("rule", list(Rule))
+@pytest.mark.parametrize("times_before", [0, 1])
+def test_values_named_as_fitting_are_the_last_that_the_mathematics_admits(
+    rule: Rule, times_before: int
+) -> None:
+    epsilon = (2.5 if rule is Rule.FILTER else 1.9) + times_before * 0.9
+    budget = Budget(epsilon=epsilon, delta=DELTA, rule=rule)
+    population_create(name="clinics", description="", budget=budget, actor=None)
+    for _ in range(times_before):
+        published_recipe(population="clinics", cohort_size=20, epsilon=1.0)
+    wanted = statistic_of()
+    assert share(wanted, times_before, budget) > 1
+    found = refusals_of(wanted, "clinics")
+    assert [error.field for error in found.errors] == ["population"]
+    named = values(found)
+    assert set(named) == {"epsilon", "cohort_size"}
+    for name, beyond in (("epsilon", STEP), ("cohort_size", 1 / STEP)):
+        fitting = with_value(wanted, name, named[name])
+        assert share(fitting, times_before, budget) <= 1
+        value = named[name] * beyond
+        value = min(int(value), int(named[name]) - 1) if name == "cohort_size" else value
+        assert share(with_value(wanted, name, value), times_before, budget) > 1
+
+
+def test_value_named_as_fitting_is_published_as_it_stands() -> None:
+    population_create(name="clinics", description="", budget=Budget(epsilon=2.5, delta=DELTA), actor=None)
+    epsilon = values(refusals_of(statistic_of(), "clinics"))["epsilon"]
+    with pytest.raises(FieldError):
+        published_recipe(population="clinics", cohort_size=20, epsilon=epsilon * STEP)
+    published_recipe(population="clinics", cohort_size=20, epsilon=epsilon)
+
+
+def test_limits_of_the_site_are_named_exactly(settings: Any) -> None:
+    settings.SMALLEST_COHORT = 1_234
+    found = refusals_of(statistic_of(), None)
+    assert [error.field for error in found.errors] == ["cohort_size"]
+    assert values(found) == {"cohort_size": 1_234}
+
+
+def test_recipe_beyond_two_limits_is_told_both_of_them(settings: Any) -> None:
+    settings.SMALLEST_COHORT, settings.LARGEST_EPSILON = 100, 1.0
+    found = refusals_of(statistic_of(), None)
+    assert [error.field for error in found.errors] == ["cohort_size", "epsilon"]
+    assert values(found) == {"cohort_size": 100, "epsilon": 1.0}
+
+
+def test_remedy_does_away_with_limit_and_budget_at_once(settings: Any) -> None:
+    settings.LARGEST_EPSILON = 3.0
+    population_create(name="clinics", description="", budget=Budget(epsilon=2.0, delta=DELTA), actor=None)
+    wanted = with_value(statistic_of(), "epsilon", 8.0)
+    found = refusals_of(wanted, "clinics")
+    assert [error.field for error in found.errors] == ["epsilon", "population"]
+    fitting = with_value(wanted, "epsilon", values(found)["epsilon"])
+    assert refusals_of(fitting, "clinics") == Refusals()
+
+
+def test_nothing_stands_in_the_way_of_what_can_be_published() -> None:
+    assert refusals_of(statistic_of(population="everyone"), "everyone") == Refusals()
+
+
+def test_population_that_is_not_there_is_refused() -> None:
+    with pytest.raises(FieldError, match="none named 'nowhere'"):
+        refusals_of(statistic_of(), "nowhere")
+
+
+def test_look_that_takes_too_long_says_so_and_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    population_create(name="clinics", description="", budget=Budget(epsilon=0.5, delta=DELTA), actor=None)
+    refused = refusals_of(statistic_of(), "clinics")
+    assert not refused.late
+    monkeypatch.setattr(refusals, "SEARCH_SECONDS", 0.0)
+    late = refusals_of(statistic_of(), "clinics")
+    assert late.late
+    assert late.remedies == ()
+
+
+def test_recipe_of_a_population_that_spent_its_whole_delta_is_told_no_epsilon() -> None:
+    population_create(name="clinics", description="", budget=Budget(epsilon=5.0, delta=1e-9), actor=None)
+    wanted = statistic_of(statistic="mean", k=3, cohort_size=30, guarantee="aggregator")
+    found = refusals_of(wanted, "clinics")
+    assert set(values(found)) <= {"delta"}

@@ -1,0 +1,207 @@
+"""A series is paid for at once, asked by the clock, each round once, and leaves gaps where it cannot be."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from audit.models import Entry
+from ledger.budget import Budget
+from ledger.models import Spending
+from ledger.operations import population_create
+from ledger.selectors import balance_of, unreturned_events
+from panprivacy.errors import FieldError
+from recipes.errors import PartnerUnavailableError
+from recipes.models import Recipe
+from series import operations
+from series.models import Round
+from series.operations import SeriesStateError, rounds_advance, series_mark, series_publish, series_stop
+from tests.clock import time_is
+from tests.factories import recipe_members
+from trust_models.publishing import recipe_publish_file
+
+pytestmark = pytest.mark.django_db
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self):
+        self.now = START
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    time_is(monkeypatch, clock)
+    return clock
+
+
+@pytest.fixture
+def pilots():
+    return population_create(
+        name="pilots", description="", budget=Budget(epsilon=2.0, delta=1e-4), actor=None
+    )
+
+
+def published(**changes):
+    members = recipe_members(
+        **{
+            "every": "week",
+            "rounds": 3,
+            "population": "pilots",
+            "epsilon": 0.1,
+            "cohort_size": 500,
+            **changes,
+        }
+    )
+    return series_publish(members=members, actor=None)
+
+
+def is_refused(**changes):
+    """Whether so many exceed the budget; if they do not, nothing stays reserved."""
+    try:
+        series_stop(series=published(**changes), actor=None)
+    except FieldError as refusal:
+        return "would be exceeded" in refusal.message
+    return False
+
+
+def states(series):
+    return list(series.rounds.order_by("number").values_list("state", flat=True))
+
+
+def test_rounds_are_asked_by_the_clock_each_once(clock, pilots):
+    series = published()
+    for week, so_far in ((0, 1), (0, 1), (6, 1), (7, 2), (14, 3), (90, 3)):
+        clock.now = START + timedelta(days=week)
+        rounds_advance()
+        rounds_advance()
+        assert Recipe.objects.count() == so_far, week
+    names = list(Recipe.objects.order_by("pk").values_list("name", flat=True))
+    assert names == [f"Crash counter, round {number} of 3" for number in (1, 2, 3)]
+    assert states(series) == ["published"] * 3
+    assert [found.recipe.opens_at for found in series.rounds.order_by("number")] == [
+        START + timedelta(weeks=week) for week in range(3)
+    ]
+
+
+def test_the_budget_of_all_rounds_is_reserved_at_once_and_stays_the_same_to_the_end(clock, pilots):
+    published()
+    reserved = balance_of(pilots)
+    assert len(reserved.events) == 3
+    for week in range(3):
+        clock.now = START + timedelta(weeks=week)
+        rounds_advance()
+        assert balance_of(pilots).use == reserved.use
+    # The book names the recipes now.
+    spent = Spending.objects.filter(returns=None, returned_by=None).values_list("recipe", flat=True)
+    assert set(spent) == set(Recipe.objects.values_list("identifier", flat=True))
+
+
+def test_what_is_reserved_cannot_be_spent_by_others(clock):
+    population = population_create(
+        name="pilots", description="", budget=Budget(epsilon=2.0, delta=1e-4), actor=None
+    )
+    dear, most = {"epsilon": 1.0, "cohort_size": 20}, 0
+    while most < 20 and not is_refused(rounds=most + 1, **dear):
+        most += 1
+    assert 1 < most < 20
+    assert unreturned_events(population) == []
+    published(rounds=most, **dear)
+    with pytest.raises(FieldError, match="would be exceeded"):
+        recipe_publish_file(members=recipe_members(population="pilots", **dear), actor=None)
+    for week in range(most):  # and its own rounds find it, one by one
+        clock.now = START + timedelta(weeks=week)
+        rounds_advance()
+    assert Recipe.objects.count() == most
+
+
+def test_a_round_whose_time_has_passed_is_a_gap_and_gives_back_what_was_reserved(clock, pilots):
+    series = published()
+    clock.now = START + timedelta(days=10)
+    rounds_advance()
+    assert states(series) == ["skipped", "published", "planned"]
+    assert series.rounds.get(number=1).reason == "nothing ran here while it would have been asked"
+    assert len(unreturned_events(pilots)) == 2
+    assert Entry.objects.filter(action="series_round_skipped").count() == 1
+
+
+def test_a_round_waits_for_its_helper_and_is_asked_when_it_is_back(clock, pilots, monkeypatch):
+    series = published()
+    publish = operations.recipe_publish_file
+
+    def unavailable(**_):
+        raise PartnerUnavailableError("the helper does not answer")
+
+    monkeypatch.setattr(operations, "recipe_publish_file", unavailable)
+    rounds_advance()
+    assert states(series) == ["planned"] * 3
+    monkeypatch.setattr(operations, "recipe_publish_file", publish)
+    clock.now = START + timedelta(hours=5)
+    rounds_advance()
+    assert states(series) == ["published", "planned", "planned"]
+
+
+def test_two_workers_that_ask_one_round_publish_one_recipe(clock, pilots):
+    series = published()
+    stale = series.rounds.get(number=1)
+    rounds_advance()
+    operations._ask(stale, START)  # as it was read before the other one had published it
+    assert Recipe.objects.count() == 1
+    assert states(series) == ["published", "planned", "planned"]
+    assert len(unreturned_events(pilots)) == 3
+
+
+def test_a_round_that_fails_does_not_hold_up_those_of_others(clock, pilots, monkeypatch):
+    broken, other = published(), published()
+    broken.draft = {"what": "another version wrote"}
+    broken.save()
+    rounds_advance()
+    assert states(other) == ["published", "planned", "planned"]
+    assert "published" not in states(broken)
+
+
+def test_stopping_gives_back_what_is_left_and_leaves_what_is_asked(clock, pilots):
+    series = published()
+    rounds_advance()
+    series_stop(series=series, actor=None)
+    clock.now = START + timedelta(weeks=1)
+    rounds_advance()
+    assert states(series) == ["published", "skipped", "skipped"]
+    assert len(unreturned_events(pilots)) == 1
+    with pytest.raises(SeriesStateError):
+        series_stop(series=series, actor=None)
+
+
+def test_a_series_that_does_not_fit_or_goes_beyond_the_site_s_limits_stores_nothing(clock, pilots, settings):
+    with pytest.raises(FieldError, match="would be exceeded"):
+        published(rounds=40, epsilon=1.0, cohort_size=20)
+    settings.SMALLEST_COHORT = 1_000
+    with pytest.raises(FieldError, match="at least 1,000 for this site"):
+        published()
+    assert not Round.objects.exists()
+    assert not Spending.objects.exists()
+
+
+def test_a_first_round_that_is_over_already_is_refused(clock, pilots):
+    with pytest.raises(FieldError) as refusal:
+        published(opens_at="2026-01-01T00:00:00Z")
+    assert refusal.value.field == "opens_at"
+
+
+@pytest.mark.parametrize("note", ["", " ", "x" * 121, "two\nlines"])
+def test_marks_are_one_line(clock, pilots, note):
+    with pytest.raises(FieldError) as refusal:
+        series_mark(series=published(), at=START, note=note, actor=None)
+    assert refusal.value.field == "note"
+
+
+def test_the_database_refuses_a_round_twice(clock, pilots):
+    series = published()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Round.objects.create(series=series, number=1, opens_at=START)
+    assert connection.is_usable()

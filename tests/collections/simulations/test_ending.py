@@ -1,0 +1,67 @@
+"""Simulations that are given up before they come to their end."""
+
+from collections.abc import Callable
+
+import pytest
+
+from aggregation.models import Chunk, SubAggregate
+from panapp.collection import FAILED, INTERRUPTED, reason_of
+from recipes.models import Recipe, RecipeKey
+from releases.models import Release
+from releases.operations import collections_advance
+from reports.models import ReportNonce, StoredReports
+from reports.operations import reports_submit
+from simulations.ending import simulation_give_up
+from streams.models import Stream
+from tests.factories import published_recipe, report_of_values
+from tests.scenes import stream_members
+from trust_models.publishing import recipe_publish_file
+
+pytestmark = pytest.mark.django_db
+
+
+def of_one_server() -> Recipe:
+    """With reports of more than a cohort: left alone, it would be released."""
+    recipe = published_recipe(simulation=True, cohort_size=2)
+    reports = [report_of_values(recipe, [1]) for _ in range(3)]
+    assert reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw) == []
+    return recipe
+
+
+def of_a_stream() -> Recipe:
+    return recipe_publish_file(members=stream_members(), actor=None, simulation=True)
+
+
+@pytest.mark.parametrize("simulation", [of_one_server, of_a_stream])
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(KeyboardInterrupt(), INTERRUPTED), (SystemExit(143), INTERRUPTED), (OSError(), FAILED)],
+)
+def test_given_up_simulation_is_closed_and_withheld_with_the_reason_and_leaves_nothing(
+    simulation: Callable[[], Recipe], error: BaseException, reason: str
+) -> None:
+    recipe = simulation()
+    simulation_give_up(recipe=recipe, reason=reason_of(error), actor=None)
+    recipe.refresh_from_db()
+    release = Release.objects.get(recipe=recipe)
+    assert (recipe.status, release.outcome, release.cause) == ("closed", "withheld", Release.Cause.GIVEN_UP)
+    assert release.reason == reason
+    for model in (Chunk, SubAggregate, StoredReports, ReportNonce, RecipeKey, Stream):
+        assert not model.objects.exists()
+
+
+def test_given_up_simulation_in_the_middle_of_summing_leaves_no_chunk() -> None:
+    recipe = of_one_server()
+    collections_advance()
+    assert Chunk.objects.exists()
+    simulation_give_up(recipe=recipe, reason=reason_of(KeyboardInterrupt()), actor=None)
+    assert not Chunk.objects.exists()
+    collections_advance()
+    assert Release.objects.get(recipe=recipe).outcome == "withheld"
+
+
+def test_result_that_is_there_when_a_simulation_is_given_up_stays() -> None:
+    recipe = of_one_server()
+    simulation_give_up(recipe=recipe, reason=reason_of(OSError()), actor=None)
+    simulation_give_up(recipe=recipe, reason=reason_of(KeyboardInterrupt()), actor=None)
+    assert Release.objects.get(recipe=recipe).reason == FAILED

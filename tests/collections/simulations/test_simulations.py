@@ -1,0 +1,336 @@
+"""Starting, running chunk by chunk, ending and cancelling."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from devices_sim.transport import Answer, TransportError
+from ledger.models import Spending
+from panprivacy.errors import FieldError
+from recipes.models import Recipe
+from releases.models import Release, SimulatedTruth
+from releases.operations import SIMULATION_LIFETIME, result_release
+from simulations.errors import SimulationRefusedError
+from simulations.models import DeviceChunk, Simulation
+from simulations.operations import (
+    MOST_AT_ONCE,
+    chunk_run,
+    chunks_take,
+    simulation_cancel,
+    simulation_start,
+)
+from simulations.selectors import Stage, outcome_of, planned_margin, progress_of
+from tests.collections.simulations.site import Site
+from tests.factories import recipe_members
+from trust_models.publishing import recipe_close
+
+pytestmark = pytest.mark.django_db
+
+CSV = "device,step,events\n" + "".join(f"d{i},{1 + i % 4},{int(i % 3 == 0)}\n" for i in range(30))
+
+
+class Dying(Site):
+    """A worker that dies once it has sent so many requests."""
+
+    left = 1
+
+    def exchange(self, *arguments: Any, **named: Any) -> Answer:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return super().exchange(*arguments, **named)
+
+
+class Silent(Site):
+    """A site that cannot be reached."""
+
+    def exchange(self, *arguments: Any, **named: Any) -> Answer:
+        raise TransportError("no answer")
+
+
+@pytest.fixture(autouse=True)
+def _address(settings: Any) -> None:
+    settings.SITE_URL = "http://localhost"
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def start(workload: dict[str, Any] | None = None, seed: int | None = 7, **changes: Any) -> Simulation:
+    workload = workload or {"kind": "bernoulli", "devices": 40, "rate": 0.2}
+    return simulation_start(members=recipe_members(**changes), workload=workload, seed=seed, actor=None)
+
+
+def run(simulation: Simulation, site: Site) -> Simulation:
+    while chunks := chunks_take(simulation=simulation):
+        for chunk in chunks:
+            chunk_run(chunk=chunk, transport=site)
+    simulation.refresh_from_db()
+    return simulation
+
+
+def released(simulation: Simulation) -> Release:
+    from aggregation.operations import chunk_process, chunks_plan
+
+    recipe = Recipe.objects.get(pk=simulation.recipe_id)
+    for chunk in chunks_plan(recipe=recipe):
+        chunk_process(chunk=chunk)
+    release = result_release(recipe=recipe)
+    assert release is not None
+    return release
+
+
+def small_chunks(monkeypatch: pytest.MonkeyPatch, devices: int = 15) -> None:
+    monkeypatch.setattr("simulations.operations.CHUNK_DEVICES", devices)
+
+
+def test_simulation_of_random_events_ends_with_the_object_of_collect(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_chunks(monkeypatch)
+    simulation = start()
+    assert DeviceChunk.objects.count() == 3
+    assert progress_of(simulation, timezone.now()).stage is Stage.RUNNING
+    assert outcome_of(simulation) is None
+    run(simulation, site)
+    assert (simulation.state, simulation.done) == ("reported", 40)
+    assert progress_of(simulation, timezone.now()).stage is Stage.SUMMING
+    release = released(simulation)
+    assert progress_of(simulation, timezone.now()).stage is Stage.FINISHED
+    outcome = outcome_of(simulation)
+    assert outcome is not None
+    result = outcome.as_dict()
+    assert (result["devices"], result["reports"]) == (40, {"accepted": 40, "rejected": {}})
+    assert (release.reports, result["truth"]) == (40, SimulatedTruth.objects.get().values[0])
+    assert planned_margin(simulation) is not None
+    assert not DeviceChunk.objects.exists()
+
+
+def test_simulation_is_marked_and_spends_nothing(site: Site) -> None:
+    simulation = start()
+    assert simulation.recipe.simulation
+    run(simulation, site)
+    assert not Spending.objects.exists()
+
+
+def test_same_seed_gives_the_same_estimate_however_the_devices_are_cut(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimates = []
+    for devices in (40, 7):
+        small_chunks(monkeypatch, devices)
+        simulation = run(start(), site)
+        estimates.append((released(simulation).values, simulation.totals["answers"]))
+    assert estimates[0][0] == estimates[1][0]
+    assert sorted(estimates[0][1]) == sorted(estimates[1][1])
+
+
+def test_no_seed_gives_one_that_nobody_can_guess(site: Site) -> None:
+    first, second = start(seed=None), start(seed=None)
+    assert not first.seed_given
+    assert first.seed != second.seed
+    assert int(first.seed) > 2**128  # fails with a probability of 2**-128
+
+
+def test_chunk_whose_worker_died_after_sending_counts_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_chunks(monkeypatch)
+    monkeypatch.setattr("devices_sim.upload.Upload.batch_reports", 5)
+    simulation = start()
+    chunks = chunks_take(simulation=simulation)
+    with pytest.raises(KeyboardInterrupt):
+        chunk_run(chunk=chunks[0], transport=Dying())
+    simulation.refresh_from_db()
+    assert simulation.done == 0
+    for chunk in chunks:
+        chunk_run(chunk=chunk, transport=site)
+        chunk_run(chunk=chunk, transport=site)  # delivered twice
+    simulation.refresh_from_db()
+    assert simulation.done == 40
+    assert simulation.totals["accepted"] == 40
+    assert simulation.totals["rejected"] == {}
+    assert released(simulation).reports == 40
+    outcome = outcome_of(simulation)
+    assert outcome is not None
+    assert outcome.as_dict()["reports"] == {"accepted": 40, "rejected": {}}
+
+
+def test_chunk_that_is_reported_twice_at_once_counts_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulation = start()
+    (chunk,) = chunks_take(simulation=simulation)
+
+    class Overtaken(Site):
+        def exchange(self, *arguments: Any, **named: Any) -> Answer:
+            chunk_run(chunk=chunk, transport=site)
+            return super().exchange(*arguments, **named)
+
+    chunk_run(chunk=chunk, transport=Overtaken())
+    simulation.refresh_from_db()
+    # The second to come finds the recipe closed, or its chunk counted.
+    assert (simulation.done, simulation.state) == (40, "reported")
+    assert released(simulation).reports == 40
+
+
+def test_chunk_that_is_lost_is_sent_again_and_no_more_are_underway_than_allowed(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_chunks(monkeypatch, 4)
+    settings.RECIPE_CHUNKS = 3
+    simulation = start()
+    taken = chunks_take(simulation=simulation)
+    assert len(taken) == 3
+    assert chunks_take(simulation=simulation) == []
+    DeviceChunk.objects.filter(pk=taken[1]).update(send_after=timezone.now())
+    assert chunks_take(simulation=simulation) == [taken[1]]
+    assert DeviceChunk.objects.get(pk=taken[1]).attempts == 1
+
+
+def test_site_that_does_not_answer_is_told_and_tried_again(site: Site) -> None:
+    simulation = start()
+    (chunk,) = chunks_take(simulation=simulation)
+    chunk_run(chunk=chunk, transport=Silent())
+    simulation.refresh_from_db()
+    assert (simulation.state, simulation.problem) == ("running", "no answer")
+    chunk_run(chunk=chunk, transport=site)
+    simulation.refresh_from_db()
+    assert (simulation.state, simulation.problem) == ("reported", "")
+
+
+def test_recipe_that_somebody_closes_ends_the_simulation(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_chunks(monkeypatch)
+    simulation = start()
+    first, *others = chunks_take(simulation=simulation)
+    chunk_run(chunk=first, transport=site)
+    recipe_close(recipe=simulation.recipe, actor=None)
+    for chunk in others:
+        chunk_run(chunk=chunk, transport=site)
+    simulation.refresh_from_db()
+    assert simulation.state == "failed"
+    assert "closed" in simulation.problem
+    assert Release.objects.get().outcome == "withheld"
+    assert not DeviceChunk.objects.exists()
+
+
+def test_cancelled_simulation_is_closed_and_withheld_and_its_chunks_do_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_chunks(monkeypatch)
+    simulation = start()
+    first, second, _ = chunks_take(simulation=simulation)
+    chunk_run(chunk=first, transport=site)
+    simulation_cancel(simulation=simulation, actor=None)
+    chunk_run(chunk=second, transport=site)
+    simulation = simulation_cancel(simulation=simulation, actor=None)
+    assert (simulation.state, simulation.done) == ("cancelled", 15)
+    assert (Release.objects.get().outcome, SimulatedTruth.objects.count()) == ("withheld", 0)
+    assert chunks_take(simulation=simulation) == []
+    assert outcome_of(simulation) is None
+
+
+def test_finished_simulation_cannot_be_cancelled(site: Site) -> None:
+    simulation = run(start(), site)
+    released(simulation)
+    with pytest.raises(SimulationRefusedError):
+        simulation_cancel(simulation=simulation, actor=None)
+
+
+def test_devices_of_a_file_come_with_their_events(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_chunks(monkeypatch, 7)
+    simulation = run(start({"kind": "events", "csv": CSV}), site)
+    assert "csv" not in simulation.workload
+    assert (simulation.devices, simulation.totals["devices"]) == (30, 30)
+    assert SimulatedTruth.objects.get().values == [10]
+    assert released(simulation).reports == 30
+
+
+def test_flights_are_those_of_the_data_set() -> None:
+    assert start({"kind": "flights"}, steps=31).devices == 3_148
+
+
+@pytest.mark.parametrize(
+    ("workload", "changes", "field", "said"),
+    [
+        ({"kind": "bernoulli", "devices": 0, "rate": 0.1}, {}, "workload.devices", "at least 1"),
+        ({"kind": "bernoulli", "devices": 1_000_001, "rate": 0.1}, {}, "workload.devices", "1,000,000"),
+        ({"kind": "bernoulli", "devices": 10, "rate": 1.1}, {}, "workload.rate", "at most 1"),
+        ({"kind": "bernoulli", "devices": 10, "rate": True}, {}, "workload.rate", "must be"),
+        ({"kind": "poisson", "devices": 10}, {}, "workload.rate", "is missing"),
+        ({"kind": "poisson", "devices": 10, "rate": -1}, {}, "workload.rate", "at least 0"),
+        ({"kind": "flights", "devices": 5}, {"steps": 31}, "workload", "devices"),
+        ({"kind": "flights"}, {}, "workload.kind", "31 steps"),
+        ({"kind": "values", "csv": ""}, {}, "workload.kind", "must be one of"),
+        ({"kind": [1]}, {}, "workload.kind", "must be one of"),
+        ([], {}, "workload", "object"),
+        ({"kind": "events", "csv": 5}, {}, "workload.csv", "device,step,events"),
+        ({"kind": "events", "csv": ""}, {}, "workload.csv", "empty"),
+        ({"kind": "events", "csv": "device,step,events\nd,9,1\n"}, {}, "workload.csv", "line 2, column 2"),
+        ({"kind": "events", "csv": "x" * (8 * 1024**2 + 1)}, {}, "workload.csv", "8,388,608"),
+        ({"kind": "flights"}, {"trust": "two_server"}, "trust", "no helper is set up"),
+        (None, {"epsilon": -1}, "epsilon", "must be"),
+        (
+            {"kind": "bernoulli", "devices": 1_000_000, "rate": 0.1},
+            {"statistic": "histogram", "k": 30, "encryption": "paillier-3072"},
+            "workload.devices",
+            "hours",
+        ),
+    ],
+)
+def test_workload_or_recipe_out_of_range_is_refused_by_field_and_nothing_is_published(
+    workload: Any, changes: dict[str, Any], field: str, said: str
+) -> None:
+    workload = {"kind": "bernoulli", "devices": 40, "rate": 0.2} if workload is None else workload
+    with pytest.raises(FieldError) as refusal:
+        simulation_start(members=recipe_members(**changes), workload=workload, seed=7, actor=None)
+    assert refusal.value.field == field
+    assert said in refusal.value.message
+    assert not Recipe.objects.exists()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**53, 0.5, "7", True])
+def test_seed_out_of_range_is_refused(seed: Any) -> None:
+    with pytest.raises(FieldError) as refusal:
+        start(seed=seed)
+    assert refusal.value.field == "seed"
+
+
+def test_site_that_does_not_know_its_address_simulates_nothing(settings: Any) -> None:
+    settings.SITE_URL = None
+    with pytest.raises(SimulationRefusedError, match="PANAPP_SITE_URL"):
+        start()
+    assert not Recipe.objects.exists()
+
+
+def test_more_simulations_than_allowed_at_once_are_refused() -> None:
+    for _ in range(MOST_AT_ONCE):
+        start()
+    with pytest.raises(SimulationRefusedError, match="wait for one"):
+        start()
+
+
+def test_following_a_simulation_costs_no_more_with_more_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_chunks(monkeypatch, 1)
+    simulation = start()
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        progress_of(simulation, timezone.now())
+    assert len(queries) == 0
+
+
+def test_simulation_whose_workers_never_answer_fails_after_two_days() -> None:
+    simulation = start()
+    assert chunks_take(simulation=simulation)
+    Simulation.objects.update(started_at=timezone.now() - 2 * SIMULATION_LIFETIME)
+    DeviceChunk.objects.update(send_after=timezone.now())
+    assert chunks_take(simulation=simulation) == []
+    simulation.refresh_from_db()
+    assert simulation.state == "failed"
+    assert Release.objects.get().outcome == "withheld"

@@ -1,0 +1,16 @@
+"""Parts of the docs that a command of the Makefile makes: what stands between two marks."""
+
+
+def marks(target: str) -> tuple[str, str]:
+    """The lines around what `make target` makes."""
+    return f"<!-- made by `make {target}`: begin -->", f"<!-- made by `make {target}`: end -->"
+
+
+def with_part(document: str, target: str, part: str) -> str:
+    """The document with this part between its marks. Raises ValueError where it has none."""
+    begin, end = marks(target)
+    before, begun, rest = document.partition(begin)
+    _, ended, after = rest.partition(end)
+    if not (begun and ended):
+        raise ValueError(f"the document must have the lines {begin} and {end}")
+    return f"{before}{begin}\n\n{part}\n\n{end}{after}"

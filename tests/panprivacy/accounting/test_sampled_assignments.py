@@ -1,0 +1,250 @@
+"""Every assignment of the others' bits with sampling: against enumeration by other means."""
+
+import math
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from panprivacy.accounting.guarantees import bracket
+from panprivacy.accounting.one_hot_sum import OneHotSum
+from panprivacy.accounting.proved import proved_epsilon
+from panprivacy.accounting.question import answer
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.sampled_assignments import (
+    LARGEST_ENUMERATED,
+    every_divergence,
+    worst_sampled_divergence,
+)
+from panprivacy.accounting.sampling import Sampled
+from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released, sampled
+
+
+def one_by_one(n, epsilon0, rate, ones, epsilon):
+    """δ of one assignment, both directions: device after device is added to Pr[(count, sum)]."""
+    keep = 1 / (1 + math.exp(-epsilon0))
+
+    def with_device(joint, bit):
+        up = keep if bit else 1 - keep
+        larger = (1 - rate) * joint
+        larger[1:, 1:] += rate * up * joint[:-1, :-1]
+        larger[1:, :] += rate * (1 - up) * joint[:-1, :]
+        return larger
+
+    joint = np.zeros((n + 1, n + 1))
+    joint[0, 0] = 1.0
+    for device in range(n - 1):
+        joint = with_device(joint, int(device < ones))
+    one, zero = (with_device(joint, bit) for bit in (1, 0))
+    growth = math.exp(epsilon)
+    return max(np.maximum(0, p - growth * q).sum() for p, q in ((one, zero), (zero, one)))
+
+
+def drawn(seed, fewest, most):
+    """Random parameters: n, ε₀, q, ε."""
+    source = random.Random(seed)
+    epsilon0 = math.exp(source.uniform(math.log(0.05), math.log(12)))
+    rate = source.choice([source.uniform(0.02, 0.98), 10 ** source.uniform(-2, 0)])
+    return source.randint(fewest, most), epsilon0, rate, source.random() ** 3 * epsilon0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_delta_of_few_devices_at_random_parameters_is_the_worst_with_forty_digits(seed):
+    n, epsilon0, rate, epsilon = drawn(seed, 2, 7)
+    with mp.workdps(DIGITS):
+        devices = [sampled(randomized((bit,), epsilon0), rate) for bit in (0, 1)]
+        worst = mp.mpf(0)
+        for ones in range(n):
+            others = [devices[1]] * ones + [devices[0]] * (n - 1 - ones)
+            worst = max(worst, hockey_stick(*(released([own, *others]) for own in devices), epsilon))
+        found = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate).delta(epsilon)
+        assert worst * (1 - mp.mpf("1e-9")) <= found <= worst * (1 + mp.mpf("1e-9")) + mp.mpf("1e-11")
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.long) for s in range(4, 12))]
+)
+def test_delta_of_up_to_two_hundred_devices_is_the_worst_of_every_assignment_one_by_one(seed):
+    n, epsilon0, rate, epsilon = drawn(f"many {seed}", 8, 45 if seed < 4 else LARGEST_ENUMERATED)
+    worst = max(one_by_one(n, epsilon0, rate, ones, epsilon) for ones in range(n))
+    found = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate).delta(epsilon)
+    assert worst - 1e-13 <= found <= worst * (1 + 1e-9) + 1e-11
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_delta_of_two_hundred_devices_is_reached_where_it_says_and_nowhere_exceeded(seed):
+    source = random.Random(f"two hundred {seed}")
+    _, epsilon0, rate, epsilon = drawn(f"parameters {seed}", 2, 3)
+    n = LARGEST_ENUMERATED
+    every = every_divergence(n, 1 / (math.exp(epsilon0) + 1), rate, epsilon)
+    worst = int(every.argmax())
+    assert one_by_one(n, epsilon0, rate, worst, epsilon) == pytest.approx(every[worst], rel=1e-9, abs=1e-11)
+    for ones in (0, n - 1, source.randrange(n), source.randrange(n)):
+        assert one_by_one(n, epsilon0, rate, ones, epsilon) <= every.max() + 1e-13
+
+
+def test_epsilon_where_neither_unanimous_assignment_is_the_worst_is_that_of_twelve_ones():
+    """The unanimous ones give 5.991."""
+    event = RandomizedResponseSum(n=70, epsilon0=10.0, sampling_rate=0.9)
+    delta = 9.2445e-4
+    epsilon = event.epsilon(delta)
+    assert epsilon == pytest.approx(6.898, abs=5e-4)
+    for ones in (12, 57):
+        assert one_by_one(70, 10.0, 0.9, ones, epsilon * (1 - 1e-6)) > delta
+    assert all(one_by_one(70, 10.0, 0.9, ones, epsilon) <= delta * (1 + 1e-9) for ones in range(70))
+    assert one_by_one(70, 10.0, 0.9, 0, 6.0) < delta < one_by_one(70, 10.0, 0.9, 0, 5.99)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(25), *(pytest.param(s, marks=pytest.mark.long) for s in range(25, 150))]
+)
+def test_bound_for_many_devices_is_above_every_assignment_of_few(seed):
+    """The bound that is used beyond the limit, where all can be gone through."""
+    n, epsilon0, rate, epsilon = drawn(f"bound {seed}", 2, 150)
+    p, keep = 1 / (math.exp(epsilon0) + 1), 1 / (1 + math.exp(-epsilon0))
+    every = every_divergence(n, p, rate, epsilon)
+    reached = max(every[0], every[-1])
+    excess = -keep * math.expm1(epsilon - epsilon0)
+    found = worst_sampled_divergence(n, p, rate, excess, math.expm1(epsilon), reached)
+    assert every.max() * (1 - 1e-9) - 1e-11 <= found
+
+
+@pytest.mark.parametrize(("n", "rate", "epsilon0", "delta", "factor"), [
+    (10_000, 0.1, 2.0, 1e-6, 1.03), (10_000, 0.9, 4.0, 1e-6, 1.003), (300, 0.5, 6.0, 1e-3, 1.001),
+    (300, 0.1, 0.3, 1e-6, 1.15), pytest.param(10**9, 0.01, 1.0, 1e-9, 1.1, marks=pytest.mark.long),
+])  # fmt: skip
+def test_bound_for_many_devices_is_close_where_one_bit_is_well_hidden(n, rate, epsilon0, delta, factor):
+    event = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate)
+    found, proved = event.epsilon(delta), event.proved_epsilon(delta)
+    assert found <= proved <= factor * found
+    assert event.proved_delta(proved) <= delta
+
+
+@pytest.mark.parametrize(("n", "rate", "epsilon0", "delta"), [
+    (64, 0.1, 4.0, 1e-5), (LARGEST_ENUMERATED, 0.1, 4.0, 1e-5), (LARGEST_ENUMERATED, 0.9, 10.0, 1e-3),
+    (LARGEST_ENUMERATED, 0.184, 11.04, 6.94e-4),
+    (LARGEST_ENUMERATED, 0.3, 0.2, 1e-6),
+])  # fmt: skip
+def test_proved_epsilon_does_not_jump_where_enumeration_ends(n, rate, epsilon0, delta):
+    """It jumped from 1.226 to 2.678 at 64 devices, q = 0.1, ε₀ = 4, δ = 1e-5."""
+    everybody = RandomizedResponseSum(n=n, epsilon0=epsilon0)
+    found = [
+        Sampled(event=everybody, n=devices, sampling_rate=rate).epsilon(delta)
+        for devices in (n, n + 1, n + 2)
+    ]
+    assert all(after <= before * (1 + 2e-3) for before, after in pairwise(found))
+    assert found[-1] > 0.95 * found[0]
+
+
+@pytest.mark.parametrize(
+    "epsilon0", [*(pytest.param(few, marks=pytest.mark.long) for few in (0.1, 2.0)), 8.0]
+)
+def test_proved_epsilon_at_almost_certain_failure_is_found(epsilon0):
+    event = RandomizedResponseSum(n=1_000, epsilon0=epsilon0, sampling_rate=0.1)
+    deltas = sorted((0.9, 0.1, event.delta(0.0), 1e-2), reverse=True)
+    found = [event.proved_epsilon(delta) for delta in deltas]
+    assert found == sorted(found)
+    assert found[0] == 0.0
+    assert all(event.proved_delta(epsilon) <= delta for epsilon, delta in zip(found, deltas, strict=True))
+
+
+@pytest.mark.parametrize(("n", "epsilon0", "rate"), [(500, 1.5, 0.2), (300, 12.0, 0.9), (10**6, 0.1, 1e-3)])
+def test_proved_delta_is_found_at_every_epsilon_up_to_where_nothing_is_left(n, epsilon0, rate):
+    event = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate)
+    for share in (0.0, 1e-9, 0.5, 0.9, 0.999, 1 - 1e-9, 1.0, 2.0):
+        assert event.delta(share * epsilon0) <= event.proved_delta(share * epsilon0) <= 1
+
+
+def test_proved_delta_beyond_the_limit_is_at_most_that_of_fewer_devices():
+    """ε₀ so large and δ so small that hardly anybody hides anybody: the bound alone would be above."""
+    fewer = RandomizedResponseSum(n=LARGEST_ENUMERATED, epsilon0=10.0, sampling_rate=0.9)
+    more = RandomizedResponseSum(n=LARGEST_ENUMERATED + 1, epsilon0=10.0, sampling_rate=0.9)
+    for epsilon in np.linspace(0, 9.9, 12):
+        assert more.proved_delta(float(epsilon)) <= fewer.delta(float(epsilon)) * (1 + 1e-9) + 1e-12
+
+
+def test_answers_say_whether_they_are_exact_or_a_bracket():
+    question = {"mechanism": "randomized_response", "epsilon0": 2.0, "sampling_rate": 0.1, "delta": 1e-6}
+    exact, between = answer({**question, "n": 100}), answer({**question, "n": 1_000})
+    assert exact["proved"]
+    assert exact["proved_epsilon"] == exact["epsilon"]
+    assert "worst case over all assignments of the other bits (exact)" in exact["method"]
+    assert not between["proved"]
+    assert between["method"].startswith(bracket(between["epsilon"], between["proved_epsilon"]) + "; ")
+    one_hot = {"mechanism": "one_hot", "k": 3, "epsilon0": 2.0, "delta": 1e-6}
+    assert "all assignments of the other vectors (exact)" in answer({**one_hot, "n": 50})["method"]
+    assert answer({**one_hot, "n": 500})["method"].startswith("proved bracket [")
+
+
+def test_bracket_is_rounded_outwards():
+    assert bracket(0.0251639, 0.0256119) == "proved bracket [0.02516, 0.02562]"
+    assert bracket(1.5, 1e-6) == "proved bracket [1.5, 1e-6]"
+
+
+def both_coordinates(n, epsilon0, i, j, epsilon):
+    """δ of one assignment: all pairs of sums, with factors of one device multiplied out one by one."""
+    flip = 1 / (math.exp(epsilon0) + 1)
+
+    def total(ones, zeros):
+        found = np.ones(1)
+        for up in [1 - flip] * ones + [flip] * zeros:
+            found = np.convolve(found, [1 - up, up])
+        return found
+
+    def pair(i, j):
+        return np.outer(total(i, n - i), total(j, n - j))
+
+    return np.maximum(0, pair(i + 1, j) - math.exp(epsilon) * pair(i, j + 1)).sum()
+
+
+def test_one_hot_epsilon_where_no_nearly_unanimous_assignment_is_the_worst_is_that_of_ten():
+    """The nearly unanimous ones give 2.907."""
+    epsilon = OneHotSum(n=22, k=3, epsilon0=3.0).epsilon(0.1448)
+    assert epsilon == pytest.approx(2.995, abs=1e-3)
+    every = {
+        (i, j): both_coordinates(22, 3.0, i, j, epsilon * (1 - 1e-6))
+        for i in range(22)
+        for j in range(22 - i)
+    }
+    assert max(every, key=every.__getitem__) == (10, 0)
+    assert every[10, 0] == pytest.approx(0.1448, rel=1e-5)
+    assert every[10, 0] > 0.1448
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(s, marks=pytest.mark.long) for s in range(6, 30))]
+)
+@pytest.mark.parametrize("k", [2, 3])
+def test_one_hot_delta_at_random_parameters_is_the_worst_of_every_pair(seed, k):
+    source = random.Random(f"one-hot {seed} {k}")
+    n, epsilon0 = source.randint(2, 25), math.exp(source.uniform(math.log(0.05), math.log(8)))
+    epsilon = 2 * epsilon0 * source.random() ** 2
+    pairs = [(i, j) for i in range(n) for j in range(n - i) if k > 2 or i + j == n - 1]
+    worst = max(both_coordinates(n, epsilon0, i, j, epsilon) for i, j in pairs)
+    found = OneHotSum(n=n, k=k, epsilon0=epsilon0).delta(epsilon)
+    assert worst - 1e-13 <= found <= worst * (1 + 1e-9) + 1e-13
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(s, marks=pytest.mark.long) for s in range(3, 20))]
+)
+def test_one_hot_delta_of_up_to_two_hundred_devices_is_nowhere_exceeded(seed):
+    source = random.Random(f"many one-hot {seed}")
+    n, epsilon0 = source.randint(100, 200), math.exp(source.uniform(math.log(0.1), math.log(8)))
+    epsilon = 2 * epsilon0 * source.random() ** 2
+    found = OneHotSum(n=n, k=5, epsilon0=epsilon0).delta(epsilon)
+    for _ in range(60):
+        i = source.randrange(n)
+        j = source.randrange(n - i)
+        assert both_coordinates(n, epsilon0, i, j, epsilon) <= found * (1 + 1e-9) + 1e-13
+
+
+@pytest.mark.parametrize(("epsilon0", "delta"), [(2.4059349566708588, 0.1053134), (2.0, 1e-6)])
+def test_one_hot_proved_epsilon_does_not_jump_where_enumeration_ends(epsilon0, delta):
+    """What is proved of the two coordinates apart alone would jump by 23 % in the first case."""
+    exact, beyond = (OneHotSum(n=n, k=3, epsilon0=epsilon0) for n in (200, 201))
+    proved = proved_epsilon(beyond, delta)
+    assert beyond.epsilon(delta) <= proved <= proved_epsilon(exact, delta) * (1 + 1e-3)
+    assert proved_epsilon(exact, delta) == exact.epsilon(delta)

@@ -1,0 +1,51 @@
+"""What waiting is worth, against the planner's own expectation."""
+
+import pytest
+
+from panprivacy.mechanisms import mechanism_class
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.planning.expectation import shown_margin
+from panprivacy.planning.forecast import EARLIEST, Forecast, forecast
+
+
+def mechanism(name: str = "count_nonzero", **changes: object) -> Mechanism:  # type: ignore[type-arg]
+    members = {"steps": 4, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000, **changes}
+    class_ = mechanism_class(name)
+    return class_(class_.parameters_class.from_mapping(members).calibrated())
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.25])
+@pytest.mark.parametrize(
+    ("name", "more"), [("count_nonzero", {}), ("histogram", {"k": 3}), ("mean", {"k": 3})]
+)
+def test_margins_are_those_of_a_plan_for_as_many_devices(
+    name: str, more: dict[str, int], rate: float
+) -> None:
+    if name == "mean":
+        more = {**more, "guarantee": "local"}
+    asked = mechanism(name, sampling_rate=rate, **more)
+    found = forecast(asked, 2_000, 0.4)
+    assert found.reports == 5_000
+    assert found.now == shown_margin(asked, round(2_000 / rate))
+    assert found.later == shown_margin(asked, round(5_000 / rate))
+    assert found.later < found.now
+
+
+def test_below_the_cohort_size_closing_gives_nothing_and_waiting_may() -> None:
+    asked = mechanism()
+    assert forecast(asked, 800, 0.5).now is None
+    assert forecast(asked, 800, 0.5).later is not None
+    assert forecast(asked, 400, 0.5) == Forecast(now=None, reports=800, later=None)
+
+
+@pytest.mark.parametrize(("reports", "passed"), [(0, 0.5), (2_000, 0.0), (2_000, EARLIEST / 2)])
+def test_without_a_pace_nothing_is_said_of_waiting(reports: int, passed: float) -> None:
+    found = forecast(mechanism(), reports, passed)
+    assert (found.reports, found.later) == (None, None)
+    assert (found.now is None) == (reports == 0)
+
+
+def test_no_more_are_expected_than_will_hear_of_it_nor_fewer_than_there_are() -> None:
+    asked = mechanism(sampling_rate=0.5)
+    assert forecast(asked, 2_000, 0.1, population_size=10_000).reports == 5_000
+    assert forecast(asked, 2_000, 0.1, population_size=1_000).reports == 2_000

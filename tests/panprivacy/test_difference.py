@@ -1,0 +1,82 @@
+"""Differences of two results hold the truth as often as they say."""
+
+import math
+
+import numpy as np
+import pytest
+
+from panprivacy.difference import difference
+from panprivacy.estimate import Interval, normal_factor
+from panprivacy.mechanisms.count_nonzero import CountNonzero
+
+
+def normal(value: float, error: float, values: int = 1) -> Interval:
+    return Interval.around(0.95, [value] * values, [normal_factor(0.05, values) * error] * values)
+
+
+def test_the_difference_lies_between_those_of_the_ends():
+    found = difference([10.0], [14.0], Interval(0.95, (7.0,), (11.0,)), Interval(0.95, (13.0,), (19.0,)))
+    assert found.values == (4.0,)
+    assert found.interval == Interval(0.9, (2.0,), (12.0,))
+    assert found.more_than_noise == (True,)
+
+
+def test_several_differences_reach_as_far_as_normal_errors_under_a_union_bound():
+    found = difference([0.0] * 3, [0.0] * 3, normal(0, 3, 3), normal(0, 4, 3), among=4)
+    # 12 differences, each at 0.05 / 12.
+    assert found.interval.high == pytest.approx((normal_factor(0.05, 12) * 7,) * 3)
+    assert found.interval.low == pytest.approx((-normal_factor(0.05, 12) * 7,) * 3)
+
+
+def test_an_interval_that_lies_beside_its_estimate_is_never_made_narrower():
+    """A negative estimate of a count whose interval begins at 0."""
+    alone = difference([-5.0], [0.0], Interval(0.95, (0.0,), (3.0,)), Interval(0.95, (0.0,), (2.0,)))
+    among = difference([-5.0], [0.0], Interval(0.95, (0.0,), (3.0,)), Interval(0.95, (0.0,), (2.0,)), among=9)
+    assert among.interval.low[0] <= alone.interval.low[0] == -3
+    assert among.interval.high[0] >= alone.interval.high[0] == 2
+
+
+def test_an_open_end_leaves_the_difference_open_where_it_could_reach_and_nowhere_else():
+    found = difference([5.0], [9.0], Interval(0.95, (4.0,), (None,)), Interval(0.95, (8.0,), (10.0,)))
+    assert found.interval == Interval(0.9, (None,), (6.0,))
+    assert found.more_than_noise == (False,)
+
+
+def test_results_of_different_shapes_or_levels_have_no_difference():
+    with pytest.raises(ValueError, match="as many values"):
+        difference([0.0], [0.0, 1.0], normal(0, 1), normal(0, 1, 2))
+    with pytest.raises(ValueError, match="one level"):
+        difference([0.0], [0.0], normal(0, 1), Interval(0.66, (-1.0,), (1.0,)))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 8.0])
+def test_differences_of_counts_hold_also_where_few_devices_have_the_event(epsilon):
+    """Summed over everything that two rounds of 80 devices may say, so that this fails by no chance."""
+    members = {"epsilon": epsilon, "delta": 1e-6, "steps": 1, "cohort_size": 2}
+    statistic = CountNonzero(CountNonzero.parameters_class.from_mapping(members).calibrated())
+    devices, keep = 80, 1 / (1 + math.exp(-epsilon))
+    estimates = [statistic.estimate([ones], devices) for ones in range(devices + 1)]
+    ends = [estimate.stated_intervals()[0] for estimate in estimates]
+    values = [estimate.values for estimate in estimates]
+    found = [
+        [
+            difference(values[one], values[other], ends[one], ends[other]).interval
+            for other in range(devices + 1)
+        ]
+        for one in range(devices + 1)
+    ]
+    low = np.array([[interval.low[0] for interval in row] for row in found])
+    high = np.array([[interval.high[0] for interval in row] for row in found])
+    for before, after in [(0, 0), (0, 3), (1, 4), (2, 40), (40, 40), (3, 79)]:
+        chances = np.outer(_ones(before, devices, keep), _ones(after, devices, keep))
+        held = chances[(low <= after - before) & (after - before <= high)].sum()
+        assert held >= 0.9, (before, after)  # 0.9484 is the least
+
+
+def _ones(having: int, devices: int, keep: float) -> np.ndarray:
+    """The distribution of ones among the reports."""
+    found = np.ones(1)
+    for device in range(devices):
+        report = keep if device < having else 1 - keep
+        found = np.convolve(found, [1 - report, report])
+    return found

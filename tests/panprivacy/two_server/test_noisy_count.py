@@ -1,0 +1,94 @@
+import functools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from panprivacy.mechanisms.count_nonzero import CountNonzero
+from panprivacy.mechanisms.histogram import Histogram, HistogramParameters
+from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.parameters import Parameters
+from panprivacy.two_server import noisy_count
+
+COHORT = 100
+COMMON = {"steps": 4, "delta": 1e-6, "cohort_size": COHORT, "epsilon": 0.5, "sampling_rate": 0.5}
+REPORTS = 150
+
+
+def noise_masses() -> dict[int, float]:
+    """The noise's distribution, but for 1e-15."""
+    ratio = math.exp(-noisy_count.epsilon(COHORT))
+    return {x: (1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in range(-180, 181)}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "total"),
+    [
+        (CountNonzero(Parameters(**COMMON)), (70,)),
+        (Histogram(HistogramParameters(**COMMON, k=2)), (90, 60, 55)),
+    ],
+    ids=["count_nonzero", "histogram"],
+)
+def test_estimate_is_unbiased_and_its_error_includes_the_noise(
+    mechanism: Mechanism, total: tuple[int, ...]
+) -> None:
+    """Linear in the noise, whose mean is 0 and whose variance is summed up: no chance is involved."""
+    exact = mechanism.estimate(total, REPORTS)
+    variance = sum(mass * x**2 for x, mass in noise_masses().items())
+    found = {x: noisy_count.estimate(mechanism, total, REPORTS + x) for x in (-120, -1, 0, 1, 150)}
+    for position, value in enumerate(exact.values):
+        step = found[1].values[position] - found[0].values[position]
+        for x, estimate in found.items():
+            assert estimate.values[position] == pytest.approx(value + x * step, rel=1e-9)
+        stated = found[0].standard_errors[position]
+        added = step**2 * variance
+        assert stated**2 - exact.standard_errors[position] ** 2 == pytest.approx(added, rel=1e-6)
+        assert stated < 1.23 * exact.standard_errors[position]
+
+
+@pytest.mark.parametrize(
+    ("devices", "cohort", "epsilon"),
+    [
+        (100, 100, 4.0),
+        (60, 100, 2.0),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in ((0, 100, 1.0), (990, 1_000, 4.0), (1_000, 1_000, 4.0), (10_000, 10_000, 4.0))
+        ),
+    ],
+)
+def test_intervals_hold_with_the_noise(devices: int, cohort: int, epsilon: float) -> None:
+    """Of 400 collections 380 should hold, and 264 at the lower level: fewer than 356, or than 216, do with
+    probability below 1e-6."""
+    mechanism = CountNonzero(
+        Parameters(**{**COMMON, "sampling_rate": 1.0, "epsilon": epsilon, "cohort_size": cohort})
+    )
+    flip = 1 / (1 + math.exp(epsilon))
+    coins, generator = random.Random(devices), np.random.default_rng(devices)
+    held = [0, 0]
+    estimate = functools.cache(functools.partial(noisy_count.estimate, mechanism))  # many come out alike
+    for _ in range(400):
+        ones = int(generator.binomial(devices, 1 - flip) + generator.binomial(cohort - devices, flip))
+        reports = max(1, cohort + noisy_count.draw(cohort, coins))
+        for level, interval in enumerate(estimate((ones,), reports).intervals):
+            low, high = interval.low[0], interval.high[0]
+            assert low is not None
+            assert high is not None
+            held[level] += low <= devices <= high
+    assert held[0] >= 356
+    assert held[1] >= 216
+
+
+def test_estimate_says_that_its_error_includes_the_noise() -> None:
+    note = noisy_count.estimate(CountNonzero(Parameters(**COMMON)), (70,), REPORTS).standard_error_note
+    assert note.endswith("the noise of the number of reports.")
+    assert len(note) <= 300
+
+
+def test_draw_has_the_stated_variance() -> None:
+    """5,000 draws at scale 5, of variance 49.8: the mean square differs from it by more than 30% with
+    probability below 1e-6: its standard deviation is 49.8·√(5/5000) = 1.6, so that this is nine of them."""
+    source = random.Random(1)
+    draws = [noisy_count.draw(COHORT, source) for _ in range(5_000)]
+    assert sum(draw**2 for draw in draws) / len(draws) == pytest.approx(49.8, rel=0.3)

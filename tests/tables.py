@@ -1,0 +1,85 @@
+"""The tables of the docs that list what the registries have: `make tables`.
+
+Run as `python -m tests.tables [--check]` at the root. With `--check` it writes nothing, and fails where a
+document shows other rows.
+"""
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from panprivacy.catalogue import STATISTICS
+from panprivacy.device_input import DeviceInput
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
+from tests.made_part import with_part
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = "tables"
+
+SECTIONS = {
+    DeviceInput.EVENTS: "[events](#events)",
+    DeviceInput.VALUE: "[values](#values)",
+    DeviceInput.ITEMS: "[stream](#streams)",
+}
+"""Kind of input → its section in docs/recipes.md."""
+
+
+def statistics() -> str:
+    """Every statistic, in the order in which kinds of input are offered."""
+    kinds = list(DeviceInput)
+    ordered = sorted(STATISTICS.values(), key=lambda statistic: kinds.index(statistic.device_input))
+    return table(
+        ("statistic", "what it does", "kind"),
+        ((f"`{each.statistic}`", each.description, SECTIONS[each.device_input]) for each in ordered),
+    )
+
+
+def schemes() -> str:
+    """Every encryption scheme, and what its class says of sizes."""
+    return table(
+        ("name", "ciphertext", "default"),
+        (
+            (
+                f"`{name}`",
+                f"{scheme.public_key_class.ciphertext_bytes} bytes",
+                "yes" if name == DEFAULT_SCHEME else "no",
+            )
+            for name, scheme in SCHEMES.items()
+        ),
+    )
+
+
+def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table of Markdown. A bar in a cell would end it."""
+    lines = [f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in (header, *rows)]
+    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    "docs/recipes.md": statistics,
+    "docs/encryption.md": schemes,
+}
+"""Document → its table."""
+
+
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    """Write the tables, or check them; the exit code."""
+    found = []
+    for name, made in TABLES.items():
+        old = (root / name).read_text()
+        new = with_part(old, TARGET, made())
+        if "--check" in arguments:
+            found += difflib.unified_diff(
+                old.splitlines(), new.splitlines(), name, "the registries", lineterm=""
+            )
+        else:
+            (root / name).write_text(new)
+    if found:
+        help_text = "The docs list other rows: run 'make tables' and read the difference"
+        print(*found, help_text, sep="\n", file=sys.stderr)  # noqa: T201  # a command
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

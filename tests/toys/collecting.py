@@ -1,0 +1,75 @@
+"""The commands `collect` and `stream`, with site and shuffler in the same process: no server starts."""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test.client import ClientHandler
+
+from panprivacy.trust import Trust
+from tests.collections.analyzer import scene
+from tests.devices_sim.in_process import InProcessTransport
+
+
+def collected(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, members: Mapping[str, Any], option: str, rows: str
+) -> dict[str, Any]:
+    """What `collect` prints of a recipe file and a file of devices; their coins are the same each time."""
+    monkeypatch.setattr("panapp.management.commands.collect.running_services", _services)
+    monkeypatch.setattr("panapp.collection.HttpTransport", lambda transport: transport())
+    arguments = ("--seed", "7", "--eager", "--processes", "1")
+    return _printed(folder, "collect", members, option, rows, *arguments)
+
+
+def streamed(folder: Path, members: Mapping[str, Any], rows: str) -> dict[str, Any]:
+    """What `stream` prints of a recipe file and a file of items."""
+    return _printed(folder, "stream", members, "items", rows)
+
+
+def transport() -> InProcessTransport:
+    """To this site, and from there to its shuffler."""
+    return InProcessTransport(_site, others={scene.SHUFFLER_URL: _shuffler})
+
+
+def _printed(
+    folder: Path, command: str, members: Mapping[str, Any], option: str, rows: str, *arguments: str
+) -> dict[str, Any]:
+    recipe, given, out = folder / "recipe.json", folder / f"{option}.csv", io.StringIO()
+    recipe.write_text(json.dumps(dict(members)))
+    given.write_text(rows)
+    call_command(command, str(recipe), f"--{option}", str(given), "--json", *arguments, stdout=out)
+    printed: dict[str, Any] = json.loads(out.getvalue())
+    return printed
+
+
+@contextmanager
+def _services(**_: Any) -> Iterator[Any]:
+    """In place of processes: whoever looks whether the workers live lets them do what is due."""
+    shuffler = SimpleNamespace(
+        partner=lambda: scene.partners()[Trust.SHUFFLER],
+        key=scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY),
+    )
+    yield SimpleNamespace(base_url=transport, pairings={"shuffler": shuffler}, check=scene.settle)
+
+
+def _site(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    # Unlike Django's own WSGI application, it leaves the test's connection to the database open.
+    response = ClientHandler()(environ)
+    start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
+    return [response.content]
+
+
+def _shuffler(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    url = f"{scene.ORIGIN}{environ['PATH_INFO']}"
+    headers = {"Content-Type": environ["CONTENT_TYPE"]}
+    status, answered, body = scene.reached(
+        environ["REQUEST_METHOD"], url, headers, environ["wsgi.input"].read()
+    )
+    start_response(f"{status} Status", list(answered.items()))
+    return [body]
