@@ -21,13 +21,13 @@ from devices_sim.upload import Upload
 from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig, ReportError
 from panprivacy.dap.client import ShardedReport, seal_report, shard_measurement
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.hpke import HpkeSealError, choose_config
 from panprivacy.dap.media import is_media_type, media_type
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.upload import HpkeConfigList, ReportMetadata, UploadErrors, UploadRequest
 from panprivacy.recipe import PublishedRecipe
+from panprivacy.tls_messages import InvalidMessageError
 from panprivacy.two_server.shared_key import SharedKey
 
 CLOSED_OR_EARLY = frozenset(

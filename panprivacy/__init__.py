@@ -10,7 +10,7 @@ Its parts:
 - `bounds`: where a truth may lie, by exact tests
 - `accounting`: what releases cost in privacy; `planning`: what a collection will give, before it is published
 - `prio3`, `dap`, `two_server`: secret shares with proofs, the messages that carry them, and such shares under
-  encryption
+  encryption; `tls_messages` says how messages become bytes
 - `recipe`: the published document that ties these together; `asked_event`, `recipe_plan`: what it counts, and
   what is expected of it; `trust_models`: whom it names, one file each
 
@@ -48,7 +48,9 @@ __all__ = [
     "simulation",
     "statistic",
     "streams",
+    "tls_messages",
     "trust",
     "trust_models",
     "two_server",
+    "vector_files",
 ]

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 
 from panprivacy import base64_text
 from panprivacy.dap.basics import TASK_ID_BYTES
-from panprivacy.dap.codec import Message
 from panprivacy.dap.media import is_media_type
+from panprivacy.tls_messages import Message
 from web.problems import unsupported_media_type
 
 RESOURCE_ID_BYTES = 16

@@ -10,11 +10,11 @@ from dap.models import Side, Task
 from dap.operations import ROLES, configuration_of
 from panprivacy.dap.aggregation import ReportShare
 from panprivacy.dap.basics import Extension, HpkeConfig, ReportError, Role
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.hpke import HpkeOpenError, open_input_share
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.upload import InputShareAad, ReportMetadata
 from panprivacy.prio3.interface import InvalidShareError, Rejected, ReportInput
+from panprivacy.tls_messages import InvalidMessageError
 
 TIME_LEEWAY = timedelta(minutes=5)
 """How far ahead of our clock the time of a report may lie."""

@@ -1,7 +1,7 @@
 """How much one request may ask for, on either side; found out before memory is spent on it."""
 
 from panprivacy.dap.basics import REPORT_ID_BYTES
-from panprivacy.dap.codec import UINT8, UINT64, Reader
+from panprivacy.tls_messages import UINT8, UINT64, Reader
 
 JOB_REPORTS = 1_000
 """Reports that a leader puts into one aggregation job at most, and that every helper must take."""

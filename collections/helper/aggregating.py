@@ -30,8 +30,8 @@ from panprivacy.dap.aggregation import (
     VerifyResp,
 )
 from panprivacy.dap.basics import BatchMode, ReportError, UnsupportedExtensionError
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.prio3.interface import Prepared, Rejected, ReportInput, Verifier
+from panprivacy.tls_messages import InvalidMessageError
 from peers.problems import dap_problem
 from web.problems import Problem
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from dap.limits import require_few_reports, skip
-from panprivacy.dap.codec import UINT8, Reader
+from panprivacy.tls_messages import UINT8, Reader
 
 AGGREGATION_JOB_BYTES = 16 * 1024 * 1024
 AGGREGATE_SHARE_BYTES = 64 * 1024

@@ -17,7 +17,6 @@ from helper.actions import TASK_REGISTERED
 from helper.models import ShareKey
 from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.hpke import HpkeSealError, seal
 from panprivacy.dap.recipe_task import task_of
 from panprivacy.dap.task import MOST_BATCH_SIZE, TaskConfiguration
@@ -26,6 +25,7 @@ from panprivacy.encryption import generate_private_key, require_scheme
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
 from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
+from panprivacy.tls_messages import InvalidMessageError
 from panprivacy.trust_models.members import require_url
 from panprivacy.trust_models.two_server import TwoServers
 from peers.helper_calls import REQUEST_BYTES

@@ -14,7 +14,6 @@ from helper.actions import SHARE_RELEASED
 from helper.answers import answer_stored, resource_id_of
 from helper.models import ReleasedShare
 from panprivacy.dap.basics import HpkeConfig, Role
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import (
     AggregateShare,
     AggregateShareAad,
@@ -24,6 +23,7 @@ from panprivacy.dap.collection import (
 from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.prio3.interface import Verifier
+from panprivacy.tls_messages import InvalidMessageError
 from peers.problems import dap_problem
 
 

@@ -27,9 +27,9 @@ from helper.registering import (
 from helper.releasing import aggregate_share_release
 from panprivacy import base64_text
 from panprivacy.dap.aggregation import AggregationJobContinueReq, AggregationJobInitReq, AggregationJobResp
-from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.collection import AggregateShare, AggregateShareReq
 from panprivacy.dap.media import media_type
+from panprivacy.tls_messages import InvalidMessageError, Message
 from peers.json_bodies import json_response, read_json
 from peers.problems import dap_problem
 from peers.required import required

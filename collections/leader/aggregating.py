@@ -42,9 +42,9 @@ from panprivacy.dap.aggregation import (
     leader_selected_batch_id_extension,
 )
 from panprivacy.dap.basics import BATCH_ID_BYTES, BatchMode, ReportError
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.upload import Report, UploadRequest
 from panprivacy.prio3.interface import Prepared, Verifier
+from panprivacy.tls_messages import InvalidMessageError
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
 from storage.columns import stored_bytes, total
 

@@ -26,7 +26,6 @@ from leader.operations import task_lose
 from leader.results import TOO_FEW
 from leader.selectors import is_collected_by_itself, reports_possible
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import (
     AggregateShare,
     AggregateShareAad,
@@ -37,6 +36,7 @@ from panprivacy.dap.collection import (
 )
 from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.prio3.interface import InexactSumError
+from panprivacy.tls_messages import InvalidMessageError
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_status_at_helper
 from storage.columns import stored, stored_bytes, total

@@ -18,9 +18,9 @@ from leader.errors import CollectionRefusedError
 from leader.models import CollectionJob, Collector
 from leader.views import task_of
 from panprivacy import base64_text
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, CollectionJobResp, InvalidExtensionError
 from panprivacy.dap.media import PROBLEMS, media_type
+from panprivacy.tls_messages import InvalidMessageError
 from peers.problems import dap_problem
 from peers.signed_views import signed
 from storage.columns import stored_bytes

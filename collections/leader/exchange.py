@@ -7,8 +7,8 @@ from django.db.models import F
 
 from leader.models import AggregationJob, CollectionJob, EndNotice, Exchange
 from panprivacy import base64_text
-from panprivacy.dap.codec import Message
 from panprivacy.dap.media import media_type
+from panprivacy.tls_messages import Message
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 
 logger = structlog.get_logger(__name__)

@@ -16,12 +16,12 @@ from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from leader.registrations import registration_forget, registration_note
 from panprivacy import base64_text
 from panprivacy.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
-from panprivacy.dap.codec import InvalidMessageError, Message
 from panprivacy.dap.hpke import HpkeSealError, generate_keypair, seal
 from panprivacy.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
 from panprivacy.dap.vdafs import PRIO3, UnsupportedVdafError, prio3_of, vdaf_name
 from panprivacy.errors import FieldError
 from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
+from panprivacy.tls_messages import InvalidMessageError, Message
 from peers.helper_calls import plain_task_register
 from peers.partner import Partner
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from dap.limits import require_few_reports
-from panprivacy.dap.codec import Reader
+from panprivacy.tls_messages import Reader
 
 UPLOAD_REPORTS = 10_000
 """Reports of one upload."""

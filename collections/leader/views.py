@@ -11,9 +11,9 @@ from dap.models import Side, Task
 from dap.operations import task_named
 from leader.upload_limits import upload_check
 from leader.uploads import reports_upload
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.media import media_type
 from panprivacy.dap.upload import UploadErrors, UploadRequest
+from panprivacy.tls_messages import InvalidMessageError
 from peers.problems import dap_problem
 from web.bodies import read_body
 from web.failures import receiving

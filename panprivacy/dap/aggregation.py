@@ -12,7 +12,8 @@ from panprivacy.dap.basics import (
     in_strict_order,
     require_known,
 )
-from panprivacy.dap.codec import (
+from panprivacy.dap.upload import ReportMetadata
+from panprivacy.tls_messages import (
     UINT8,
     UINT16,
     Code,
@@ -25,7 +26,6 @@ from panprivacy.dap.codec import (
     Select,
     Vector,
 )
-from panprivacy.dap.upload import ReportMetadata
 
 LEADER_SELECTED_BATCH_ID = 1
 """Type of the aggregation job extension that carries the batch identifier."""

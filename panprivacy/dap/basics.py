@@ -6,7 +6,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Annotated
 
-from panprivacy.dap.codec import UINT8, UINT16, UINT64, Message, Opaque
+from panprivacy.tls_messages import UINT8, UINT16, UINT64, Message, Opaque
 
 VERSION = b"dap-18"
 """Domain separation tag of the draft: every context and every HPKE info string starts with it."""

@@ -13,7 +13,8 @@ from panprivacy.dap.basics import (
     Interval,
     in_strict_order,
 )
-from panprivacy.dap.codec import (
+from panprivacy.dap.task import TaskConfiguration
+from panprivacy.tls_messages import (
     UINT64,
     Code,
     Fixed,
@@ -23,7 +24,6 @@ from panprivacy.dap.codec import (
     Opaque,
     Vector,
 )
-from panprivacy.dap.task import TaskConfiguration
 
 
 class InvalidExtensionError(InvalidMessageError):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from email.message import EmailMessage
 
 from panprivacy.dap.aggregation import AggregationJobContinueReq, AggregationJobInitReq, AggregationJobResp
-from panprivacy.dap.codec import Message
 from panprivacy.dap.collection import AggregateShare, AggregateShareReq, CollectionJobReq, CollectionJobResp
 from panprivacy.dap.upload import HpkeConfigList, UploadErrors, UploadRequest
+from panprivacy.tls_messages import Message
 
 MEDIA_TYPE = "application/ppm-dap"
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from panprivacy.dap.basics import BatchMode, Extension, Interval, in_strict_order
-from panprivacy.dap.codec import UINT32, UINT64, Code, Message, Opaque, Url, Vector
+from panprivacy.tls_messages import UINT32, UINT64, Code, Message, Opaque, Url, Vector
 
 TASK_INTERVAL = 1
 """Type of the task extension that bounds the time of reports."""

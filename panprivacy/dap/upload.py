@@ -11,8 +11,8 @@ from panprivacy.dap.basics import (
     HpkeConfig,
     ReportError,
 )
-from panprivacy.dap.codec import UINT64, Code, Fixed, Message, Nested, Opaque, Rest, Vector
 from panprivacy.dap.task import TaskConfiguration
+from panprivacy.tls_messages import UINT64, Code, Fixed, Message, Nested, Opaque, Rest, Vector
 
 
 @dataclass(frozen=True)

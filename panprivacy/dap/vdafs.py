@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from panprivacy.dap.basics import VERSION, Role
-from panprivacy.dap.codec import UINT32, UINT64, Message
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
@@ -22,6 +21,7 @@ from panprivacy.prio3.prio3 import (
     Prio3SumVec,
 )
 from panprivacy.prio3.verifier import Prio3Verifier
+from panprivacy.tls_messages import UINT32, UINT64, Message
 from panprivacy.two_server.configuration import IDENTIFIER, PanPrivateCountVec
 from panprivacy.two_server.verifier import PanPrivateVerifier
 

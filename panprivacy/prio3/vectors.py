@@ -1,6 +1,5 @@
 """Official test vectors, step by step (VDAF draft 20, appendix "Test Vectors")."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from panprivacy.prio3.field import FIELD128
 from panprivacy.prio3.interface import InvalidShareError, VerificationError
 from panprivacy.prio3.prio3 import Prio3
 from panprivacy.prio3.vector_vdafs import VDAFS, XOF, Vector, name_of
+from panprivacy.vector_files import VectorError, read_json, require_equal, short
 
 _REFUSALS = (InvalidShareError, VerificationError, FieldError)
 
@@ -21,22 +21,13 @@ _LENGTHS = ("length", "chunk_length", "max_weight", "shares")
 _POSITIONS = ("report_index", "aggregator_id", "round")
 
 
-class VectorError(Exception):
-    """A vector that does not hold, or cannot be checked; the message says where."""
-
-
 def check_file(path: Path) -> None:
     """Check everything that a file of test vectors says.
 
     Raises:
         VectorError: the file is unreadable, of nothing that is known here, or does not hold.
     """
-    try:
-        vector = json.loads(path.read_bytes())
-    except OSError as error:
-        raise VectorError(f"cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise VectorError(f"is not JSON: {error}") from error
+    vector = read_json(path)
     if not isinstance(vector, dict):
         raise VectorError("must be a JSON object")
     name = name_of(path.stem, vector)
@@ -117,8 +108,8 @@ class _Run:
             bytes.fromhex(report["rand"]),
         )
         if operation["success"]:
-            _equal("public share", public_share.hex(), report["public_share"])
-            _equal("input shares", [share.hex() for share in input_shares], report["input_shares"])
+            require_equal("public share", public_share.hex(), report["public_share"])
+            require_equal("input shares", [share.hex() for share in input_shares], report["input_shares"])
 
     def _verify_init(self, operation: Vector) -> None:
         report, aggregator = self._report(operation), operation["aggregator_id"]
@@ -132,14 +123,14 @@ class _Run:
         )
         self.states[operation["report_index"], aggregator] = state
         if operation["success"]:
-            _equal("verifier share", verifier_share.hex(), report["verifier_shares"][0][aggregator])
+            require_equal("verifier share", verifier_share.hex(), report["verifier_shares"][0][aggregator])
 
     def _verifier_shares_to_message(self, operation: Vector) -> None:
         report, number = self._report(operation), operation["round"]
         shares = [bytes.fromhex(share) for share in report["verifier_shares"][number]]
         message = self.vdaf.verifier_shares_to_message(self.context, shares)
         if operation["success"]:
-            _equal("verifier message", message.hex(), report["verifier_messages"][number])
+            require_equal("verifier message", message.hex(), report["verifier_messages"][number])
 
     def _verify_next(self, operation: Vector) -> None:
         report, aggregator = self._report(operation), operation["aggregator_id"]
@@ -151,33 +142,33 @@ class _Run:
         message = bytes.fromhex(report["verifier_messages"][operation["round"] - 1])
         out_share = self.vdaf.verify_next(state, message)
         if operation["success"]:
-            _equal("output share", out_share.hex(), report["out_shares"][aggregator])
+            require_equal("output share", out_share.hex(), report["out_shares"][aggregator])
 
     def _aggregate(self, operation: Vector) -> None:
         aggregator = operation["aggregator_id"]
         shares = [bytes.fromhex(report["out_shares"][aggregator]) for report in self.vector["reports"]]
         total = self.vdaf.aggregate(shares)
         if operation["success"]:
-            _equal("aggregate share", total.hex(), self.vector["agg_shares"][aggregator])
+            require_equal("aggregate share", total.hex(), self.vector["agg_shares"][aggregator])
 
     def _unshard(self, operation: Vector) -> None:
         result = self.vdaf.unshard([bytes.fromhex(share) for share in self.vector["agg_shares"]])
         expected = self.vector["agg_result"]
         if operation["success"]:
-            _equal("result", list(result), expected if isinstance(expected, list) else [expected])
+            require_equal("result", list(result), expected if isinstance(expected, list) else [expected])
 
 
 def _require_small(vector: Vector) -> None:
     for member in _LENGTHS:
         if vector.get(member, 0) > MOST_ELEMENTS:
-            raise VectorError(f"{member}: must be at most {MOST_ELEMENTS}, not {_short(vector[member])}")
+            raise VectorError(f"{member}: must be at most {MOST_ELEMENTS}, not {short(vector[member])}")
 
 
 def _check_xof(vector: Vector) -> None:
     seed, dst, binder = (bytes.fromhex(vector[name]) for name in ("seed", "dst", "binder"))
-    _equal("derived seed", xof.derive_seed(seed, dst, binder).hex(), vector["derived_seed"])
+    require_equal("derived seed", xof.derive_seed(seed, dst, binder).hex(), vector["derived_seed"])
     elements = xof.expand_into_vec(FIELD128, seed, dst, binder, vector["length"])
-    _equal("field elements", FIELD128.encode(elements).hex(), vector["expanded_vec_field128"])
+    require_equal("field elements", FIELD128.encode(elements).hex(), vector["expanded_vec_field128"])
 
 
 def _words(operation: Vector) -> str:
@@ -188,13 +179,3 @@ def _words(operation: Vector) -> str:
         if member in operation
     ]
     return ", ".join(words)
-
-
-def _equal(what: str, ours: object, expected: object) -> None:
-    if ours != expected:
-        raise VectorError(f"{what}: is {_short(ours)}, not {_short(expected)}")
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 80 else text[:77] + "…"

@@ -27,9 +27,9 @@ from leader.selectors import progress_of, times_uncollected
 from panapp.database import require_migrated_database
 from panprivacy import base64_text
 from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.errors import FieldError
+from panprivacy.tls_messages import InvalidMessageError
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.roles import HELPER, why_no_answer
 

@@ -8,8 +8,8 @@ from dap.limits import TooManyReportsError
 from helper.limits import job_check
 from panprivacy.dap.aggregation import AggregationJobInitReq, ReportShare, VerifyInit
 from panprivacy.dap.basics import HpkeCiphertext
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.upload import ReportMetadata
+from panprivacy.tls_messages import InvalidMessageError
 
 
 def request_of(sizes: list[tuple[int, int, int]]) -> bytes:

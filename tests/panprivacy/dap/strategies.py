@@ -15,7 +15,10 @@ from panprivacy.dap.aggregation import (
     VerifyInit,
 )
 from panprivacy.dap.basics import Extension, HpkeConfig, Interval
-from panprivacy.dap.codec import (
+from panprivacy.dap.collection import BatchSelector, CollectionJobReq, Query
+from panprivacy.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.dap.upload import HpkeConfigList
+from panprivacy.tls_messages import (
     Code,
     Fixed,
     Message,
@@ -28,9 +31,6 @@ from panprivacy.dap.codec import (
     Vector,
     WireType,
 )
-from panprivacy.dap.collection import BatchSelector, CollectionJobReq, Query
-from panprivacy.dap.task import TaskConfiguration, task_interval_extension
-from panprivacy.dap.upload import HpkeConfigList
 
 for found in pkgutil.iter_modules(dap.__path__):
     importlib.import_module(f"{dap.__name__}.{found.name}")

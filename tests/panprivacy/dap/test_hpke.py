@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from panprivacy.dap.basics import BatchMode, Extension, HpkeCiphertext, HpkeConfig, Interval, Role
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, Query
 from panprivacy.dap.hpke import (
     OUR_SUITE,
@@ -25,6 +24,7 @@ from panprivacy.dap.hpke import (
 )
 from panprivacy.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
+from panprivacy.tls_messages import InvalidMessageError
 
 SOURCE = random.Random(18)
 CONFIG, PRIVATE_KEY = generate_keypair(7, SOURCE)

@@ -26,7 +26,6 @@ from panprivacy.dap.basics import (
     ReportError,
     UnsupportedExtensionError,
 )
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.collection import (
     AggregateShare,
     AggregateShareAad,
@@ -48,6 +47,7 @@ from panprivacy.dap.upload import (
     UploadErrors,
     UploadRequest,
 )
+from panprivacy.tls_messages import InvalidMessageError
 
 REPORT_ID = bytes.fromhex("000102030405060708090a0b0c0d0e0f")
 REPORT_ID_HEX = "00010203 04050607 08090a0b 0c0d0e0f"

@@ -6,7 +6,6 @@ import random
 import pytest
 
 from panprivacy.dap.basics import BatchMode, Role
-from panprivacy.dap.codec import InvalidMessageError
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.vdafs import (
     MAX_LENGTH,
@@ -23,6 +22,7 @@ from panprivacy.dap.vdafs import (
 )
 from panprivacy.prio3.field import FIELD64
 from panprivacy.prio3.interface import Prepared, ReportInput
+from panprivacy.tls_messages import InvalidMessageError
 
 TASK_ID = bytes(range(32))
 VERIFY_KEY = bytes(range(32, 64))

@@ -10,7 +10,8 @@ import pytest
 
 from panprivacy.prio3.__main__ import main
 from panprivacy.prio3.prio3 import Prio3Count
-from panprivacy.prio3.vectors import VectorError, check_file
+from panprivacy.prio3.vectors import check_file
+from panprivacy.vector_files import VectorError
 from tests.panprivacy.prio3.variants import CONTEXT, VERIFY_KEY
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from panprivacy.dap.aggregation import VerifyResp
 from panprivacy.dap.basics import Extension, HpkeCiphertext, Interval
-from panprivacy.dap.codec import InvalidMessageError, Message, Rest
 from panprivacy.dap.upload import PlaintextInputShare, Report, ReportMetadata, ReportUploadStatus
+from panprivacy.tls_messages import InvalidMessageError, Message, Rest
 from tests.panprivacy.dap.strategies import ALL_MESSAGES, messages
 
 each_message = pytest.mark.parametrize("message", ALL_MESSAGES, ids=lambda message: message.__name__)
