@@ -11,6 +11,7 @@ Its parts:
 - `accounting`: what releases cost in privacy; `planning`: what a collection will give, before it is published
 - `prio3`, `dap`, `two_server`: secret shares with proofs, the messages that carry them, and such shares under
   encryption; `tls_messages` says how messages become bytes
+- `privacy_pass`: tokens that say that somebody may take part, and not who
 - `recipe`: the published document that ties these together; `asked_event`, `recipe_plan`: what it counts, and
   what is expected of it; `trust_models`: whom it names, one file each
 
@@ -38,6 +39,7 @@ __all__ = [
     "parameters",
     "planning",
     "prio3",
+    "privacy_pass",
     "recipe",
     "recipe_plan",
     "recipe_statistic",
