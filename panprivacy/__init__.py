@@ -12,6 +12,7 @@ Its parts:
 - `prio3`, `dap`, `two_server`: secret shares with proofs, the messages that carry them, and such shares under
   encryption; `tls_messages` says how messages become bytes
 - `privacy_pass`: tokens that say that somebody may take part, and not who
+- `oblivious_http`: requests of which nobody sees both the sender and the content
 - `recipe`: the published document that ties these together; `asked_event`, `recipe_plan`: what it counts, and
   what is expected of it; `trust_models`: whom it names, one file each
 
@@ -36,6 +37,7 @@ __all__ = [
     "limits",
     "lines",
     "mechanisms",
+    "oblivious_http",
     "parameters",
     "planning",
     "prio3",

@@ -1,0 +1,34 @@
+"""Lengths that tell nothing: every request of a recipe has one of three.
+
+Binary HTTP ends with as many zeros as one likes (RFC 9292, section 3.8).
+"""
+
+from bisect import bisect_left
+
+CLASSES = (1024, 4 * 1024, 32 * 1024)
+"""Bytes of a padded message."""
+
+
+class TooLongError(ValueError):
+    """A message that is longer than the longest class."""
+
+
+def padded(message: bytes, at_least: int = 0) -> bytes:
+    """The message with zeros up to the shortest class that holds it.
+
+    Args:
+        message: encoded binary HTTP.
+        at_least: where messages of several lengths must look alike, the length of the longest of them.
+
+    Raises:
+        TooLongError: it, or `at_least`, is beyond the longest class.
+    """
+    return message.ljust(class_of(max(len(message), at_least)), b"\0")
+
+
+def class_of(length: int) -> int:
+    """The class of a message of so many bytes; TooLongError beyond the longest."""
+    index = bisect_left(CLASSES, length)
+    if index == len(CLASSES):
+        raise TooLongError(f"must have at most {CLASSES[-1]} bytes, not {length}")
+    return CLASSES[index]
