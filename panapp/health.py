@@ -29,7 +29,8 @@ class _NotReadyError(Exception):
 
 
 class _IncompleteError(Exception):
-    """Something is lost, of which all else is independent: no reason to stop serving."""
+    """Something is lost, of which all else is independent: no reason to stop serving. A message is fit for
+    strangers, and shown."""
 
 
 @never_cache
@@ -47,13 +48,19 @@ def ready(request: HttpRequest) -> JsonResponse:
     The answer is the same whoever asks, and holds no address and no message of a library.
     """
     checks: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for name in settings.ROLE.checks:
         # A database that does not answer is waited for once.
         hopeless = name in _OF_THE_DATABASE and checks.get("database") == "failed"
-        checks[name] = "failed" if hopeless else _outcome(name, _CHECKS[name])
+        checks[name] = "failed" if hopeless else _outcome(name, _CHECKS[name], reasons)
     well = "failed" not in checks.values()
     return JsonResponse(
-        {"status": "ok" if well else "unavailable", "checks": checks}, status=200 if well else 503
+        {
+            "status": "ok" if well else "unavailable",
+            "checks": checks,
+            **({"reasons": reasons} if reasons else {}),
+        },
+        status=200 if well else 503,
     )
 
 
@@ -109,10 +116,25 @@ def _clock() -> None:
         raise _IncompleteError
 
 
-def _outcome(name: str, check: Callable[[], None]) -> str:
+def _series() -> None:
+    """Rounds of series that are due, and could not be published."""
+    # Here: partners have no series.
+    from series.selectors import rounds_failing
+
+    failing = rounds_failing().first()
+    if failing is not None:
+        raise _IncompleteError(
+            f"Round {failing.number} of series {failing.series.identifier} could not be published so far; "
+            "the page of the series says why."
+        )
+
+
+def _outcome(name: str, check: Callable[[], None], reasons: dict[str, str]) -> str:
     try:
         check()
-    except _IncompleteError:
+    except _IncompleteError as error:
+        if str(error):
+            reasons[name] = str(error)
         return "incomplete"
     except (_NotReadyError, Error, OperationalError, OSError) as error:
         # The type only: messages of drivers hold addresses and sometimes passwords.
@@ -121,7 +143,7 @@ def _outcome(name: str, check: Callable[[], None]) -> str:
     return "ok"
 
 
-_OF_THE_DATABASE = {"migrations", "keys", "writes", "clock"}
+_OF_THE_DATABASE = {"migrations", "keys", "writes", "clock", "series"}
 _CHECKS = {
     "database": _database,
     "migrations": _migrations,
@@ -129,4 +151,5 @@ _CHECKS = {
     "writes": _writes,
     "broker": _broker,
     "clock": _clock,
+    "series": _series,
 }

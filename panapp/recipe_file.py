@@ -8,6 +8,7 @@ from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.json_objects import without_repetition
 from panprivacy.parameters import as_typed
+from panprivacy.recipe import SERIES_FIELDS
 from panprivacy.streams.parameters import LISTED
 from recipes.item_lists import distinct_items
 
@@ -38,6 +39,25 @@ def read_recipe_file(path: Path) -> dict[str, Any]:
     if not isinstance(members, dict):
         raise FieldError("file", f"{path} must hold one JSON object")
     return members
+
+
+def require_series_file(members: dict[str, Any]) -> None:
+    """FieldError where the file is of one recipe."""
+    if "every" not in members:
+        raise FieldError(
+            "every",
+            "is missing: this is a recipe file, which `collect` and `recipe publish` take. "
+            "A series file also has `every`, and `rounds` or `until`",
+        )
+
+
+def require_recipe_file(members: dict[str, Any]) -> None:
+    """FieldError where the file is of a series."""
+    for name in SERIES_FIELDS:
+        if name in members:
+            raise FieldError(
+                name, "makes this a series file, which `series publish` and `series simulate` take"
+            )
 
 
 def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:

@@ -67,7 +67,7 @@ _SITE_CONTEXT = (
     "csp.context_processors.nonce",
     "audit.access.log_access",
 )
-_SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "clock")
+_SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "clock", "series")
 _SITE_METRICS = (
     "panapp.collection_metrics.CollectionsCollector",
     "panapp.clock_metrics.ClocksCollector",

@@ -47,6 +47,11 @@ WATCH_SECONDS = 0.5
 MOST_RESTARTS = 20
 
 
+SIMULATING = {"PANAPP_ASK_ROUNDS": "false"}
+"""Environment of services that run for simulated devices: they publish no round of a real series in passing,
+whose devices would find no server once the command has ended."""
+
+
 class ServiceError(Exception):
     """A process of the installation did not start, or keeps dying."""
 

@@ -307,6 +307,9 @@ _PERIODIC_SECONDS = {
     "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
     "ledger.tasks.advance_books": 5,
 }
+# Where this is off, what runs here publishes no rounds of series: commands that simulate devices set it so.
+if not environment.flag("PANAPP_ASK_ROUNDS", default=True):
+    del _PERIODIC_SECONDS["series.tasks.advance_series"]
 CELERY_BEAT_SCHEDULE = {
     task: {"task": task, "schedule": every(seconds)} for task, seconds in _PERIODIC_SECONDS.items()
 }

@@ -469,10 +469,16 @@ def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str,
     return tuple(name for name in DRAFT_FIELDS if name not in silent)
 
 
+SERIES_FIELDS = ("every", "rounds", "until")
+"""What a series file has beside the members of a recipe file."""
+
+
 def unknown_field(name: str, statistic: type[Statistic[Any]], trust: Trust) -> FieldError:
     """The refusal of a member that a recipe file of this kind has not, with all those that it may have."""
     parameters = statistic.parameters_class
     given = [field for field in parameters.names() if field not in parameters.derived_names()]
+    if name in SERIES_FIELDS:
+        return FieldError(name, "is a field of a series, not of a recipe: publish this as a series")
     fields = ", ".join((*draft_fields(statistic, trust), *given, *TRUST_MODELS[trust].lists))
     return FieldError(name, f"is not a field of a {statistic.statistic} recipe; it has {fields}")
 

@@ -51,7 +51,9 @@ class SeriesDraft:
             FieldError: names the first field that is unknown, missing or out of range.
         """
         members = dict(members)
-        every = _every(members.pop("every", None))
+        if "every" not in members:
+            raise FieldError("every", "is missing: day, week, month or a number of seconds")
+        every = _every(members.pop("every"))
         rounds, until = members.pop("rounds", None), members.pop("until", None)
         if (rounds is None) == (until is None):
             raise FieldError("rounds", "either `rounds` or `until` must be given, and only one of them")

@@ -1,23 +1,51 @@
-"""The public read API of series."""
+"""Series for programs: everybody reads them, analysts publish, stop and mark them."""
 
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from panprivacy.recipe import format_time
-from series.models import Round, Series
+from audit.access import signed_in_user
+from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
+from panprivacy.recipe import format_time, parse_time
+from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
+from recipes.errors import PartnerUnavailableError
+from recipes.scopes import RECIPES_WRITE
+from series.models import NOTE_LENGTH, Round, Series
+from series.operations import SeriesStateError, series_mark, series_publish, series_stop
 from series.selectors import Point, series_list, trend
-from web.openapi import CURSOR
+from web.json_requests import read_object
+from web.openapi import CURSOR, example, problem_response
 from web.paging import api_page
-from web.problems import not_found
+from web.problems import conflict, invalid_field, not_found, unavailable
 from web.scopes import PUBLIC, Scopes
 
 PAGE_SIZE = 100
+
+SERIES_FILE = {**RECIPE_FILE, "every": "week", "rounds": 4}
+MARK = {"note": "version 2.1 released", "at": "2026-01-31T12:00:00Z"}
+
+
+class SeriesFileSerializer(RecipeFileSerializer):
+    """The members of a series file: those of a recipe file, `every`, and `rounds` or `until`."""
+
+    every = serializers.CharField(help_text="`day`, `week`, `month`, or a number of seconds.")
+    rounds = serializers.IntegerField(required=False, help_text="How many; or `until`.")
+    until = serializers.DateTimeField(required=False, help_text="No round opens then or later; or `rounds`.")
+
+
+class NewMarkSerializer(serializers.Serializer[dict[str, str]]):
+    note = serializers.CharField(max_length=NOTE_LENGTH, help_text="One line. It is public.")
+    at = serializers.DateTimeField(
+        required=False, help_text="Now where left out. With it, the same mark sent twice is one."
+    )
 
 
 class SeriesSummarySerializer(serializers.ModelSerializer[Series]):
@@ -50,6 +78,10 @@ class RoundSerializer(serializers.Serializer[dict[str, Any]]):
     opens_at = serializers.CharField()
     state = serializers.ChoiceField(Round.State.choices)
     reason = serializers.CharField(allow_blank=True, help_text="Why it was skipped; else empty.")
+    problem = serializers.CharField(
+        allow_null=True, help_text="Why it could not be published so far; null where nothing failed."
+    )
+    retry_at = serializers.CharField(allow_null=True, help_text="When that is tried again.")
     recipe = serializers.CharField(allow_null=True, help_text="Identifier; null where it is not published.")
     outcome = serializers.CharField(allow_null=True, help_text="released, withheld, or null until then.")
     values = serializers.ListField(child=serializers.FloatField(), help_text="Estimates; empty without.")
@@ -75,7 +107,7 @@ class SeriesSerializer(serializers.Serializer[dict[str, Any]]):
 class SeriesListView(APIView):
     """Every series, newest first."""
 
-    scopes: ClassVar[Scopes] = {"GET": PUBLIC}
+    scopes: ClassVar[Scopes] = {"GET": PUBLIC, "POST": RECIPES_WRITE}
 
     @extend_schema(
         summary="List series", responses=SeriesListSerializer, operation_id="series_list", parameters=[CURSOR]
@@ -84,6 +116,30 @@ class SeriesListView(APIView):
         page, following = api_page(series_list(), request, PAGE_SIZE)
         return Response({"next": following, "results": SeriesSummarySerializer(page, many=True).data})
 
+    @extend_schema(
+        summary="Publish a series",
+        description="Reserves the budget of all rounds. Sent again after a lost answer, it publishes nothing "
+        "twice: while a series with this content runs, the answer is that series.",
+        operation_id="series_publish",
+        request=SeriesFileSerializer,
+        responses={
+            201: OpenApiResponse(SeriesSerializer, "The series; `Location` is its address."),
+            400: REFUSED,
+            503: problem_response("Another server did not answer; nothing was changed."),
+        },
+        examples=example(SERIES_FILE, request_only=True),
+    )
+    def post(self, request: Request) -> Response:
+        members = read_object(request._request, BODY_BYTES)
+        try:
+            series = series_publish(members=members, actor=signed_in_user(request._request))
+        except PartnerUnavailableError as error:
+            raise unavailable(f"Nothing was changed: {error}.") from None
+        except FieldError as error:
+            raise invalid_field(error) from None
+        location = reverse("api-series", args=[series.identifier])
+        return Response(series_document(series), status=201, headers={"Location": location})
+
 
 class SeriesView(APIView):
     """One series: its rounds with their results, and what changed from one to the next."""
@@ -91,23 +147,100 @@ class SeriesView(APIView):
     scopes: ClassVar[Scopes] = {"GET": PUBLIC}
 
     @extend_schema(summary="Fetch one series", responses=SeriesSerializer, operation_id="series")
+    def get(self, request: Request, series: str) -> Response:
+        return Response(series_document(_series(series)))
+
+
+class RecipeSeriesView(APIView):
+    """The series that a recipe is a round of."""
+
+    scopes: ClassVar[Scopes] = {"GET": PUBLIC}
+
+    @extend_schema(
+        summary="Fetch the series of a recipe", responses=SeriesSerializer, operation_id="recipe_series"
+    )
     def get(self, request: Request, identifier: str) -> Response:
-        series = Series.objects.filter(identifier=identifier).first()
+        series = Series.objects.filter(rounds__recipe__identifier=identifier).first()
         if series is None:
-            raise not_found("No series has this identifier.")
-        summary = SeriesSummarySerializer(series).data
-        marks = [{"at": format_time(mark.at), "note": mark.note} for mark in series.marks.all()]
-        rounds = [_round(point) for point in trend(series)]
-        return Response({**summary, "file": series.draft, "rounds": rounds, "marks": marks})
+            raise not_found("No recipe of a series has this identifier.")
+        return Response(series_document(series))
+
+
+class SeriesStopView(APIView):
+    """Give up the rounds that are left."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
+
+    @extend_schema(
+        summary="Stop a series",
+        description="What is reserved for the rounds that are left is returned. Rounds that are published "
+        "go on. A series that is stopped stays so: sent twice, this does nothing the second time.",
+        operation_id="series_stop",
+        request=None,
+        responses={200: SeriesSerializer, 409: problem_response("All of its rounds were asked.")},
+    )
+    def post(self, request: Request, series: str) -> Response:
+        found = _series(series)
+        read_object(request._request, BODY_BYTES, names=())
+        try:
+            found = series_stop(series=found, actor=signed_in_user(request._request))
+        except SeriesStateError as error:
+            found = _series(series)
+            if found.stopped_at is None:
+                raise conflict(error) from None
+        return Response(series_document(found))
+
+
+class SeriesMarkView(APIView):
+    """Note something beside the trend."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
+
+    @extend_schema(
+        summary="Mark a series",
+        operation_id="series_mark",
+        request=NewMarkSerializer,
+        responses={200: SeriesSerializer, 400: REFUSED},
+        examples=example(MARK, request_only=True),
+    )
+    def post(self, request: Request, series: str) -> Response:
+        found = _series(series)
+        members = read_object(request._request, BODY_BYTES, names=tuple(MARK))
+        note, at = members.get("note"), members.get("at")
+        try:
+            if not isinstance(note, str):
+                raise FieldError("note", f"must be text, not {as_typed(note)}")
+            time = timezone.now() if at is None else parse_time("at", at)
+            series_mark(series=found, at=time, note=note, actor=signed_in_user(request._request))
+        except FieldError as error:
+            raise invalid_field(error) from None
+        return Response(series_document(found))
+
+
+def _series(identifier: str) -> Series:
+    series = Series.objects.filter(identifier=identifier).first()
+    if series is None:
+        raise not_found("No series has this identifier.")
+    return series
+
+
+def series_document(series: Series) -> dict[str, Any]:
+    """A series as plain JSON values."""
+    summary = SeriesSummarySerializer(series).data
+    marks = [{"at": format_time(mark.at), "note": mark.note} for mark in series.marks.all()]
+    rounds = [_round(point) for point in trend(series)]
+    return {**summary, "file": series.draft, "rounds": rounds, "marks": marks}
 
 
 def _round(point: Point) -> dict[str, Any]:
-    change = point.change
+    change, planned = point.change, point.round.state == Round.State.PLANNED
     return {
         "number": point.round.number,
         "opens_at": format_time(point.round.opens_at),
         "state": point.round.state,
         "reason": point.round.reason,
+        "problem": point.round.problem if planned and point.round.failures else None,
+        "retry_at": format_time(point.round.retry_at) if planned and point.round.retry_at else None,
         "recipe": None if point.round.recipe is None else point.round.recipe.identifier,
         "outcome": None if point.release is None else point.release.outcome,
         "values": list(point.values),

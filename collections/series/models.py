@@ -50,6 +50,11 @@ class Round(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.PLANNED)
     recipe = models.OneToOneField(Recipe, models.PROTECT, null=True, related_name="round")
     reason = models.CharField(max_length=REASON_LENGTH, blank=True, help_text="Why it was skipped.")
+    failures = models.PositiveIntegerField(default=0, help_text="How often publishing it failed.")
+    problem = models.CharField(max_length=REASON_LENGTH, blank=True, help_text="Why it failed last.")
+    retry_at = models.DateTimeField(
+        null=True, help_text="When it is tried again; null where it never failed."
+    )
 
     class Meta:
         ordering = ("series", "number")

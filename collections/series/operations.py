@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
 from audit.operations import entry_append
 from ledger.operations import spending_return
@@ -27,6 +28,16 @@ logger = structlog.get_logger(__name__)
 ROUNDS_AT_ONCE = 20
 """Rounds that one look publishes at most: keys are made for each."""
 
+LONGEST_PAUSE = timedelta(minutes=15)
+"""Before a round that could not be published is tried again. The first pause is a second, each further one
+twice the one before."""
+
+SENT_TWICE = timedelta(days=1)
+"""For how long the same content is the same series, also where all of its rounds were asked."""
+
+OWN_FAULT = "this server failed; its log says how"
+"""What everybody may read where the reason is not one of ours."""
+
 
 class SeriesStateError(Exception):
     """The series is not in the state that the operation needs. The message says which."""
@@ -35,8 +46,12 @@ class SeriesStateError(Exception):
 def series_publish(*, members: Mapping[str, object], actor: User | None) -> Series:
     """Reserve the budget of all rounds and plan them. The first is asked as soon as it is due.
 
+    What an account sends twice, as after a lost answer, is one series: while it runs, the same content gives
+    the series that is there.
+
     Args:
         members: of a recipe file with `every`, and `rounds` or `until`.
+        actor: None for the command line, where each call is a series of its own.
 
     Raises:
         FieldError: a field is unknown, missing or out of range, or all rounds together exceed the
@@ -46,6 +61,8 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
     now = clock.database_now()
     openings = draft.openings(now)
     require_within_limits(draft.recipe)
+    if actor is not None and (same := _running(draft, actor, now)):
+        return same
     first = draft.round(1, len(openings), openings[0])
     if first.window(now)[1] <= now:
         raise FieldError(
@@ -58,6 +75,10 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
 
 
 def _plan(draft: SeriesDraft, openings: tuple[datetime, ...], now: datetime, actor: User | None) -> Series:
+    if actor is not None:
+        User.objects.select_for_update(no_key=True).get(pk=actor.pk)
+        if same := _running(draft, actor, now):
+            return same
     series = Series.objects.create(
         identifier=secrets.token_hex(8),
         name=draft.recipe.name,
@@ -85,16 +106,31 @@ def _plan(draft: SeriesDraft, openings: tuple[datetime, ...], now: datetime, act
     return series
 
 
+def _running(draft: SeriesDraft, actor: User, now: datetime) -> Series | None:
+    """The series with this content that the account has published and that is not over."""
+    own = Series.objects.filter(created_by=actor, name=draft.recipe.name, stopped_at=None)
+    members = draft.as_dict()
+    for series in own:
+        planned = series.rounds.filter(state=Round.State.PLANNED)
+        if series.draft == members and (series.published_at > now - SENT_TWICE or planned.exists()):
+            return series
+    return None
+
+
 def rounds_advance() -> None:
     """Publish every round that is due, or skip it where it is over. Safe to run at any time, twice."""
     now = clock.settled_now()
-    due = Round.objects.filter(state=Round.State.PLANNED, opens_at__lte=now).select_related("series")
-    for planned in due.order_by("opens_at", "pk")[:ROUNDS_AT_ONCE]:
+    # A pause that is longer than any can be comes from a clock that was set back.
+    tried_again = Q(retry_at=None) | Q(retry_at__lte=now) | Q(retry_at__gt=now + LONGEST_PAUSE)
+    due = Round.objects.filter(tried_again, state=Round.State.PLANNED, opens_at__lte=now)
+    for planned in due.select_related("series").order_by("opens_at", "pk")[:ROUNDS_AT_ONCE]:
         try:
             _ask(planned, now)
-        except Exception:
+        except PartnerUnavailableError as error:
+            _postpone(planned, now, str(error), error)
+        except Exception as error:
             # One round that cannot be asked must not hold up all others.
-            logger.exception("round_not_asked", series=planned.series.identifier, round=planned.number)
+            _postpone(planned, now, OWN_FAULT, error)
 
 
 def _ask(planned: Round, now: datetime) -> None:
@@ -103,7 +139,8 @@ def _ask(planned: Round, now: datetime) -> None:
         parsed = series.parsed
         draft = parsed.round(planned.number, series.rounds.count(), planned.opens_at)
         if now >= _latest(draft, planned, parsed):
-            _skip(planned, "nothing ran here while it would have been asked")
+            failed = f"it could not be published in time: {planned.problem}" if planned.problem else ""
+            _skip(planned, failed or "nothing ran here while it would have been asked")
             return
         recipe_publish_file(
             members=draft.as_dict(),
@@ -111,13 +148,31 @@ def _ask(planned: Round, now: datetime) -> None:
             reserved=series.reservation(planned.number),
             stored=lambda recipe: _settle(planned, recipe),
         )
-    except PartnerUnavailableError as error:
-        # Asked again at the next look, until it is too late for this round.
-        logger.warning("round_waits", series=series.identifier, round=planned.number, error=str(error))
+    except PartnerUnavailableError:
+        raise
     except FieldError as refusal:
         _skip(planned, str(refusal))
     except RecipeStateError:
         pass  # somebody else has just published or skipped it
+
+
+def _postpone(planned: Round, now: datetime, problem: str, error: Exception) -> None:
+    """Try again later, after a pause that grows. Of n failures about log2(n) are logged."""
+    failures = planned.failures + 1
+    pause = min(timedelta(seconds=2 ** min(failures - 1, 30)), LONGEST_PAUSE)
+    Round.objects.filter(pk=planned.pk, state=Round.State.PLANNED).update(
+        failures=failures, problem=problem[:REASON_LENGTH], retry_at=now + pause
+    )
+    if failures & (failures - 1) == 0:
+        logger.warning(
+            "round_waits",
+            series=planned.series.identifier,
+            round=planned.number,
+            failures=failures,
+            pause_seconds=int(pause.total_seconds()),
+            error=str(error),
+            exc_info=problem == OWN_FAULT,
+        )
 
 
 def _latest(draft: RecipeDraft, planned: Round, series: SeriesDraft) -> datetime:
@@ -176,7 +231,7 @@ def series_stop(*, series: Series, actor: User | None) -> Series:
 
 @transaction.atomic
 def series_mark(*, series: Series, at: datetime, note: str, actor: User | None) -> Mark:
-    """Note something beside the trend.
+    """Note something beside the trend. The same note at the same time is one mark.
 
     Raises:
         FieldError: the note is empty, too long or not one line.
@@ -184,7 +239,10 @@ def series_mark(*, series: Series, at: datetime, note: str, actor: User | None) 
     note = note.strip()
     if not 1 <= len(note) <= NOTE_LENGTH or not note.isprintable():
         raise FieldError("note", f"must be one line of 1 to {NOTE_LENGTH} characters")
-    mark = Mark.objects.create(series=series, at=at, note=note)
+    series = Series.objects.select_for_update().get(pk=series.pk)
+    mark, made = Mark.objects.get_or_create(series=series, at=at, note=note)
+    if not made:
+        return mark
     details = {"at": format_time(at), "note": note}
     entry_append(action=SERIES_MARKED, subject=_subject(series), actor=actor, details=details)
     return mark

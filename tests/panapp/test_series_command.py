@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from panapp.services import SIMULATING
 from series.models import Mark, Round, Series
 from tests.factories import recipe_members
 from tests.processes import database_url
@@ -51,14 +53,68 @@ def test_a_series_that_is_not_there_is_an_input_error(arguments, message):
     assert error.value.returncode == 2
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("command", "changes", "message"),
+    [
+        (("collect",), FILE, "every: makes this a series file, which `series publish`"),
+        (("recipe", "publish"), FILE, "every: makes this a series file"),
+        (("recipe", "draft"), {"until": "2030-01-01T00:00:00Z"}, "until: makes this a series file"),
+        (("series", "publish"), {}, "every: is missing: this is a recipe file, which `collect`"),
+        (("series", "simulate", "--rounds", "2"), {}, "every: is missing: this is a recipe file"),
+    ],
+)
+def test_a_file_of_the_other_kind_is_refused_with_the_command_that_takes_it(
+    tmp_path, command, changes, message
+):
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(recipe_members(**changes)))
+    with pytest.raises(CommandError, match=re.escape(message)) as error:
+        call_command(*command, str(path))
+    assert error.value.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("a,1,1,1\nb,1,1,3\n", 'round: line 3, column 4: must be 1 to 2, as in `--rounds`, not "3"'),
+        ("a,1,1,1\n", "round: 2 has no row"),
+        ("a,1,1,1\na,1,1,2\nb,9,1,2\n", "step: line 4, column 2"),
+        ("a,1,1\n", "line 2 must have 4 columns"),
+    ],
+)
+def test_a_file_whose_rounds_are_wrong_is_refused_before_anything_is_started(tmp_path, rows, message):
+    events = tmp_path / "events.csv"
+    events.write_text(f"device,step,events,round\n{rows}")
+    path = tmp_path / "series.json"
+    path.write_text(json.dumps(recipe_members(**FILE)))
+    with pytest.raises(CommandError, match=re.escape(message)):
+        call_command("series", "simulate", str(path), "--events", str(events), "--rounds", "2")
+
+
+def test_what_only_simulates_publishes_no_round_of_a_real_series():
+    """Its devices would find no server once the command has ended."""
+    program = "from django.conf import settings; print(*settings.CELERY_BEAT_SCHEDULE)"
+    ticks = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", program],
+        cwd=ROOT,
+        env={**os.environ, **SIMULATING},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert set(settings.CELERY_BEAT_SCHEDULE) - set(ticks) == {"series.tasks.advance_series"}
+
+
 @pytest.mark.long
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_simulate_prints_a_result_for_each_round_with_its_change(tmp_path):
-    """All 60 devices have the event in both rounds. At ε = 8 each interval fails to hold with 5% at most, but
-    the seed makes this the same every time."""
+    """All 60 devices have the event in the first round, none in the second. At ε = 8 each interval fails to
+    hold with 5% at most, but the seed makes this the same every time."""
     events = tmp_path / "events.csv"
-    events.write_text("device,step,events\n" + "".join(f"d{device},1,1\n" for device in range(60)))
+    rows = (f"d{device},1,{int(number == 1)},{number}\n" for number in (1, 2) for device in range(60))
+    events.write_text("device,step,events,round\n" + "".join(rows))
     path = tmp_path / "series.json"
     path.write_text(json.dumps(recipe_members(epsilon=8.0, **FILE)))
     printed = subprocess.run(
@@ -74,5 +130,6 @@ def test_simulate_prints_a_result_for_each_round_with_its_change(tmp_path):
     assert (first["truth"], first["reports"]["accepted"], first["change"]) == (60, 60, None)
     change = second["change"]
     assert change["difference"] == pytest.approx(second["estimate"] - first["estimate"])
-    assert change["low"] <= 0 <= change["high"]
-    assert (change["level"], change["more_than_noise"]) == (0.9, False)
+    assert second["truth"] == 0
+    assert change["low"] <= -60 <= change["high"] < 0
+    assert (change["level"], change["more_than_noise"]) == (0.9, True)

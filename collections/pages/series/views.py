@@ -104,6 +104,7 @@ def _page(
         "rows": trend_rows([point for point in points if point.round not in planned]),
         "rounds": len(points),
         "planned": planned,
+        "failing": [found for found in planned if found.failures],
         "marks": marks,
         "may_publish": may_publish(request.user),
         "note": note,

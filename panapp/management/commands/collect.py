@@ -16,8 +16,8 @@ from devices_sim.trust_models import reporting_model
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
 from panapp.device_file import OPTIONS, device_file
-from panapp.recipe_file import read_recipe_file, take_universe
-from panapp.services import ServiceError, running_services
+from panapp.recipe_file import read_recipe_file, require_recipe_file, take_universe
+from panapp.services import SIMULATING, ServiceError, running_services
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
@@ -74,6 +74,7 @@ class Command(BaseCommand):
     def run(self, options: dict[str, Any]) -> dict[str, Any]:
         started = time.monotonic()
         members = read_recipe_file(options["file"])
+        require_recipe_file(members)
         take_universe(members, options["file"].parent)  # a stream is refused for what it is, not for its list
         draft = RecipeDraft.from_mapping(members)
         model = reporting_model(draft)
@@ -86,7 +87,9 @@ class Command(BaseCommand):
             require_migrated_database()
             partner = TRUST_MODELS[draft.trust].partner
             beside = {} if partner is None else {partner.name: settings.DATA_DIR / partner.name}
-            with running_services(workers=options["workers"], partners=beside) as services:
+            with running_services(
+                workers=options["workers"], partners=beside, environment=SIMULATING
+            ) as services:
                 result = collection_run(
                     members=members,
                     workload=workload,

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panapp.database import require_migrated_database
-from panapp.recipe_file import read_recipe_file, take_universe
+from panapp.recipe_file import read_recipe_file, require_recipe_file, take_universe
 from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
 from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
@@ -66,6 +66,7 @@ class Command(BaseCommand):
             if action in ("draft", "publish") and not options["file"].isdigit():
                 file = Path(options["file"])
                 members = read_recipe_file(file)
+                require_recipe_file(members)
                 universe = take_universe(members, file.parent)
             elif action == "draft":
                 raise FieldError("file", "must be the name of a recipe file")

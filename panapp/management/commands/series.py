@@ -1,10 +1,7 @@
 """`series`: publish a recipe that is asked again and again, stop it, or try it on simulated devices."""
 
 import json
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from operator import itemgetter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,50 +10,59 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from devices_sim.fleet import FleetError
-from devices_sim.trust_models import reporting_model
-from panapp.collection import CollectionStalledError, collection_run
+from panapp.collection import CollectionStalledError
 from panapp.database import require_migrated_database
-from panapp.device_file import OPTIONS, device_file
-from panapp.recipe_file import read_recipe_file
-from panapp.services import ServiceError, running_services
-from panprivacy.difference import Difference
+from panapp.device_file import OPTIONS
+from panapp.recipe_file import read_recipe_file, require_series_file
+from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
+from panapp.series_simulation import ROUND, series_simulate
+from panapp.services import ServiceError
 from panprivacy.errors import FieldError
 from panprivacy.recipe import format_time, parse_time
 from panprivacy.series import ROUNDS, SeriesDraft
 from recipes.errors import PartnerUnavailableError
-from releases.models import Release
+from series.api import series_document
 from series.models import Round, Series
 from series.operations import SeriesStateError, series_mark, series_publish, series_stop
-from series.selectors import change_between
-from trust_models import TRUST_MODELS
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
 
 
 class Command(BaseCommand):
-    help = "Publish a series for real devices, stop or mark it, or run rounds of it on simulated devices."
+    help = (
+        "Publish a series for real devices, stop, mark or show it (here, or at another site with --site and "
+        f"a token in {TOKEN_VARIABLE}), or run rounds of it on simulated devices."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         publish = actions.add_parser(
-            "publish", help="publish a recipe file with `every` and `rounds` or `until`"
+            "publish", help="publish a series file: a recipe file with `every`, and `rounds` or `until`"
         )
-        publish.add_argument("file", type=Path, help="recipe file (JSON)")
+        publish.add_argument("file", type=Path, help="series file (JSON)")
         publish.add_argument("--json", action="store_true", help="print the series as JSON")
         stop = actions.add_parser("stop", help="give up the rounds that are not published yet")
-        stop.add_argument("identifier", help="identifier of the series")
         mark = actions.add_parser("mark", help="note something beside the trend")
-        mark.add_argument("identifier", help="identifier of the series")
+        show = actions.add_parser("show", help="print a series with its rounds and results as JSON")
+        for one in (stop, mark, show):
+            one.add_argument("identifier", help="identifier of the series")
         mark.add_argument("note", help="one line, e.g. 'version 2.1 released'")
         mark.add_argument("--at", help="when, as 2026-01-31T12:00:00Z (default: now)")
+        for one in (publish, stop, mark, show):
+            one.add_argument("--site", help="address of another site, e.g. https://telemetry.example")
         simulate = actions.add_parser(
-            "simulate", help="run rounds on simulated devices, and print their results"
+            "simulate",
+            help="run rounds on simulated devices, and print their results. All rounds have the same events, "
+            f"unless the file's last column is `{ROUND}`",
         )
-        simulate.add_argument("file", type=Path, help="recipe file (JSON)")
+        simulate.add_argument("file", type=Path, help="series file (JSON)")
         for option, header in OPTIONS.items():
-            simulate.add_argument(f"--{option}", type=Path, help=f"CSV with the header {','.join(header)}")
+            columns = ",".join(header)
+            simulate.add_argument(
+                f"--{option}", type=Path, help=f"CSV with the header {columns} or {columns},{ROUND}"
+            )
         simulate.add_argument("--rounds", type=int, required=True, help="how many rounds")
         simulate.add_argument("--seed", type=int, help="repeat the devices' random choices")
         simulate.add_argument(
@@ -67,6 +73,9 @@ class Command(BaseCommand):
         action: Callable[[dict[str, Any]], None] = getattr(self, options["action"])
         try:
             action(options)
+        except SiteError as error:
+            refused = error.status is not None and 400 <= error.status < 500
+            raise CommandError(str(error), returncode=INPUT_ERROR if refused else 1) from None
         except (FieldError, SeriesStateError) as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
@@ -78,93 +87,94 @@ class Command(BaseCommand):
 
     def publish(self, options: dict[str, Any]) -> None:
         members = read_recipe_file(options["file"])
-        require_migrated_database()
-        series = series_publish(members=members, actor=None)
-        rounds = list(series.rounds.all())
-        if not options["json"]:
-            last = format_time(rounds[-1].opens_at)
-            self.stdout.write(
-                f"Published {series.name!r}: {series.identifier}, {len(rounds)} rounds, last {last}"
-            )
+        require_series_file(members)
+        series = _place(options).publish(members)
+        openings = [planned["opens_at"] for planned in series["rounds"]]
+        if options["json"]:
+            content = {"series": series["id"], **series["file"], "openings": openings}
+            self.stdout.write(json.dumps(content, ensure_ascii=False))
             return
-        openings = [format_time(planned.opens_at) for planned in rounds]
-        content = {"series": series.identifier, **series.draft, "openings": openings}
-        self.stdout.write(json.dumps(content, ensure_ascii=False))
+        self.stdout.write(
+            f"Published {series['name']!r}: {series['id']}, {len(openings)} rounds, last {openings[-1]}"
+        )
 
     def stop(self, options: dict[str, Any]) -> None:
-        require_migrated_database()
-        series = series_stop(series=_series(options["identifier"]), actor=None)
-        skipped = series.rounds.filter(state=Round.State.SKIPPED).count()
+        series = _place(options).stop(options["identifier"])
+        skipped = sum(planned["state"] == Round.State.SKIPPED for planned in series["rounds"])
         self.stdout.write(
-            f"Stopped {series.name!r}: {skipped} of {series.rounds.count()} rounds are not asked"
+            f"Stopped {series['name']!r}: {skipped} of {len(series['rounds'])} rounds are not asked"
         )
 
     def mark(self, options: dict[str, Any]) -> None:
-        require_migrated_database()
         at = timezone.now() if options["at"] is None else parse_time("at", options["at"])
-        series_mark(series=_series(options["identifier"]), at=at, note=options["note"], actor=None)
+        mark = {"note": options["note"], "at": format_time(at)}
+        _place(options).mark(options["identifier"], mark)
         self.stdout.write("Marked")
+
+    def show(self, options: dict[str, Any]) -> None:
+        self.stdout.write(json.dumps(_place(options).show(options["identifier"]), ensure_ascii=False))
 
     def simulate(self, options: dict[str, Any]) -> None:
         if not settings.LOCAL:
             raise CommandError("series simulate runs where PANAPP_MODE is local only")
         members = read_recipe_file(options["file"])
+        require_series_file(members)
         rounds = ROUNDS.check("rounds", int, options["rounds"])
         if "until" not in members:
             members["rounds"] = rounds
-        draft = SeriesDraft.from_mapping(members)
-        model = reporting_model(draft.recipe)
-        path = device_file(model, options, draft.recipe.statistic)
-        # Before anything is started: calibration may find that the parameters cannot be met.
-        statistic = draft.recipe.calibrated_statistic()
-        opens_at = draft.openings(timezone.now())[0]
-        say = (lambda _: None) if options["json"] else self.stderr.write
-        results: list[dict[str, Any]] = []
-        before: Release | None = None
-        with _services(draft) as services:
-            for number in range(1, rounds + 1):
-                say(f"round {number} of {rounds}")
-                with model.workload(path, statistic) as workload:
-                    result = collection_run(
-                        members=draft.round(number, rounds, opens_at).as_dict(),
-                        workload=workload,
-                        services=services,
-                        seed=None if options["seed"] is None else options["seed"] + number - 1,
-                        eager=False,
-                        processes=os.cpu_count() or 1,
-                        actor=None,
-                        say=say,
-                    )
-                release = result.release
-                released = release.outcome == Release.Outcome.RELEASED
-                change = None
-                if released and before is not None:
-                    change = change_between(before, release, among=rounds - 1)
-                results.append(result.as_dict() | {"change": _change(change, scalar=statistic.scalar)})
-                before = release if released else before
+        results = series_simulate(
+            draft=SeriesDraft.from_mapping(members),
+            rounds=rounds,
+            options=options,
+            say=(lambda _: None) if options["json"] else self.stderr.write,
+        )
         self.stdout.write(json.dumps(results, indent=None if options["json"] else 2, ensure_ascii=False))
 
 
-@contextmanager
-def _services(draft: SeriesDraft) -> Iterator[Any]:
-    require_migrated_database()
-    partner = TRUST_MODELS[draft.recipe.trust].partner
-    beside = {} if partner is None else {partner.name: settings.DATA_DIR / partner.name}
-    with running_services(workers=1, partners=beside) as services:
-        yield services
+class _Here:
+    """This installation: its database, for the operator who may open it."""
+
+    def publish(self, members: dict[str, Any]) -> dict[str, Any]:
+        return series_document(series_publish(members=members, actor=None))
+
+    def stop(self, identifier: str) -> dict[str, Any]:
+        return series_document(series_stop(series=_series(identifier), actor=None))
+
+    def mark(self, identifier: str, mark: dict[str, str]) -> None:
+        at = parse_time("at", mark["at"])
+        series_mark(series=_series(identifier), at=at, note=mark["note"], actor=None)
+
+    def show(self, identifier: str) -> dict[str, Any]:
+        return series_document(_series(identifier))
 
 
-def _change(change: Difference | None, *, scalar: bool) -> dict[str, Any] | None:
-    if change is None:
-        return None
-    shape: Callable[[Any], Any] = itemgetter(0) if scalar else list
-    return {
-        "difference": shape(change.values),
-        "level": change.interval.level,
-        "low": shape(change.interval.low),
-        "high": shape(change.interval.high),
-        "more_than_noise": shape(change.more_than_noise),
-    }
+class _Elsewhere:
+    """Another site, by its API. All may be sent again: twice is once."""
+
+    def __init__(self, site: RemoteSite) -> None:
+        self._site = site
+
+    def publish(self, members: dict[str, Any]) -> dict[str, Any]:
+        return self._site.post("series/", members)
+
+    def stop(self, identifier: str) -> dict[str, Any]:
+        return self._site.post(f"series/{identifier}/stop/", {})
+
+    def mark(self, identifier: str, mark: dict[str, str]) -> None:
+        self._site.post(f"series/{identifier}/mark/", mark)
+
+    def show(self, identifier: str) -> dict[str, Any]:
+        return self._site.get(f"series/{identifier}/")
+
+
+def _place(options: dict[str, Any]) -> _Here | _Elsewhere:
+    identifier = options.get("identifier", "0")
+    if not set(identifier) <= set("0123456789abcdef"):
+        raise FieldError("identifier", "must be 16 hexadecimal digits in lower case")
+    if options["site"] is None:
+        require_migrated_database()
+        return _Here()
+    return _Elsewhere(RemoteSite.from_environment(options["site"]))
 
 
 def _series(identifier: str) -> Series:

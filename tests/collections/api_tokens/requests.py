@@ -11,6 +11,7 @@ from audit.models import Entry
 from ledger.models import Population
 from recipes.models import Recipe
 from releases.models import Release
+from series.models import Mark, Round, Series
 from simulations.models import Simulation
 from web.scopes import Public, Scope
 
@@ -36,6 +37,8 @@ BODIES = {
     },
     ("POST", "api-withhold"): {"reason": "the helper is gone"},
     ("POST", "api-populations"): {"name": "clinics", "description": "", "budget": None},
+    ("POST", "api-series-list"): {**RECIPE, "every": "week", "rounds": 2},
+    ("POST", "api-series-mark"): {"note": "version 2"},
     ("PUT", "api-population"): {"description": "All.", "budget": {"epsilon": 1.0, "delta": 1e-6}},
 }
 """Of requests that change something, what lets them succeed."""
@@ -59,6 +62,7 @@ class Operation:
             "<int:number>": str(draft.pk),
             "<identifier:identifier>": str(recipe.identifier),
             "<slug:name>": "everyone",
+            "<slug:series>": str(Series.objects.values_list("identifier", flat=True).first()),
             "<uuid:simulation>": str(Simulation.objects.values_list("pk", flat=True).first()),
         }
         path = f"/{self.route}"
@@ -95,6 +99,8 @@ def state() -> tuple[Any, ...]:
     return (
         list(Recipe.objects.order_by("pk").values_list("pk", "status", "draft")),
         list(Simulation.objects.order_by("pk").values_list("pk", "state")),
+        list(Round.objects.order_by("pk").values_list("pk", "state")),
+        Mark.objects.count(),
         list(Release.objects.order_by("pk").values_list("pk", "outcome")),
         list(Population.objects.order_by("pk").values_list("name", "description", "epsilon")),
         Entry.objects.exclude(action__in=("access_denied", "api_token_refused")).count(),

@@ -14,6 +14,8 @@ from audit.models import Entry
 from ledger.models import Population, Spending
 from recipes.models import Recipe
 from releases.models import Release
+from series.models import Series
+from series.operations import rounds_advance
 from tests.collections.api_tokens.requests import RECIPE
 from tests.factories import published_recipe, stream_members
 from tests.scenes import account, analyst, finished_recipe
@@ -91,6 +93,59 @@ def test_recipe_lives_from_draft_to_withheld_result(api: Client) -> None:
         ("recipe_closed", "ana"),
         ("result_withheld", "ana"),
     ]
+
+
+def test_series_lives_from_its_file_to_its_end(api: Client) -> None:
+    members = {**RECIPE, "every": "week", "rounds": 3}
+    answers = [post(api, "/api/v1/series/", members) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 201]
+    series = answers[0].json()
+    assert answers[1].json() == series
+    assert (len(series["rounds"]), Spending.objects.count()) == (3, 3)
+    address = answers[0]["Location"]
+    assert address == f"/api/v1/series/{series['id']}/"
+    mark = {"note": "version 2", "at": "2026-03-01T00:00:00Z"}
+    marked = [post(api, f"{address}mark/", mark).json()["marks"] for _ in range(2)]
+    assert marked == [[{"at": mark["at"], "note": mark["note"]}]] * 2
+    rounds_advance()
+    first = Client().get(address).json()["rounds"][0]
+    assert Client().get(f"{RECIPES}{first['recipe']}/series/").json()["id"] == series["id"]
+    stopped = [post(api, f"{address}stop/", {}) for _ in range(2)]
+    assert [answer.status_code for answer in stopped] == [200, 200]
+    assert [found["state"] for found in stopped[1].json()["rounds"]] == ["published", "skipped", "skipped"]
+    prefix = ApiToken.objects.get().prefix
+    entries = Entry.objects.filter(subject=f"series {series['id']}").order_by("index")
+    assert [(entry.action, entry.details["api_token"]) for entry in entries] == [
+        ("series_published", prefix),
+        ("series_marked", prefix),
+        ("series_stopped", prefix),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "members", "field"),
+    [
+        ("", RECIPE, "every"),
+        ("", {**RECIPE, "every": "week"}, "rounds"),
+        ("", {**RECIPE, "every": "week", "rounds": 401}, "rounds"),
+        ("{id}/mark/", {}, "note"),
+        ("{id}/mark/", {"note": "a\nb"}, "note"),
+        ("{id}/mark/", {"note": "a", "at": "yesterday"}, "at"),
+        ("{id}/stop/", {"why": "x"}, "why"),
+    ],
+)
+def test_what_no_series_can_be_is_refused_with_its_field(
+    api: Client, address: str, members: dict[str, Any], field: str
+) -> None:
+    found = post(api, "/api/v1/series/", {**RECIPE, "name": "Base", "every": "day", "rounds": 2, "steps": 1})
+    refused = post(api, f"/api/v1/series/{address.format(id=found.json()['id'])}", members)
+    assert (refused.status_code, refused.json()["field"]) == (400, field)
+    assert Series.objects.count() == 1
+
+
+def test_recipe_file_with_the_fields_of_a_series_is_told_so(api: Client) -> None:
+    refused = post(api, RECIPES, {**RECIPE, "every": "week"}).json()
+    assert (refused["field"], "publish this as a series" in refused["detail"]) == ("every", True)
 
 
 def test_result_is_the_file_of_the_page(client: Client) -> None:

@@ -8,6 +8,7 @@ from django.test import Client
 
 from api_tokens.operations import token_create
 from recipes.models import Recipe
+from series.operations import series_publish
 from simulations.operations import simulation_start
 from tests.collections.api_tokens.requests import BODIES, Operation, operations, restricted, state
 from tests.factories import draft_recipe, published_recipe
@@ -50,6 +51,8 @@ def scene(operation: Operation) -> tuple[Recipe, Recipe]:
             seed=None,
             actor=None,
         )
+    if operation.name in {"api-series-stop", "api-series-mark"}:
+        series_publish(members=BODIES["POST", "api-series-list"], actor=None)
     if operation.name == "api-withhold":
         recipe = recipe_close(recipe=recipe, actor=None)
     return draft, recipe

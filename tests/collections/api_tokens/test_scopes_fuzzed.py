@@ -11,6 +11,7 @@ import schemathesis
 from django.conf import settings
 
 from api_tokens.operations import token_create
+from series.operations import series_publish
 from simulations.operations import simulation_start
 from tests.collections.api_tokens.requests import BODIES, state
 from tests.collections.reports.test_description_fuzzed import (
@@ -35,6 +36,9 @@ RESTRICTED = [
     "/api/v1/recipes/{number}/publish/",
     "/api/v1/recipes/{identifier}/close/",
     "/api/v1/recipes/{identifier}/withhold/",
+    "/api/v1/series/",
+    "/api/v1/series/{series}/mark/",
+    "/api/v1/series/{series}/stop/",
     "/api/v1/simulations/",
     "/api/v1/simulations/{simulation}/",
 ]
@@ -56,6 +60,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     )
     return {
         "simulation": str(started.pk),
+        "series": series_publish(members=BODIES["POST", "api-series-list"], actor=None).identifier,
         "number": draft_recipe().pk,
         "identifier": published_recipe().identifier,
         "name": "everyone",

@@ -124,6 +124,13 @@ def test_an_analyst_marks_and_stops_from_the_page(publisher):
     assert "Nothing was changed" in page_text(again)
 
 
+def test_the_page_says_why_a_round_that_is_due_is_not_published(publisher):
+    series = repeated(publisher)
+    series.rounds.filter(number=1).update(failures=3, problem="the helper is silent", retry_at=START)
+    page = page_text(publisher.get(reverse("series", args=[series.identifier])))
+    assert "Round 1 is due and could not be published: the helper is silent. 3 attempts failed" in page
+
+
 def test_all_series_are_listed_and_none_says_how_to_begin(client, publisher):
     assert "No series yet." in page_text(client.get(reverse("series-list")))
     series = repeated(publisher)

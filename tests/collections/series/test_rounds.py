@@ -1,6 +1,7 @@
 """A series is paid for at once, asked by the clock, each round once, and leaves gaps where it cannot be."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -16,8 +17,10 @@ from recipes.models import Recipe
 from series import operations
 from series.models import Round
 from series.operations import SeriesStateError, rounds_advance, series_mark, series_publish, series_stop
+from series.selectors import rounds_failing
 from tests.clock import time_is
 from tests.factories import recipe_members
+from tests.scenes import analyst
 from trust_models.publishing import recipe_publish_file
 
 pytestmark = pytest.mark.django_db
@@ -144,6 +147,48 @@ def test_a_round_waits_for_its_helper_and_is_asked_when_it_is_back(clock, pilots
     clock.now = START + timedelta(hours=5)
     rounds_advance()
     assert states(series) == ["published", "planned", "planned"]
+
+
+def test_a_round_that_keeps_failing_is_tried_ever_more_rarely_and_logged_a_few_times(
+    clock, pilots, monkeypatch
+):
+    series, tried, logged = published(), [], []
+
+    def unavailable(**_):
+        tried.append(clock.now)
+        raise PartnerUnavailableError("the helper does not answer")
+
+    monkeypatch.setattr(operations, "recipe_publish_file", unavailable)
+    monkeypatch.setattr(operations.logger, "warning", lambda *_, **told: logged.append(told["failures"]))
+    for _ in range(13):
+        rounds_advance()
+        rounds_advance()
+        clock.now = rounds_failing().get().retry_at - timedelta(seconds=1)
+        rounds_advance()
+        clock.now += timedelta(seconds=1)
+    pauses = [(later - sooner).total_seconds() for sooner, later in pairwise(tried)]
+    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
+    assert logged == [1, 2, 4, 8]
+    (failing,) = rounds_failing()
+    assert (failing.number, failing.problem) == (1, "the helper does not answer")
+    failing.retry_at += timedelta(days=1)  # by a clock that was set back since: no pause is that long
+    failing.save()
+    rounds_advance()
+    assert failing.retry_at > rounds_failing().get().retry_at
+    clock.now = START + timedelta(days=30)
+    rounds_advance()
+    skipped = series.rounds.get(number=1)
+    assert skipped.reason == "it could not be published in time: the helper does not answer"
+
+
+def test_what_an_account_sends_twice_is_one_series(clock, pilots):
+    user = analyst()
+    members = recipe_members(every="week", rounds=2, population="pilots", epsilon=0.1, cohort_size=500)
+    first, again = (series_publish(members=members, actor=user) for _ in range(2))
+    other = series_publish(members={**members, "rounds": 3}, actor=user)
+    assert (again, len(unreturned_events(pilots))) == (first, 5)
+    series_stop(series=other, actor=user)
+    assert series_publish(members={**members, "rounds": 3}, actor=user) != other
 
 
 def test_two_workers_that_ask_one_round_publish_one_recipe(clock, pilots):

@@ -1,0 +1,150 @@
+"""Rounds of a series on simulated devices, one after the other."""
+
+import csv
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TextIO
+
+from django.conf import settings
+from django.utils import timezone
+
+from devices_sim.trust_models import ReportingModel, reporting_model
+from devices_sim.workloads.csv_rows import CsvRows
+from panapp.collection import collection_run
+from panapp.database import require_migrated_database
+from panapp.device_file import device_file
+from panapp.services import SIMULATING, running_services
+from panprivacy.difference import Difference
+from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
+from panprivacy.series import SeriesDraft
+from panprivacy.statistic import Statistic
+from releases.models import Release
+from series.selectors import change_between
+from trust_models import TRUST_MODELS
+
+ROUND = "round"
+"""The column that an events or values file may have as its last one."""
+
+
+def series_simulate(
+    *,
+    draft: SeriesDraft,
+    rounds: int,
+    options: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Run rounds, and give what `collect` prints of each, with `change` since the last result.
+
+    All rounds have the same events, unless the file has the column `round`.
+
+    Args:
+        options: the files of devices, by their options, and `seed`.
+
+    Raises:
+        FieldError: the file, the series or the parameters cannot be met. Nothing was started.
+        ServiceError, CollectionStalledError, FleetError, PartnerUnavailableError: as `collection_run`.
+    """
+    model = reporting_model(draft.recipe)
+    path = device_file(model, options, draft.recipe.statistic)
+    statistic = draft.recipe.calibrated_statistic()
+    by_round = _has_rounds(path, model.header)
+    if by_round:
+        for number in range(1, rounds + 1):
+            with _workload(model, path, statistic, number, rounds):
+                pass
+    opens_at = draft.openings(timezone.now())[0]
+    require_migrated_database()
+    partner = TRUST_MODELS[draft.recipe.trust].partner
+    beside = {} if partner is None else {partner.name: settings.DATA_DIR / partner.name}
+    results: list[dict[str, Any]] = []
+    before: Release | None = None
+    with running_services(partners=beside, environment=SIMULATING) as services:
+        for number in range(1, rounds + 1):
+            say(f"round {number} of {rounds}")
+            with _workload(model, path, statistic, number if by_round else None, rounds) as workload:
+                result = collection_run(
+                    members=draft.round(number, rounds, opens_at).as_dict(),
+                    workload=workload,
+                    services=services,
+                    seed=None if options["seed"] is None else options["seed"] + number - 1,
+                    eager=False,
+                    processes=os.cpu_count() or 1,
+                    actor=None,
+                    say=say,
+                )
+            release = result.release
+            released = release.outcome == Release.Outcome.RELEASED
+            change = None
+            if released and before is not None:
+                change = change_between(before, release, among=rounds - 1)
+            results.append(result.as_dict() | {"change": _change(change, scalar=statistic.scalar)})
+            before = release if released else before
+    return results
+
+
+@contextmanager
+def _workload(
+    model: ReportingModel, path: Path, statistic: Statistic[Any], number: int | None, rounds: int
+) -> Iterator[Any]:
+    """The devices of one round; of all where `number` is None."""
+    if number is None:
+        with model.workload(path, statistic) as workload:
+            yield workload
+        return
+    with tempfile.TemporaryDirectory(prefix="panapp-round-") as folder:
+        own = Path(folder) / "round.csv"
+        with own.open("w", encoding="utf-8", newline="") as file:
+            _write_round(path, model.header, number, rounds, file)
+        with model.workload(own, statistic) as workload:
+            yield workload
+
+
+def _has_rounds(path: Path, header: tuple[str, ...]) -> bool:
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        first = file.readline(1_000)
+    return [name.strip().lower() for name in first.split(",")] == [*header, ROUND]
+
+
+def _write_round(path: Path, header: tuple[str, ...], number: int, rounds: int, to: TextIO) -> None:
+    """The rows of one round without that column, each in the line in which it stands in the whole file, so
+    that refusals name it."""
+    known = {str(one): one for one in range(1, rounds + 1)}
+    writer = csv.writer(to, lineterminator="\n")
+    writer.writerow(header)
+    line, found = 1, False
+    with path.open("rb") as file:
+        rows = CsvRows(file, (*header, ROUND))
+        for *row, text in rows:
+            where = known.get(text.strip())
+            if where is None:
+                raise FieldError(
+                    ROUND,
+                    f"line {rows.line}, column {len(header) + 1}: must be 1 to {rounds}, as in `--rounds`, "
+                    f"not {as_typed(text)}",
+                )
+            if where == number:
+                to.write("\n" * (rows.line - line - 1))
+                writer.writerow(row)
+                line, found = rows.line, True
+    if not found:
+        raise FieldError(ROUND, f"{number} has no row in {path}; each of the {rounds} rounds needs devices")
+
+
+def _change(change: Difference | None, *, scalar: bool) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    shape: Callable[[Any], Any] = itemgetter(0) if scalar else list
+    return {
+        "difference": shape(change.values),
+        "level": change.interval.level,
+        "low": shape(change.interval.low),
+        "high": shape(change.interval.high),
+        "more_than_noise": shape(change.more_than_noise),
+    }
