@@ -24,10 +24,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
-from coincurve import PublicKey as CurvePoint
 from coincurve._libsecp256k1 import ffi, lib
 from coincurve.context import GLOBAL_CONTEXT
-from coincurve.flags import EC_COMPRESSED
 
 from panprivacy.encryption.interface import (
     Ciphertext,
@@ -41,12 +39,19 @@ from panprivacy.encryption.interface import (
     require_members,
     require_rerandomizations,
 )
-
-GROUP_ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
-"""Order of secp256k1, a prime (SEC 2, section 2.4.1)."""
-
-POINT_BYTES = 33
-SCALAR_BYTES = 32
+from panprivacy.secp256k1 import (
+    GROUP_ORDER,
+    POINT_BYTES,
+    SCALAR_BYTES,
+    Point,
+    combine,
+    draw_scalar,
+    multiply,
+    multiply_generator,
+    parse,
+    scalar_bytes,
+    serialize,
+)
 
 _WINDOW_SIZE = 256
 _WINDOWS = SCALAR_BYTES
@@ -61,91 +66,18 @@ _EVEN_Y = b"\x02"
 
 _COUNTERS = 256
 
-_Point = Any
-"""A libsecp256k1 public key (`secp256k1_pubkey *`): a point that is not at infinity."""
 
-
-def _combine(points: Sequence[_Point]) -> _Point | None:
-    """The sum of one or more points; None where it is the point at infinity."""
-    total = ffi.new("secp256k1_pubkey *")
-    if lib.secp256k1_ec_pubkey_combine(GLOBAL_CONTEXT.ctx, total, points, len(points)):
-        return total
-    return None
-
-
-def _serialize(point: _Point) -> bytes:
-    encoded = ffi.new("unsigned char[33]")
-    length = ffi.new("size_t *", POINT_BYTES)
-    # Affine: projective coordinates would tell a point's history.
-    lib.secp256k1_ec_pubkey_serialize(GLOBAL_CONTEXT.ctx, encoded, length, point, EC_COMPRESSED)
-    return bytes(ffi.buffer(encoded))
-
-
-def _parse(encoded: bytes) -> _Point | None:
-    """The point, or None where `encoded` is not the encoding of one."""
-    point = ffi.new("secp256k1_pubkey *")
-    if lib.secp256k1_ec_pubkey_parse(GLOBAL_CONTEXT.ctx, point, encoded, len(encoded)):
-        return point
-    return None
-
-
-def _scalar(value: int) -> bytes:
-    return (value % GROUP_ORDER).to_bytes(SCALAR_BYTES, "big")
-
-
-def _embedding(value: int) -> _Point:
+def _embedding(value: int) -> Point:
     """The point M of an integer below 2^248 that stands for a piece.
 
     Half of all x-coordinates are on the curve, so this takes two tries on average, and for a random
     piece runs out of counters with probability 2^-256.
     """
     for counter in range(_COUNTERS):
-        point = _parse(_EVEN_Y + (value << 8 | counter).to_bytes(SCALAR_BYTES, "big"))
+        point = parse(_EVEN_Y + (value << 8 | counter).to_bytes(SCALAR_BYTES, "big"))
         if point is not None:
             return point
     raise ValueError("these bytes have no embedding")
-
-
-def _draw_scalar(random_source: random.Random) -> int:
-    """Uniform on 1..q−1.
-
-    Rejection makes it exact; 256 uniform bits taken modulo q would be 1.3·2^−128 away from
-    uniform. How often it repeats (2^−128 of the time) says nothing about the accepted value.
-    """
-    while True:
-        value = random_source.getrandbits(8 * SCALAR_BYTES)
-        if 0 < value < GROUP_ORDER:
-            return value
-
-
-def _multiply_generator(scalar: bytes) -> _Point:
-    """scalar·G, constant-time. `scalar` is not 0."""
-    return CurvePoint.from_valid_secret(scalar).public_key
-
-
-@ffi.callback(  # type: ignore[untyped-decorator]  # cffi is untyped
-    "int(unsigned char *, const unsigned char *, const unsigned char *, void *)"
-)
-def _copy_coordinates(output: Any, x: Any, y: Any, _data: Any) -> int:
-    ffi.memmove(output, x, SCALAR_BYTES)
-    ffi.memmove(output + SCALAR_BYTES, y, SCALAR_BYTES)
-    return 1
-
-
-def _multiply(point: _Point, scalar: bytes) -> _Point:
-    """scalar·point, constant-time. `scalar` is not 0.
-
-    Diffie-Hellman is libsecp256k1's only constant-time multiplication of an arbitrary
-    point (`secp256k1_ec_pubkey_tweak_mul` is not); its hash is replaced by the identity.
-    """
-    encoded = ffi.new("unsigned char[65]")
-    encoded[0] = 4
-    if not lib.secp256k1_ecdh(GLOBAL_CONTEXT.ctx, encoded + 1, point, scalar, _copy_coordinates, ffi.NULL):
-        raise ArithmeticError("libsecp256k1 refused a scalar multiplication")
-    product = ffi.new("secp256k1_pubkey *")
-    if not lib.secp256k1_ec_pubkey_parse(GLOBAL_CONTEXT.ctx, product, encoded, 65):
-        raise ArithmeticError("libsecp256k1 returned a product that is not on the curve")
-    return product
 
 
 class _FixedBaseTable:
@@ -156,10 +88,10 @@ class _FixedBaseTable:
 
     SURPLUS = sum(_WINDOW_SIZE**j for j in range(_WINDOWS))
 
-    def __init__(self, point: _Point) -> None:
+    def __init__(self, point: Point) -> None:
         # One allocation; the rows point into it, so it must live as long as they do.
         self._memory = ffi.new("secp256k1_pubkey[]", _WINDOWS * _WINDOW_SIZE)
-        self._rows: list[list[_Point]] = []
+        self._rows: list[list[Point]] = []
         base = point
         for window in range(_WINDOWS):
             row = [self._memory + window * _WINDOW_SIZE + digit for digit in range(_WINDOW_SIZE)]
@@ -170,7 +102,7 @@ class _FixedBaseTable:
             self._rows.append(row)
             base = row[-1]
 
-    def points(self, scalar: int) -> list[_Point]:
+    def points(self, scalar: int) -> list[Point]:
         """32 points whose sum is scalar·P."""
         digits = ((scalar - self.SURPLUS) % GROUP_ORDER).to_bytes(SCALAR_BYTES, "little")
         return list(map(operator.getitem, self._rows, digits))
@@ -178,30 +110,30 @@ class _FixedBaseTable:
 
 @functools.cache
 def _generator_table() -> _FixedBaseTable:
-    return _FixedBaseTable(_multiply_generator(_scalar(1)))
+    return _FixedBaseTable(multiply_generator(scalar_bytes(1)))
 
 
 class _Masks(Protocol):
     """How r·G and r·H are made, each as points to be summed."""
 
-    def points(self, scalar: int) -> tuple[list[_Point], list[_Point]]: ...
+    def points(self, scalar: int) -> tuple[list[Point], list[Point]]: ...
 
 
 class _ConstantTimeMasks:
-    def __init__(self, public_point: _Point) -> None:
+    def __init__(self, public_point: Point) -> None:
         self._public_point = public_point
 
-    def points(self, scalar: int) -> tuple[list[_Point], list[_Point]]:
-        encoded = _scalar(scalar)
-        return [_multiply_generator(encoded)], [_multiply(self._public_point, encoded)]
+    def points(self, scalar: int) -> tuple[list[Point], list[Point]]:
+        encoded = scalar_bytes(scalar)
+        return [multiply_generator(encoded)], [multiply(self._public_point, encoded)]
 
 
 class _TableMasks:
-    def __init__(self, public_point: _Point) -> None:
+    def __init__(self, public_point: Point) -> None:
         self._generator = _generator_table()
         self._public = _FixedBaseTable(public_point)
 
-    def points(self, scalar: int) -> tuple[list[_Point], list[_Point]]:
+    def points(self, scalar: int) -> tuple[list[Point], list[Point]]:
         return self._generator.points(scalar), self._public.points(scalar)
 
 
@@ -210,7 +142,7 @@ class ElGamalCiphertext(Ciphertext):
 
     __slots__ = ("first", "second")
 
-    def __init__(self, first: _Point, second: _Point) -> None:
+    def __init__(self, first: Point, second: Point) -> None:
         self.first = first
         self.second = second
 
@@ -219,13 +151,13 @@ class ElGamalCiphertext(Ciphertext):
         """Decode 66 bytes; raises InvalidCiphertextError."""
         if len(encoded) != 2 * POINT_BYTES:
             raise InvalidCiphertextError(f"a ciphertext has {2 * POINT_BYTES} bytes, not {len(encoded)}")
-        first, second = _parse(encoded[:POINT_BYTES]), _parse(encoded[POINT_BYTES:])
+        first, second = parse(encoded[:POINT_BYTES]), parse(encoded[POINT_BYTES:])
         if first is None or second is None:
             raise InvalidCiphertextError("not two compressed points of secp256k1")
         return cls(first, second)
 
     def __bytes__(self) -> bytes:
-        return _serialize(self.first) + _serialize(self.second)
+        return serialize(self.first) + serialize(self.second)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).parse, (bytes(self),)
@@ -251,7 +183,7 @@ class ElGamalPublicKey(PublicKey):
     # Both have uniform r, up to a statistical distance of 2^-255 (values that give infinity are left out).
     rerandomized_is_fresh = True
 
-    def __init__(self, point: _Point, *, tables: bool = False) -> None:
+    def __init__(self, point: Point, *, tables: bool = False) -> None:
         self._point = point
         self._tables = tables
         self._masks: _Masks = _TableMasks(point) if tables else _ConstantTimeMasks(point)
@@ -261,10 +193,10 @@ class ElGamalPublicKey(PublicKey):
 
     def _make_source(self, message: int) -> ElGamalCiphertext:
         """(G, H + message·G)."""
-        generator = _multiply_generator(_scalar(1))
+        generator = multiply_generator(scalar_bytes(1))
         if message % GROUP_ORDER == 0:
             return ElGamalCiphertext(generator, self._point)
-        second = _combine([self._point, _multiply_generator(_scalar(message))])
+        second = combine([self._point, multiply_generator(scalar_bytes(message))])
         if second is None:
             raise InvalidKeyError(f"the private key of this public key is {-message}: anyone can guess it")
         return ElGamalCiphertext(generator, second)
@@ -286,9 +218,9 @@ class ElGamalPublicKey(PublicKey):
     def rerandomize(self, ciphertext: Ciphertext, random_source: random.Random) -> ElGamalCiphertext:
         source = _own(ciphertext)
         while True:
-            generator_part, public_part = self._masks.points(_draw_scalar(random_source))
-            first = _combine([source.first, *generator_part])
-            second = _combine([source.second, *public_part])
+            generator_part, public_part = self._masks.points(draw_scalar(random_source))
+            first = combine([source.first, *generator_part])
+            second = combine([source.second, *public_part])
             # At infinity for one scalar each, whatever the source: probability 2^-255; draw again.
             if first is not None and second is not None:
                 return ElGamalCiphertext(first, second)
@@ -309,9 +241,9 @@ class ElGamalPublicKey(PublicKey):
     def _embedded_source(self, value: int) -> ElGamalCiphertext:
         """(k·G, k·H + M), k = 1; 2 where H + M is at infinity."""
         generator, public = self._sources[0].first, self._point
-        second = _combine([public, _embedding(value)])
+        second = combine([public, _embedding(value)])
         if second is None:
-            return ElGamalCiphertext(_combine([generator, generator]), public)
+            return ElGamalCiphertext(combine([generator, generator]), public)
         return ElGamalCiphertext(generator, second)
 
     def _encrypt_embedded(
@@ -346,7 +278,7 @@ class ElGamalPublicKey(PublicKey):
         seconds = [_own(ciphertext).second for ciphertext in ciphertexts]
         zero = self._sources[0]
         while True:
-            first, second = _combine(firsts), _combine(seconds)
+            first, second = combine(firsts), combine(seconds)
             if first is not None and second is not None:
                 return ElGamalCiphertext(first, second)
             firsts.append(zero.first)
@@ -356,9 +288,9 @@ class ElGamalPublicKey(PublicKey):
         """See `PublicKey.scale`. ValueError where `factor` is a multiple of the group's order."""
         if factor % GROUP_ORDER == 0:
             raise ValueError("factor must not be 0: encrypt 0 instead")
-        own, scalar = _own(ciphertext), _scalar(factor)
+        own, scalar = _own(ciphertext), scalar_bytes(factor)
         # The order is prime: no other multiple of a point is at infinity.
-        return ElGamalCiphertext(_multiply(own.first, scalar), _multiply(own.second, scalar))
+        return ElGamalCiphertext(multiply(own.first, scalar), multiply(own.second, scalar))
 
     def parse(self, encoded: bytes) -> ElGamalCiphertext:
         return ElGamalCiphertext.parse(encoded)
@@ -367,12 +299,12 @@ class ElGamalPublicKey(PublicKey):
         return self if self._tables else type(self)(self._point, tables=True)
 
     def to_json(self) -> dict[str, str]:
-        return {"scheme": self.scheme, "point": _serialize(self._point).hex()}
+        return {"scheme": self.scheme, "point": serialize(self._point).hex()}
 
     @classmethod
     def from_json(cls, members: Mapping[str, str]) -> Self:
         require_members(members, cls.scheme, ["point"])
-        point = _parse(hexadecimal(members, "point", POINT_BYTES))
+        point = parse(hexadecimal(members, "point", POINT_BYTES))
         if point is None:
             raise InvalidKeyError("member 'point' is not a compressed point of secp256k1")
         return cls(point)
@@ -383,17 +315,17 @@ class _Multiples:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._generator = _multiply_generator(_scalar(1))
+        self._generator = multiply_generator(scalar_bytes(1))
         self._last = self._generator
-        self._logarithms = {_serialize(self._generator): 1}
+        self._logarithms = {serialize(self._generator): 1}
 
     def up_to(self, maximum: int) -> dict[bytes, int]:
         """A table that holds at least d = 1..maximum."""
         if len(self._logarithms) < maximum:
             with self._lock:
                 for logarithm in range(len(self._logarithms) + 1, maximum + 1):
-                    self._last = _combine([self._last, self._generator])
-                    self._logarithms[_serialize(self._last)] = logarithm
+                    self._last = combine([self._last, self._generator])
+                    self._logarithms[serialize(self._last)] = logarithm
         return self._logarithms
 
 
@@ -401,10 +333,10 @@ _multiples = _Multiples()
 
 
 @functools.lru_cache(maxsize=256)
-def _blocks(start: int, stop: int) -> tuple[tuple[int, tuple[_Point, ...]], ...]:
+def _blocks(start: int, stop: int) -> tuple[tuple[int, tuple[Point, ...]], ...]:
     """(low, (−low·G,)) for low = start, start + _BLOCK, …; no point where low·G is at infinity."""
     return tuple(
-        (low, (_multiply_generator(_scalar(-low)),) if low % GROUP_ORDER else ())
+        (low, (multiply_generator(scalar_bytes(-low)),) if low % GROUP_ORDER else ())
         for low in range(start, stop, _BLOCK)
     )
 
@@ -423,8 +355,8 @@ class ElGamalPrivateKey(PrivateKey):
         if len(secret) != SCALAR_BYTES or not 0 < value < GROUP_ORDER:
             raise InvalidKeyError(f"a private key is {SCALAR_BYTES} bytes, not 0 and below the group's order")
         self._secret = secret
-        self._negated = _scalar(-value)
-        self._public_key = ElGamalPublicKey(_multiply_generator(secret))
+        self._negated = scalar_bytes(-value)
+        self._public_key = ElGamalPublicKey(multiply_generator(secret))
 
     @property
     def public_key(self) -> ElGamalPublicKey:
@@ -433,13 +365,13 @@ class ElGamalPrivateKey(PrivateKey):
     def decrypt(self, ciphertext: Ciphertext, allowed: range) -> int:
         require_decryptable(allowed)
         own = _own(ciphertext)
-        points = (own.second, _multiply(own.first, self._negated))
+        points = (own.second, multiply(own.first, self._negated))
         logarithms = _multiples.up_to(min(len(allowed), _BLOCK) - 1)
         for low, offset in _blocks(allowed.start, allowed.stop):
-            difference = _combine([*points, *offset])
+            difference = combine([*points, *offset])
             if difference is None:  # (m − low)·G is at infinity: m is low
                 return low
-            logarithm = logarithms.get(_serialize(difference))
+            logarithm = logarithms.get(serialize(difference))
             if logarithm is not None:
                 if low + logarithm in allowed:
                     return low + logarithm
@@ -448,8 +380,8 @@ class ElGamalPrivateKey(PrivateKey):
 
     def _decrypt_embedded(self, ciphertext: Ciphertext) -> int:
         own = _own(ciphertext)
-        point = _combine([own.second, _multiply(own.first, self._negated)])
-        encoded = b"" if point is None else _serialize(point)
+        point = combine([own.second, multiply(own.first, self._negated)])
+        encoded = b"" if point is None else serialize(point)
         if not encoded.startswith(_EVEN_Y):
             raise ValueOutOfRangeError("the plaintext is not a piece of a byte string")
         return int.from_bytes(encoded[1:-1], "big")
@@ -463,4 +395,4 @@ class ElGamalPrivateKey(PrivateKey):
 
     @classmethod
     def generate(cls, random_source: random.Random) -> Self:
-        return cls(_scalar(_draw_scalar(random_source)))
+        return cls(scalar_bytes(draw_scalar(random_source)))

@@ -8,19 +8,14 @@ from coincurve import PrivateKey as CurveKey
 from coincurve import PublicKey as CurvePoint
 
 from panprivacy.encryption import load_public_key
-from panprivacy.encryption.elgamal import (
-    GROUP_ORDER,
-    POINT_BYTES,
-    ElGamalCiphertext,
-    ElGamalPrivateKey,
-    ElGamalPublicKey,
-)
+from panprivacy.encryption.elgamal import ElGamalCiphertext, ElGamalPrivateKey, ElGamalPublicKey
 from panprivacy.encryption.interface import (
     MAX_ALLOWED_WIDTH,
     InvalidCiphertextError,
     InvalidKeyError,
     ValueOutOfRangeError,
 )
+from panprivacy.secp256k1 import GROUP_ORDER, POINT_BYTES
 from tests.panprivacy.encryption.contract import EncryptionContract
 
 SECRET = 0x1234_5678_9ABC_DEF0
