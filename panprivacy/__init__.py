@@ -13,6 +13,7 @@ Its parts:
   encryption; `tls_messages` says how messages become bytes
 - `privacy_pass`: tokens that say that somebody may take part, and not who
 - `oblivious_http`: requests of which nobody sees both the sender and the content
+- `oblivious_prf`: names that two parties make together, and neither alone; `secp256k1` is its curve
 - `recipe`: the published document that ties these together; `asked_event`, `recipe_plan`: what it counts, and
   what is expected of it; `trust_models`: whom it names, one file each
 
@@ -38,6 +39,7 @@ __all__ = [
     "lines",
     "mechanisms",
     "oblivious_http",
+    "oblivious_prf",
     "parameters",
     "planning",
     "prio3",
@@ -46,6 +48,7 @@ __all__ = [
     "recipe_plan",
     "recipe_statistic",
     "remedies",
+    "secp256k1",
     "series",
     "shown",
     "shuffle",

@@ -3,7 +3,7 @@ import pytest
 from panprivacy.oblivious_prf.hash_to_curve import hash_to_curve
 from panprivacy.secp256k1 import serialize
 
-# RFC 9380, appendix J.8.1: what x and y of the point begin with, and its y's parity.
+# RFC 9380, appendix J.8.1: tag and coordinates.
 TAG = b"QUUX-V01-CS02-with-secp256k1_XMD:SHA-256_SSWU_RO_"
 
 
