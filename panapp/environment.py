@@ -1,16 +1,21 @@
 """Reading settings from the environment: typed, and failing closed."""
 
+import ipaddress
 import json
 import os
+import re
 import secrets
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.core.exceptions import ImproperlyConfigured
 
 from panprivacy import base64_text
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def text(name: str, default: str | None = None) -> str:
@@ -133,6 +138,60 @@ def fresh_secrets() -> dict[str, str]:
         "signing_key": base64_text.encode(secrets.token_bytes(32)),
         "key_encryption_key": base64_text.encode(secrets.token_bytes(32)),
     }
+
+
+def networks(name: str) -> tuple[Network, ...]:
+    """Networks such as `10.1.0.0/16`, comma-separated."""
+    try:
+        return tuple(ipaddress.ip_network(word) for word in words(name))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be networks such as 10.1.0.0/16: {error}") from None
+
+
+def ports(name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers of TCP ports, comma-separated."""
+    given = words(name)
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) < 65_536 for word in given):
+        raise ImproperlyConfigured(f"{name} must be ports from 1 to 65535, comma-separated, not {given}")
+    return tuple(int(word) for word in given) or default
+
+
+def mail_sender(name: str) -> str:
+    """An e-mail address; empty where the variable is unset or empty."""
+    value = os.environ.get(name, "")
+    if value and not re.fullmatch(r"[!-;=?A-~]+@[A-Za-z0-9.-]+", value):
+        raise ImproperlyConfigured(f"{name} must be an address such as telemetry@example.org, not {value!r}")
+    return value
+
+
+class MailServer(NamedTuple):
+    """Where mails are handed in; `tls` is `implicit`, `starttls`, or empty for none."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    tls: str
+
+
+def mail_server(name: str, *, local: bool) -> MailServer:
+    """A server as `smtps://user:password@host:465`, or `smtp://…:587` with STARTTLS. It must be set.
+
+    Args:
+        local: whether one on this machine may go without TLS.
+    """
+    try:
+        parts = urlsplit(os.environ.get(name, ""))
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), None, None
+    if parts.scheme not in {"smtp", "smtps"} or not host or parts.path not in {"", "/"}:
+        # Without the value, which may hold a password.
+        raise ImproperlyConfigured(f"{name} must be of the form smtps://user:password@host:465")
+    plain = local and parts.scheme == "smtp" and host in {"127.0.0.1", "localhost"}
+    tls = "implicit" if parts.scheme == "smtps" else "" if plain else "starttls"
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return MailServer(host, port or (465 if tls == "implicit" else 587), user, password, tls)
 
 
 def token(name: str) -> str | None:

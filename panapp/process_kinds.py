@@ -22,6 +22,7 @@ class ProcessKind:
         keys: variables of the secrets that it needs, of `KEYS`; it refuses the others.
         database, broker: whether it speaks to them. Without a broker it has no cache either.
         threads: whether threads share its connections to the database.
+        mails: whether it speaks to the mail server, where there is one.
         owns_tables: whether it signs in to the database as the owner of the tables, to migrate them.
     """
 
@@ -31,6 +32,7 @@ class ProcessKind:
     broker: bool = True
     threads: bool = False
     owns_tables: bool = False
+    mails: bool = False
 
     def refuse_keys(self, variables: Mapping[str, str]) -> None:
         """Refuse an environment with secrets for which this process has no use.
@@ -48,13 +50,15 @@ class ProcessKind:
 KINDS = {
     kind.name: kind
     for kind in (
-        ProcessKind("all", keys=KEYS, threads=True),
+        ProcessKind("all", keys=KEYS, threads=True, mails=True),
         ProcessKind("web", keys=KEYS, threads=True),
         # Signs the rounds of series, which open by the clock.
         ProcessKind("worker", keys=(SIGNING, SEALING)),
         # Verifies reports, too: it opens what clients sealed.
         ProcessKind("worker-to-helper", keys=(SIGNING, SEALING)),
         ProcessKind("worker-to-shuffler", keys=(SIGNING,)),
+        # Opens the secrets with which webhooks are signed.
+        ProcessKind("worker-to-subscribers", keys=(SEALING,), mails=True),
         ProcessKind("beat", database=False),
         ProcessKind("migrate", broker=False, owns_tables=True),
         ProcessKind("upkeep", broker=False),

@@ -15,6 +15,7 @@ class QueueNames(NamedTuple):
         shuffler, helper: of what asks one of them. Each has workers of its own in production and in
             panapp/services.py: one that answers late must hold up neither other recipes nor requests to the
             other one. A worker that serves all queues comes to these after what asks nobody.
+        notifications: of what asks receivers of webhooks and the mail server, likewise.
         plans: as anyone may ask for plans, no collection must wait for that.
         simulations: last, and of short tasks: simulated devices take what real recipes leave.
     """
@@ -23,13 +24,14 @@ class QueueNames(NamedTuple):
     default: str
     shuffler: str
     helper: str
+    notifications: str
     plans: str
     simulations: str
 
     @classmethod
     def of(cls, name: str) -> Self:
         """Those of the installation with this PANAPP_QUEUE."""
-        kinds = ("shuffler", "helper", "plans", "simulations")
+        kinds = ("shuffler", "helper", "notifications", "plans", "simulations")
         return cls(f"{name}-advance", name, *(f"{name}-{kind}" for kind in kinds))
 
     def queues(self) -> list[Queue]:

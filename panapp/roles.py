@@ -38,6 +38,7 @@ _SITE_APPS = (
     "releases",
     "series",
     "simulations",
+    "notifications",
     "pages",
     "panapp",
 )

@@ -255,6 +255,7 @@ _queue_names = QueueNames.of(CELERY_TASK_DEFAULT_QUEUE)
 ADVANCE_QUEUE = _queue_names.advance
 HELPER_QUEUE = _queue_names.helper
 SHUFFLER_QUEUE = _queue_names.shuffler
+NOTIFICATION_QUEUE = _queue_names.notifications
 PLAN_QUEUE = _queue_names.plans
 SIMULATION_QUEUE = _queue_names.simulations
 CELERY_TASK_QUEUES = _queue_names.queues()
@@ -269,6 +270,9 @@ CELERY_TASK_ROUTES = {
     "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
     "simulations.tasks.advance_simulations": {"queue": ADVANCE_QUEUE},
     "simulations.tasks.simulate_devices": {"queue": SIMULATION_QUEUE},
+    "notifications.tasks.advance_notifications": {"queue": ADVANCE_QUEUE},
+    "notifications.tasks.watch_collections": {"queue": ADVANCE_QUEUE},
+    "notifications.tasks.deliver": {"queue": NOTIFICATION_QUEUE},
     "ledger.tasks.advance_books": {"queue": ADVANCE_QUEUE},
     "ledger.tasks.compute_books": {"queue": PLAN_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
@@ -300,6 +304,8 @@ _PERIODIC_SECONDS = {
     "series.tasks.advance_series": ADVANCE_SECONDS,
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
     "simulations.tasks.advance_simulations": ADVANCE_SECONDS,
+    "notifications.tasks.advance_notifications": ADVANCE_SECONDS,
+    "notifications.tasks.watch_collections": 60,
     "leader.tasks.call_off_registrations": 600,
     "streams.tasks.erase_old_keys": 60,
     "storage.tasks.erase_unneeded_keys": 60,
@@ -320,8 +326,25 @@ CHUNK_REPORTS = environment.whole_number("PANAPP_CHUNK_REPORTS", 2_000, minimum=
 # can hold while others wait.
 RECIPE_CHUNKS = environment.whole_number("PANAPP_RECIPE_CHUNKS", 4, minimum=1)
 CHUNK_STALE_SECONDS = environment.whole_number("PANAPP_CHUNK_STALE_SECONDS", 60, minimum=1)
-# Where workers find this site's own REST API, to which simulated devices report; None: nothing is simulated.
+# Where workers find this site's own REST API, to which simulated devices report, and what notifications link
+# to; None: nothing is simulated, and nobody notified.
 SITE_URL = environment.address("PANAPP_SITE_URL", path="", secure=_https)
+
+# Notifications -----------------------------------------------------------------
+
+# Private networks to which webhooks may go all the same, and the ports.
+WEBHOOK_NETWORKS = environment.networks("PANAPP_WEBHOOK_NETWORKS")
+WEBHOOK_PORTS = environment.ports("PANAPP_WEBHOOK_PORTS", (443, 8443))
+# Who mails are from; empty: none are sent. Only processes that send them are given the server.
+EMAIL_FROM = environment.mail_sender("PANAPP_EMAIL_FROM")
+EMAIL_TIMEOUT = 10
+if EMAIL_FROM and PROCESS.mails:
+    _mail = environment.mail_server("PANAPP_EMAIL_URL", local=LOCAL)
+    EMAIL_HOST, EMAIL_PORT = _mail.host, _mail.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
+    EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.tls == "implicit", _mail.tls == "starttls"
+# What mails say.
+LETTERS = "pages.words.letters"
 
 # Pages and API -----------------------------------------------------------------
 

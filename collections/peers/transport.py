@@ -27,14 +27,31 @@ Transport = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[st
 """Sends method, url, headers and body; returns status, headers and body. OSError where nothing came back."""
 
 
+Addresses = Sequence[tuple[Any, ...]]
+"""Of a host, as `socket.getaddrinfo` returns them."""
+
+
+def _every_address(host: str, port: int) -> Addresses:
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
 def https_transport(
-    method: str, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float = REQUEST_SECONDS
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    seconds: float = REQUEST_SECONDS,
+    addresses_of: Callable[[str, int], Addresses] = _every_address,
+    largest_answer: int = LARGEST_ANSWER,
 ) -> tuple[int, dict[str, str], bytes]:
     """One request over a connection of its own. Redirects are not followed: they are not signed for.
 
     Args:
         seconds: after which it ends, however little is missing. Looking up the host's name comes before, and
             takes as long as the resolver of this machine lets it.
+        addresses_of: those of a host and port that may be connected to; it raises OSError where none may.
+        largest_answer: bytes of the body; with 0 it is not read at all.
 
     Raises:
         OSError: no answer; TimeoutError, which is one, where the time was over.
@@ -49,7 +66,7 @@ def https_transport(
     else:
         context = None
         connection = http.client.HTTPConnection(parts.hostname, parts.port)
-    addresses = socket.getaddrinfo(connection.host, connection.port, type=socket.SOCK_STREAM)
+    addresses = addresses_of(connection.host, connection.port)
     deadline = _Deadline(seconds)
     try:
         # Its own socket has a limit for each operation only, which nobody meets who drips bytes.
@@ -59,8 +76,8 @@ def https_transport(
         target = parts.path + (f"?{parts.query}" if parts.query else "")
         connection.request(method, target, body=body or None, headers=dict(headers))
         with connection.getresponse() as response:
-            content = response.read(LARGEST_ANSWER + 1)
-            if len(content) > LARGEST_ANSWER:
+            content = response.read(largest_answer + 1) if largest_answer else b""
+            if len(content) > largest_answer:
                 raise OSError("the answer is too large")
             return response.status, dict(response.getheaders()), content
     except http.client.HTTPException as error:
@@ -83,7 +100,7 @@ class _Deadline:
         sock.settimeout(min(left, most))
 
 
-def _connected(addresses: Sequence[tuple[Any, ...]], deadline: _Deadline) -> socket.socket:
+def _connected(addresses: Addresses, deadline: _Deadline) -> socket.socket:
     """A socket connected to the first address that answers; OSError where none does."""
     failure = OSError("the host has no address")
     for family, kind, protocol, _, address in addresses:

@@ -74,7 +74,7 @@ def test_compose_has_every_process_of_an_installation() -> None:
         beside |= its
     assert set(SERVICES) - beside == {
         *("database", "broker", "migrate", "web", "beat"),
-        *("worker", "worker-to-helper", "worker-to-shuffler"),
+        *("worker", "worker-to-helper", "worker-to-shuffler", "worker-to-subscribers"),
     }
 
 
@@ -85,7 +85,9 @@ def test_compose_serves_every_queue_and_each_partner_by_workers_that_do_nothing_
 
     assert option("worker-to-helper", "--queues") == [settings.HELPER_QUEUE]
     assert option("worker-to-shuffler", "--queues") == [settings.SHUFFLER_QUEUE]
-    assert option("worker", "--exclude-queues") == [settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE]
+    assert option("worker-to-subscribers", "--queues") == [settings.NOTIFICATION_QUEUE]
+    others = [settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE, settings.NOTIFICATION_QUEUE]
+    assert option("worker", "--exclude-queues") == others
     assert option("worker", "--queues") == []
 
 
@@ -143,6 +145,7 @@ def test_compose_lets_whoever_opens_what_is_sealed_see_its_directories_of_keys_a
         "web": {streams, sealed},
         "worker": {streams, sealed},
         "worker-to-helper": {sealed},
+        "worker-to-subscribers": {sealed},
         "helper": {f"helper-{sealed}"},
         "helper-upkeep": {f"helper-{sealed}"},
     }
@@ -202,9 +205,9 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
         network: {name for name, service in SERVICES.items() if network in service["networks"]}
         for network in networks
     }
-    workers = {"worker", "worker-to-helper", "worker-to-shuffler"}
+    workers = {"worker", "worker-to-helper", "worker-to-shuffler", "worker-to-subscribers"}
     assert members == {
-        "outside": {"web", "worker-to-helper", "worker-to-shuffler", *OTHERS},
+        "outside": {"web", *(workers - {"worker"}), *OTHERS},
         "data": {"database", "migrate", "web", *workers},
         "broker": {"broker", "beat", "web", *workers},
         **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate", f"{o}-upkeep"} for o in OTHERS},

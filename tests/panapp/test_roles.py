@@ -35,6 +35,7 @@ SITE = {
         "releases",
         "reports",
         "series",
+        "notifications",
         "simulations",
         "storage",
         "streams",

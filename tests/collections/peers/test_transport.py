@@ -202,11 +202,14 @@ class TestAnswers:
         with serving(saying(answer)) as url, pytest.raises(OSError, match=r"."):
             https_transport("GET", url, {}, b"")
 
-    def test_answer_larger_than_any_is_not_read_to_its_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(transport, "LARGEST_ANSWER", 1_000)
+    def test_answer_larger_than_any_is_not_read_to_its_end(self) -> None:
         endless = dripping(OK + b"\r\n", bytes(500))
         with serving(endless) as url, pytest.raises(OSError, match="too large"):
-            https_transport("GET", url, {}, b"")
+            https_transport("GET", url, {}, b"", largest_answer=1_000)
+
+    def test_answer_that_nobody_wants_is_not_read_at_all(self) -> None:
+        with serving(dripping(b"HTTP/1.1 202 Accepted\r\n\r\n", bytes(5_000))) as url:
+            assert https_transport("GET", url, {}, b"", largest_answer=0)[::2] == (202, b"")
 
 
 class TestDeadline:

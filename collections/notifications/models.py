@@ -1,0 +1,147 @@
+"""Who is told what, what there was to tell, and how telling it went."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from notifications.kinds import KINDS, Kind
+
+TARGET_LENGTH = 500
+
+
+class Subscription(models.Model):
+    """One receiver of an account: a webhook, or the account's address for e-mail."""
+
+    class Channel(models.TextChoices):
+        WEBHOOK = "webhook", "Webhook"
+        EMAIL = "email", "E-mail"
+
+    identifier = models.CharField(max_length=16, unique=True, help_text="Random, in hexadecimal digits.")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="subscriptions")
+    channel = models.CharField(max_length=10, choices=Channel)
+    target = models.CharField(max_length=TARGET_LENGTH, help_text="Address of the receiver.")
+    events = models.JSONField(help_text="Names of the kinds of events that it is told.")
+    sealed = models.BinaryField(help_text="Its secret, sealed: signs webhooks, and links in mails.")
+    sealed_before = models.BinaryField(null=True, help_text="The secret before, sealed.")
+    before_until = models.DateTimeField(null=True, help_text="Until when the secret before signs too.")
+    created_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True, help_text="Since when it is told anything.")
+    failing_since = models.DateTimeField(null=True, help_text="First failure since the last success.")
+    disabled_at = models.DateTimeField(null=True, help_text="Since when it is told nothing any more.")
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("user",), condition=models.Q(channel="email"), name="one_mail_subscription"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.channel} {self.identifier}"
+
+    @property
+    def titles(self) -> list[str]:
+        """What it is told of, for people."""
+        return [KINDS[name].title for name in self.events if name in KINDS]
+
+
+class Event(models.Model):
+    """One thing that happened. It has no number: nothing finer than its page can leave this way."""
+
+    key = models.CharField(max_length=300, unique=True, help_text="What of: it is told once.")
+    kind = models.CharField(max_length=40)
+    at = models.DateTimeField()
+    subject = models.CharField(max_length=200, help_text="Recipe's or series' identifier, population's name.")
+    name = models.CharField(max_length=200)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+    @property
+    def its_kind(self) -> Kind:
+        return KINDS[self.kind]
+
+
+class Delivery(models.Model):
+    """One message to one receiver: stored with its event, sent until it arrived or its time is over."""
+
+    class Purpose(models.TextChoices):
+        EVENT = "event", "Event"
+        TEST = "test", "Test"
+        CONFIRM = "confirm", "Confirmation of the address"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        DELIVERED = "delivered", "Delivered"
+        FAILED = "failed", "Failed"
+
+    message = models.UUIDField(default=uuid.uuid4, unique=True, help_text="The same at every attempt.")
+    subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="deliveries")
+    purpose = models.CharField(max_length=10, choices=Purpose, default=Purpose.EVENT)
+    event = models.ForeignKey(Event, models.CASCADE, null=True, related_name="deliveries")
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    created_at = models.DateTimeField()
+    give_up_at = models.DateTimeField()
+    attempts_made = models.PositiveIntegerField(default=0, help_text="Since it was sent anew.")
+    next_attempt_at = models.DateTimeField(help_text="While it is queued: when its task is taken for lost.")
+    queued = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ("-pk",)
+        verbose_name_plural = "deliveries"
+        indexes = (
+            models.Index(fields=("state", "next_attempt_at")),
+            models.Index(fields=("state", "created_at")),
+        )
+        constraints = (
+            models.UniqueConstraint(fields=("event", "subscription"), name="event_once_per_subscription"),
+            models.CheckConstraint(
+                name="delivery_of_event_has_one",
+                condition=models.Q(purpose="event", event__isnull=False)
+                | (~models.Q(purpose="event") & models.Q(event=None)),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.message_id}, {self.state}"
+
+    @property
+    def message_id(self) -> str:
+        """As receivers know it: a repeated one is the same message."""
+        return f"msg_{self.message.hex}"
+
+
+class Attempt(models.Model):
+    """One attempt to deliver: when, and what came of it. Never what the receiver said."""
+
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
+    at = models.DateTimeField()
+    status = models.PositiveSmallIntegerField(null=True, help_text="Of HTTP; none without an answer.")
+    problem = models.CharField(max_length=100, blank=True, help_text="Why it failed; empty if it arrived.")
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.status or ''} {self.problem}"
+
+
+class Watched(models.Model):
+    """How far the outbox has read the log: one row."""
+
+    log_index = models.BigIntegerField(help_text="Of the last entry that was looked at.")
+
+    def __str__(self) -> str:
+        return f"log up to {self.log_index}"
+
+
+class NearlySpent(models.Model):
+    """A population whose budget was found nearly spent. The row goes when there is room again."""
+
+    population = models.OneToOneField("ledger.Population", models.CASCADE, related_name="+")
+    told = models.UUIDField(default=uuid.uuid4, help_text="Tells this time from the next one.")
+
+    def __str__(self) -> str:
+        return f"budget of {self.population_id} nearly spent"

@@ -1,0 +1,251 @@
+"""Subscribing, confirming, rotating, deleting. Every operation is one transaction, with its audit entry."""
+
+import secrets
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+
+from audit.models import Entry
+from audit.operations import entry_append
+from notifications.actions import SECRET_ROTATED, SUBSCRIPTION_CREATED, SUBSCRIPTION_DELETED
+from notifications.kinds import kinds_chosen
+from notifications.models import Delivery, Subscription
+from notifications.pauses import LONGEST
+from notifications.secrets_of import secret_sealed
+from notifications.signature import SECRET_BYTES, secret_text
+from notifications.targets import target_check
+from panprivacy.errors import FieldError
+from storage import clock
+from storage.sealing import secret_erase
+
+MOST_WEBHOOKS = 10
+"""Of one account."""
+
+MOST_AN_HOUR = 20
+"""Subscriptions that one account makes: nobody has this site write to one stranger after another."""
+
+BOTH_VALID = timedelta(days=1)
+"""For which the secret before signs too."""
+
+CONFIRM_WITHIN = timedelta(days=2)
+
+LONGEST_MAIL_ADDRESS = 254
+
+
+class NotificationStateError(Exception):
+    """The subscription or delivery is not in the state that the operation needs. The message says which."""
+
+
+def unavailable() -> str:
+    """Why nobody is notified here, as a clause; empty where somebody may be."""
+    return "" if settings.SITE_URL else "PANAPP_SITE_URL is not set, so messages could not name their pages"
+
+
+def mail_unavailable() -> str:
+    """Why no mail is sent here, as a clause; empty where it is."""
+    return unavailable() or ("" if settings.EMAIL_FROM else "this site is not set up for e-mail")
+
+
+@transaction.atomic
+def webhook_create(*, user: User, url: str, events: object) -> tuple[Subscription, str]:
+    """Tell an address of these kinds of events from now on.
+
+    Returns:
+        The subscription, and its secret as text. Nobody can read the secret again.
+
+    Raises:
+        FieldError: naming `url`, `events` or `user`.
+        NotificationStateError: nobody is notified here.
+    """
+    if reason := unavailable():
+        raise NotificationStateError(reason)
+    url, chosen = target_check(url.strip()), kinds_chosen(events)
+    user = _locked(user)
+    if Subscription.objects.filter(user=user, channel=Subscription.Channel.WEBHOOK).count() >= MOST_WEBHOOKS:
+        raise FieldError("user", f"has {MOST_WEBHOOKS} webhooks; delete one first")
+    secret = secrets.token_bytes(SECRET_BYTES)
+    made = _create(user, Subscription.Channel.WEBHOOK, url, chosen, secret, confirmed=True)
+    _log_created(made, {"host": str(urlsplit(url).hostname)})
+    return made, secret_text(secret)
+
+
+@transaction.atomic
+def mail_subscribe(*, user: User, address: str, events: object) -> Subscription:
+    """Send a link to an address, which confirms it; then it is told of these kinds of events.
+
+    Takes the place of the account's subscription before.
+
+    Raises:
+        FieldError: naming `address`, `events` or `user`.
+        NotificationStateError: no mail is sent here.
+    """
+    if reason := mail_unavailable():
+        raise NotificationStateError(reason)
+    address, chosen = _address(address), kinds_chosen(events)
+    user = _locked(user)
+    Subscription.objects.filter(user=user, channel=Subscription.Channel.EMAIL).delete()
+    secret = secrets.token_bytes(SECRET_BYTES)
+    made = _create(user, Subscription.Channel.EMAIL, address, chosen, secret, confirmed=False)
+    _deliver(made, Delivery.Purpose.CONFIRM)
+    _log_created(made, {})
+    return made
+
+
+@transaction.atomic
+def mail_confirm(*, subscription: Subscription) -> None:
+    """The link was used. Raises NotificationStateError where it was used before."""
+    changed = Subscription.objects.filter(pk=subscription.pk, confirmed_at=None).update(
+        confirmed_at=clock.database_now()
+    )
+    if not changed:
+        raise NotificationStateError("this link was used already")
+
+
+@transaction.atomic
+def secret_rotate(*, subscription: Subscription, actor: User) -> str:
+    """A new secret, as text; the one before signs too for a day."""
+    row = Subscription.objects.select_for_update().get(pk=subscription.pk)
+    if row.channel != Subscription.Channel.WEBHOOK:
+        raise NotificationStateError("only a webhook has a secret")
+    secret = secrets.token_bytes(SECRET_BYTES)
+    secret_erase(row.sealed_before)
+    row.sealed_before, row.sealed = row.sealed, secret_sealed(secret, row.identifier)
+    row.before_until = clock.database_now() + BOTH_VALID
+    row.save(update_fields=["sealed", "sealed_before", "before_until"])
+    entry_append(
+        action=SECRET_ROTATED,
+        subject=row.user.get_username(),
+        actor=actor,
+        details={"identifier": row.identifier},
+    )
+    return secret_text(secret)
+
+
+@transaction.atomic
+def subscription_delete(*, subscription: Subscription, actor: User | None) -> None:
+    """End it, with its secret and its log of deliveries; one that is gone stays so.
+
+    Args:
+        actor: None for the link in a mail.
+    """
+    row = Subscription.objects.select_for_update().filter(pk=subscription.pk).first()
+    if row is None:
+        return
+    details = {"identifier": row.identifier, "channel": row.channel}
+    row.delete()
+    entry_append(action=SUBSCRIPTION_DELETED, subject=row.user.get_username(), actor=actor, details=details)
+
+
+@transaction.atomic
+def test_send(*, subscription: Subscription) -> Delivery:
+    """Have a test sent, in one attempt. If it arrives, a subscription that was switched off is on again.
+
+    Raises:
+        NotificationStateError: the address is not confirmed, or a test waits already.
+    """
+    row = Subscription.objects.select_for_update().get(pk=subscription.pk)
+    if row.confirmed_at is None:
+        raise NotificationStateError("the address is not confirmed yet")
+    if row.deliveries.filter(purpose=Delivery.Purpose.TEST, state=Delivery.State.WAITING).exists():
+        raise NotificationStateError("a test is on its way already")
+    return _deliver(row, Delivery.Purpose.TEST)
+
+
+@transaction.atomic
+def delivery_again(*, delivery: Delivery) -> Delivery:
+    """Send a message again, under the identifier that it has.
+
+    Raises:
+        NotificationStateError: it waits to be sent, the subscription is switched off, or it was a test.
+    """
+    Subscription.objects.select_for_update().get(pk=delivery.subscription_id)
+    row = Delivery.objects.select_for_update().get(pk=delivery.pk)
+    if row.state == Delivery.State.WAITING:
+        raise NotificationStateError("this message waits to be sent already")
+    if row.purpose != Delivery.Purpose.EVENT:
+        raise NotificationStateError("only what tells of an event can be sent again")
+    if row.subscription.disabled_at is not None:
+        raise NotificationStateError("the webhook is switched off; send a test first")
+    now = clock.database_now()
+    row.state, row.attempts_made, row.queued = Delivery.State.WAITING, 0, False
+    row.next_attempt_at, row.give_up_at = now, now + LONGEST
+    row.save()
+    return row
+
+
+def _create(
+    user: User,
+    channel: Subscription.Channel,
+    target: str,
+    events: list[str],
+    secret: bytes,
+    *,
+    confirmed: bool,
+) -> Subscription:
+    now, identifier = clock.database_now(), secrets.token_hex(8)
+    return Subscription.objects.create(
+        identifier=identifier,
+        user=user,
+        channel=channel,
+        target=target,
+        events=events,
+        sealed=secret_sealed(secret, identifier),
+        created_at=now,
+        confirmed_at=now if confirmed else None,
+    )
+
+
+def _deliver(subscription: Subscription, purpose: Delivery.Purpose) -> Delivery:
+    now = clock.database_now()
+    return Delivery.objects.create(
+        subscription=subscription,
+        purpose=purpose,
+        created_at=now,
+        next_attempt_at=now,
+        give_up_at=now + (CONFIRM_WITHIN if purpose == Delivery.Purpose.CONFIRM else LONGEST),
+    )
+
+
+def _locked(user: User) -> User:
+    """The row of the account, so that two requests at once do not make too many."""
+    user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    made = Entry.objects.filter(
+        action=SUBSCRIPTION_CREATED.name,
+        subject=user.get_username(),
+        at__gt=clock.database_now() - timedelta(hours=1),
+    )
+    if made.count() >= MOST_AN_HOUR:
+        raise FieldError("user", f"has made {MOST_AN_HOUR} subscriptions within an hour; wait a while")
+    return user
+
+
+def _log_created(subscription: Subscription, details: dict[str, str]) -> None:
+    entry_append(
+        action=SUBSCRIPTION_CREATED,
+        subject=subscription.user.get_username(),
+        actor=subscription.user,
+        details={
+            "identifier": subscription.identifier,
+            "channel": subscription.channel,
+            "events": subscription.events,
+            **details,
+        },
+    )
+
+
+def _address(text: str) -> str:
+    text = text.strip()
+    try:
+        validate_email(text)
+    except ValidationError:
+        raise FieldError("address", "must be an e-mail address") from None
+    if len(text) > LONGEST_MAIL_ADDRESS or not text.isascii() or not text.isprintable():
+        raise FieldError(
+            "address", f"must be an e-mail address of at most {LONGEST_MAIL_ADDRESS} ASCII characters"
+        )
+    return text

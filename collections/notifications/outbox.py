@@ -1,0 +1,134 @@
+"""From what happened to rows that are to be delivered: as many as there are events, whatever dies when.
+
+The audit log is the outbox (docs/adr/0017): an operation writes its entry in its own transaction, entries are
+numbered without gaps, and an entry can be seen only when all before it can. Here a tick reads on from the
+last entry it looked at, and stores events, deliveries and how far it came in one transaction.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import structlog
+from django.db import transaction
+
+from audit.models import Entry, Head
+from ledger.models import Population
+from ledger.selectors import shown_balances
+from notifications.kinds import BUDGET_NEARLY_SPENT, BY_ACTION, COHORT_REACHED, Kind
+from notifications.models import Delivery, Event, NearlySpent, Subscription, Watched
+from notifications.pauses import LONGEST
+from recipes.models import Recipe
+from series.models import Series
+from storage import clock
+from trust_models import trust_model_of
+
+logger = structlog.get_logger(__name__)
+
+ENTRIES_AT_ONCE = 200
+
+NEARLY = 0.9
+"""The part of a budget from which on it is nearly spent."""
+
+
+def log_read() -> int:
+    """Store what the log tells since the last time; the number of new entries. Safe to run at any time,
+    twice."""
+    # Looked at without a lock first: at most ticks there is nothing new.
+    before = Watched.objects.first()
+    if before is not None and not Entry.objects.filter(index__gt=before.log_index).exists():
+        return 0
+    with transaction.atomic():
+        read = Watched.objects.select_for_update().first()
+        if read is None:
+            # Begins with what happens from now on. Whoever else begins at once waits, and then finds the row.
+            head = Head.objects.select_for_update().get()
+            Watched.objects.get_or_create(pk=1, defaults={"log_index": head.index})
+            return 0
+        entries = list(Entry.objects.filter(index__gt=read.log_index).order_by("index")[:ENTRIES_AT_ONCE])
+        told = [entry for entry in entries if entry.action in BY_ACTION]
+        if told:
+            _store([event for entry in told if (event := _of_entry(entry)) is not None])
+        if entries:
+            read.log_index = entries[-1].index
+            read.save(update_fields=["log_index"])
+    return len(entries)
+
+
+def cohorts_watch() -> None:
+    """Tell of open recipes whose cohort is reached: once for each, and no sooner than their pages do."""
+    open_ones = Recipe.objects.filter(status=Recipe.Status.PUBLISHED, simulation=False)
+    told = Event.objects.filter(kind=COHORT_REACHED.name).values("subject")
+    for recipe in open_ones.exclude(identifier__in=told):
+        try:
+            received = trust_model_of(recipe).progress(recipe).received
+            if received >= recipe.cohort_size:
+                subject = str(recipe.identifier)
+                event = _event(COHORT_REACHED, subject, subject, recipe.name, _minute(clock.database_now()))
+                with transaction.atomic():
+                    _store([event])
+        except Exception:
+            # One recipe that cannot be looked at must not hold up all others.
+            logger.exception("cohort_not_watched", recipe=recipe.identifier)
+
+
+def budgets_watch() -> None:
+    """Tell of budgets that became nearly spent; again only after there was room in between. What a budget's
+    page does not know yet is looked at later."""
+    known = {row.population_id: row for row in NearlySpent.objects.all()}
+    for balance in shown_balances(Population.objects.filter(epsilon__isnull=False)):
+        share = balance.share
+        if share is None:
+            continue
+        population = balance.population
+        if share < NEARLY and population.pk in known:
+            known[population.pk].delete()
+        elif share >= NEARLY and population.pk not in known:
+            with transaction.atomic():
+                row, is_new = NearlySpent.objects.get_or_create(population=population)
+                if is_new:
+                    now = _minute(clock.database_now())
+                    _store(
+                        [_event(BUDGET_NEARLY_SPENT, str(row.told), population.name, population.name, now)]
+                    )
+
+
+def _of_entry(entry: Entry) -> Event | None:
+    """What an entry tells; None of a simulation, and of what is not here."""
+    kind, subject = BY_ACTION[entry.action], entry.subject
+    name: str | None
+    if kind.page == "series":
+        subject = subject.removeprefix("series ")
+        name = Series.objects.filter(identifier=subject).values_list("name", flat=True).first()
+    else:
+        found = Recipe.objects.filter(identifier=subject, simulation=False)
+        name = found.values_list("name", flat=True).first()
+    return None if name is None else _event(kind, f"log {entry.index}", subject, name, entry.at)
+
+
+def _event(kind: Kind, of: str, subject: str, name: str, at: datetime) -> Event:
+    return Event(key=f"{kind.name} {of}", kind=kind.name, at=at, subject=subject, name=name)
+
+
+def _store(events: Sequence[Event]) -> None:
+    """Store events that are new, each with a delivery for everybody who is told of its kind."""
+    for event in events:
+        made, is_new = Event.objects.get_or_create(
+            key=event.key,
+            defaults={"kind": event.kind, "at": event.at, "subject": event.subject, "name": event.name},
+        )
+        if not is_new:
+            continue
+        told = Subscription.objects.filter(confirmed_at__isnull=False, disabled_at=None, user__is_active=True)
+        now = clock.database_now()
+        Delivery.objects.bulk_create(
+            Delivery(
+                subscription=one, event=made, created_at=now, next_attempt_at=now, give_up_at=now + LONGEST
+            )
+            for one in told
+            if made.kind in one.events
+        )
+
+
+def _minute(at: datetime) -> datetime:
+    """No finer: it would tell when the last device came."""
+    return at.replace(second=0, microsecond=0)

@@ -1,0 +1,226 @@
+"""At least once, under one identifier, with pauses that grow and an end."""
+
+import random
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from notifications import delivering
+from notifications.delivering import deliveries_forget, deliveries_take, delivery_send
+from notifications.models import Attempt, Delivery, Event, Subscription
+from notifications.operations import NotificationStateError, delivery_again, secret_rotate, webhook_create
+from notifications.outbox import log_read
+from notifications.pauses import LONGEST, pause_after
+from notifications.targets import TargetRefusedError
+from tests.clock import time_is
+from tests.collections.notifications.test_outbox import HOOK
+from tests.factories import published_recipe
+from tests.scenes import account
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = START
+        time_is(monkeypatch, lambda: self.now)
+
+    def pass_by(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@pytest.fixture
+def moment(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+class Receiver:
+    """Answers each request with the next status; an exception is raised. The last one stays."""
+
+    def __init__(self, *answers: int | Exception) -> None:
+        self.answers = list(answers)
+        self.asked: list[Mapping[str, str]] = []
+        self.bodies: list[bytes] = []
+
+    def __call__(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, dict, bytes]:
+        self.asked.append(headers)
+        self.bodies.append(body)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer, {}, b""
+
+
+@pytest.fixture
+def hook(moment: Clock) -> Subscription:
+    """With one event to tell."""
+    made, _ = webhook_create(user=account("ana"), url=HOOK, events=["recipe.published"])
+    published_recipe()
+    while log_read():
+        pass
+    return made
+
+
+def tick(receiver: Receiver) -> int:
+    taken = deliveries_take()
+    for delivery in taken:
+        delivery_send(delivery=delivery, transport=receiver)
+    return len(taken)
+
+
+def until_settled(receiver: Receiver, moment: Clock) -> None:
+    for _ in range(50):
+        row = Delivery.objects.get()
+        if row.state != Delivery.State.WAITING:
+            return
+        moment.now = max(moment.now, row.next_attempt_at)
+        tick(receiver)
+    pytest.fail("it is tried for ever")
+
+
+def test_pauses_grow_by_four_up_to_six_hours_with_jitter() -> None:
+    steady = type("Steady", (random.Random,), {"uniform": lambda self, low, high: 1.0})()
+    assert [pause_after(n, steady).total_seconds() for n in (1, 2, 3, 7, 8, 500)] == [
+        5,
+        20,
+        80,
+        20480,
+        21600,
+        21600,
+    ]
+    source = random.Random(1)
+    drawn = [pause_after(1, source).total_seconds() for _ in range(100)]
+    assert 4 <= min(drawn) < 4.5 < 5.5 < max(drawn) <= 6
+
+
+def test_message_that_arrives_is_sent_once_though_its_task_comes_twice(hook: Subscription) -> None:
+    receiver = Receiver(204)
+    (delivery,) = deliveries_take()
+    assert deliveries_take() == [], "it is queued"
+    for _ in range(2):
+        delivery_send(delivery=delivery, transport=receiver)
+    assert len(receiver.asked) == 1
+    row = Delivery.objects.get()
+    assert (row.state, row.attempts.get().status, row.attempts.get().problem) == ("delivered", 204, "")
+
+
+def test_message_of_a_worker_that_died_is_sent_again_under_the_same_name(
+    hook: Subscription, moment: Clock
+) -> None:
+    first, second = Receiver(204), Receiver(204)
+    deliveries_take()  # and its task is lost, or:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delivering, "_note", lambda *a, **k: None)  # it dies once the receiver has answered
+        delivery_send(delivery=Delivery.objects.get().pk, transport=first)
+    moment.pass_by(minutes=5)
+    assert tick(second) == 0
+    moment.pass_by(minutes=2)
+    assert tick(second) == 1
+    assert first.bodies == second.bodies
+    assert first.asked[0]["webhook-id"] == second.asked[0]["webhook-id"]
+    assert first.asked[0]["webhook-timestamp"] != second.asked[0]["webhook-timestamp"]
+
+
+def test_failures_are_tried_again_for_a_day_and_then_given_up(hook: Subscription, moment: Clock) -> None:
+    failures = [500, ConnectionRefusedError(), 302, TargetRefusedError("inside"), TimeoutError()]
+    receiver = Receiver(*failures)
+    until_settled(receiver, moment)
+    row = Delivery.objects.get()
+    assert row.state == Delivery.State.FAILED
+    assert moment.now - START <= LONGEST
+    assert 8 <= row.attempts.count() <= 14
+    assert [attempt.status for attempt in row.attempts.all()][:4] == [500, None, 302, None]
+    assert len({headers["webhook-id"] for headers in receiver.asked}) == 1
+    hook.refresh_from_db()
+    assert hook.failing_since == START
+    assert hook.disabled_at is None, "one bad day is no end"
+
+
+def test_success_ends_the_failing_and_the_record_holds_nothing_of_the_answer(
+    hook: Subscription, moment: Clock
+) -> None:
+    until_settled(Receiver(503, 200), moment)
+    hook.refresh_from_db()
+    assert hook.failing_since is None
+    assert {field.name for field in Attempt._meta.fields} == {"id", "delivery", "at", "status", "problem"}
+
+
+def test_subscription_that_fails_for_days_is_switched_off_and_a_test_switches_it_on(
+    hook: Subscription, moment: Clock
+) -> None:
+    until_settled(Receiver(500), moment)
+    moment.pass_by(days=5)
+    delivery_again(delivery=Delivery.objects.get())
+    until_settled(Receiver(500), moment)
+    hook.refresh_from_db()
+    assert hook.disabled_at is not None
+    published_recipe()
+    while log_read():
+        pass
+    assert Delivery.objects.count() == 1, "nobody is told who is switched off"
+    with pytest.raises(NotificationStateError, match="switched off"):
+        delivery_again(delivery=Delivery.objects.get())
+
+
+def test_receiver_that_is_gone_is_switched_off_at_once(hook: Subscription) -> None:
+    assert tick(Receiver(410)) == 1
+    hook.refresh_from_db()
+    assert hook.disabled_at is not None
+    assert Delivery.objects.get().state == Delivery.State.FAILED
+
+
+def test_message_sent_again_by_hand_has_the_same_name(hook: Subscription, moment: Clock) -> None:
+    receiver = Receiver(200)
+    tick(receiver)
+    delivery_again(delivery=Delivery.objects.get())
+    with pytest.raises(NotificationStateError, match="waits"):
+        delivery_again(delivery=Delivery.objects.get())
+    tick(receiver)
+    assert receiver.asked[0]["webhook-id"] == receiver.asked[1]["webhook-id"]
+    assert Attempt.objects.count() == 2
+
+
+def test_rotated_secret_signs_beside_the_one_before_for_a_day(hook: Subscription, moment: Clock) -> None:
+    secret_rotate(subscription=hook, actor=hook.user)
+    receiver = Receiver(500)
+    tick(receiver)
+    moment.pass_by(days=1)
+    row = Delivery.objects.get()
+    row.next_attempt_at = moment.now
+    row.save()
+    tick(receiver)
+    assert [len(headers["webhook-signature"].split()) for headers in receiver.asked] == [2, 1]
+
+
+def test_slow_receiver_holds_two_workers_at_most_and_no_other_receiver(hook: Subscription) -> None:
+    webhook_create(user=account("otto"), url=HOOK, events=["recipe.published"])
+    for _ in range(4):
+        published_recipe()
+    while log_read():
+        pass
+    assert len(deliveries_take()) == 4
+    assert deliveries_take() == []
+
+
+def test_account_that_is_switched_off_is_sent_nothing_any_more(hook: Subscription) -> None:
+    User.objects.update(is_active=False)
+    receiver = Receiver(200)
+    tick(receiver)
+    assert receiver.asked == []
+    assert Delivery.objects.get().state == Delivery.State.FAILED
+
+
+def test_log_of_deliveries_is_kept_for_a_month_and_what_waits_for_longer(
+    hook: Subscription, moment: Clock
+) -> None:
+    moment.pass_by(days=40)
+    deliveries_forget()
+    assert Delivery.objects.exists()
+    tick(Receiver(200))
+    deliveries_forget()
+    assert not Delivery.objects.exists()
+    assert Event.objects.exists()
