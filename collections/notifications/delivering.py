@@ -137,9 +137,8 @@ def _note(pk: int, status: int | None, problem: str, *, final: bool) -> None:
     """Write down an attempt, and what follows from it."""
     now = clock.settled_now()
     with transaction.atomic():
-        found = Delivery.objects.filter(pk=pk).values_list("subscription", flat=True).first()
         # The subscription first, as everybody does: switching one off touches its other deliveries.
-        subscription = Subscription.objects.select_for_update().filter(pk=found).first()
+        subscription = Subscription.objects.select_for_update().filter(deliveries=pk).first()
         row = Delivery.objects.select_for_update().filter(pk=pk, state=State.WAITING).first()
         if subscription is None or row is None:
             return
