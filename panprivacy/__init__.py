@@ -14,8 +14,9 @@ Its parts:
 - `privacy_pass`: tokens that say that somebody may take part, and not who
 - `oblivious_http`: requests of which nobody sees both the sender and the content
 - `oblivious_prf`: names that two parties make together, and neither alone; `secp256k1` is its curve
-- `recipe`: the published document that ties these together; `asked_event`, `recipe_plan`: what it counts, and
-  what is expected of it; `trust_models`: whom it names, one file each
+- `recipe`: the published document that ties these together; `asked_event`, `asked_segments`, `recipe_plan`:
+  what it counts, in which parts of the population, and what is expected of it; `trust_models`: whom it names,
+  one file each
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """
@@ -23,6 +24,7 @@ Nothing is imported here, so that a device loads only what its recipe needs.
 __all__ = [
     "accounting",
     "asked_event",
+    "asked_segments",
     "base64_text",
     "bounds",
     "catalogue",
@@ -49,6 +51,7 @@ __all__ = [
     "recipe_statistic",
     "remedies",
     "secp256k1",
+    "segment_estimates",
     "series",
     "shown",
     "shuffle",

@@ -4,13 +4,11 @@ They are for people and for developers of applications. No number depends on the
 """
 
 import re
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.lines import one_line
+from panprivacy.lines import distinct_lines, one_line
 from panprivacy.parameters import as_typed
 from panprivacy.statistic import Statistic
 
@@ -102,15 +100,4 @@ def _event(value: object) -> str:
 def _labels(value: object, statistic: type[Statistic[Any]]) -> tuple[str, ...]:
     if statistic.scalar:
         raise FieldError("labels", f"must be left out: {statistic.statistic} estimates a single number")
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        raise FieldError("labels", f"must be a list of texts, not {as_typed(value)}")
-    if not 1 <= len(value) <= MOST_LABELS:
-        raise FieldError("labels", f"must be 1 to {MOST_LABELS:,} texts, not {len(value):,}")
-    try:
-        labels = tuple(one_line("labels", label, LABEL_LENGTH) for label in value)
-    except FieldError as error:
-        raise FieldError("labels", f"{error.message} each") from None
-    repeated = [label for label, times in Counter(labels).items() if times > 1]
-    if repeated:
-        raise FieldError("labels", f"must differ from each other: {as_typed(repeated[0])} stands twice")
-    return labels
+    return distinct_lines("labels", value, most=MOST_LABELS, length=LABEL_LENGTH)

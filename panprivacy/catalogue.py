@@ -1,11 +1,12 @@
 """Every statistic that can be asked, by its registered name."""
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import MECHANISMS
+from panprivacy.mechanisms import MECHANISMS, SEGMENTED
+from panprivacy.parameters import PublicParameters
 from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistic import Statistic
 from panprivacy.streams import STREAM_STATISTICS
@@ -22,3 +23,14 @@ def statistic_class(name: object) -> type[Statistic[Any]]:
     if not isinstance(name, str) or name not in STATISTICS:
         raise FieldError("statistic", f"must be one of {', '.join(STATISTICS)}, not {name!r}")
     return STATISTICS[name]
+
+
+def statistic_of(name: str, parameters: PublicParameters, segments: Sequence[str] = ()) -> Statistic[Any]:
+    """The statistic of a registered name with its parameters, by segment where there are any.
+
+    Raises:
+        FieldError: it cannot be with these.
+    """
+    if segments:
+        return SEGMENTED[name](parameters, segments)  # type: ignore[arg-type]  # of that statistic
+    return statistic_class(name)(parameters)

@@ -1,7 +1,7 @@
 """How far two results lie apart, and whether that is more than noise."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from panprivacy.estimate import Interval
@@ -56,27 +56,45 @@ def difference(
     wider = _wider(before_interval.level, len(after), among)
     earlier = _widened(before, before_interval, wider)
     later = _widened(after, after_interval, wider)
+    found = joint_difference(before, after, earlier, later)
+    return replace(
+        found, interval=replace(found.interval, level=round(1 - 2 * (1 - before_interval.level), 12))
+    )
+
+
+def joint_difference(
+    before: Sequence[float], after: Sequence[float], before_interval: Interval, after_interval: Interval
+) -> Difference:
+    """The difference of two lists of values whose intervals hold at once: it holds with them, at their level.
+
+    Args:
+        before, after: estimates, as many of each.
+        before_interval, after_interval: where the truths of all of them lie together.
+    """
+    old, new = before_interval, after_interval
     return Difference(
-        values=tuple(new - old for old, new in zip(before, after, strict=True)),
+        values=tuple(late - early for early, late in zip(before, after, strict=True)),
         interval=Interval(
-            level=round(1 - 2 * (1 - before_interval.level), 12),
-            low=tuple(_less(new, old) for (_, old), (new, _) in zip(earlier, later, strict=True)),
-            high=tuple(_less(new, old) for (old, _), (_, new) in zip(earlier, later, strict=True)),
+            level=new.level,
+            low=tuple(_less(end, other) for end, other in zip(new.low, old.high, strict=True)),
+            high=tuple(_less(end, other) for end, other in zip(new.high, old.low, strict=True)),
         ),
     )
 
 
-def _widened(
-    values: Sequence[float], interval: Interval, factor: float
-) -> list[tuple[float | None, float | None]]:
-    """Both ends of each value's interval, so many times as far from it."""
-    return [
-        (
-            None if low is None else min(value + factor * (low - value), low),
-            None if high is None else max(value + factor * (high - value), high),
-        )
-        for value, low, high in zip(values, interval.low, interval.high, strict=True)
-    ]
+def _widened(values: Sequence[float], interval: Interval, factor: float) -> Interval:
+    """The same with both ends of each value's interval so many times as far from it."""
+    return replace(
+        interval,
+        low=tuple(
+            None if low is None else min(value + factor * (low - value), low)
+            for value, low in zip(values, interval.low, strict=True)
+        ),
+        high=tuple(
+            None if high is None else max(value + factor * (high - value), high)
+            for value, high in zip(values, interval.high, strict=True)
+        ),
+    )
 
 
 def _less(one: float | None, other: float | None) -> float | None:

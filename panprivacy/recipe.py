@@ -19,8 +19,9 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from panprivacy import asked_segments
 from panprivacy.asked_event import EVENT_FIELDS, NOTHING_NAMED, AskedEvent
-from panprivacy.catalogue import statistic_class
+from panprivacy.catalogue import statistic_class, statistic_of
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
@@ -36,9 +37,12 @@ from panprivacy.trust_models.members import RecipeVerificationError as RecipeVer
 FORMAT = "panapp-recipe-3"
 """Version of the format of new documents."""
 
+OPTIONAL_FIELDS = (*EVENT_FIELDS, asked_segments.FIELD)
+"""Members that may be absent from a document of any format."""
+
 ABSENT_MEMBERS = {
-    "panapp-recipe-2": frozenset({"trust", *EVENT_FIELDS}),
-    "panapp-recipe-1": frozenset({"trust", "population", *EVENT_FIELDS}),
+    "panapp-recipe-2": frozenset({"trust", *OPTIONAL_FIELDS}),
+    "panapp-recipe-1": frozenset({"trust", "population", *OPTIONAL_FIELDS}),
 }
 """Older versions, still read: what recipes did not say yet. All of them are of one server."""
 
@@ -60,7 +64,7 @@ STEP_SECONDS = Description(
 DRAFT_FIELDS = (
     "name",
     "question",
-    *EVENT_FIELDS,
+    *OPTIONAL_FIELDS,
     "statistic",
     "population",
     "trust",
@@ -88,6 +92,7 @@ class RecipeDraft:
         encryption: registered name of the scheme; None where nothing is encrypted.
         step_seconds: length of a step; None where devices take none.
         event: what is counted, and names for the answer's values.
+        segments: labels by which it asks, each of them a part of the population; empty where by none.
         plan: what the analyst expects; not part of the document.
     """
 
@@ -102,6 +107,7 @@ class RecipeDraft:
     opens_at: datetime | None
     closes_at: datetime | None
     event: AskedEvent = NOTHING_NAMED
+    segments: tuple[str, ...] = ()
     plan: RecipePlan = NOTHING_PLANNED
 
     @classmethod
@@ -119,6 +125,7 @@ class RecipeDraft:
         trust = _trust(members.get("trust", trusts_of(statistic)[0].value), statistic)
         own_fields = draft_fields(statistic, trust)
         event = AskedEvent.from_members(members, statistic, null_is_absent=True)
+        segments = asked_segments.segments_of(members, statistic, null_is_absent=True)
         plan = RecipePlan.from_members(members) if plan_fields(statistic) else NOTHING_PLANNED
         parameter_members = {name: value for name, value in members.items() if name not in own_fields}
         if "k" in parameter_members and "k" not in statistic.parameters_class.names():
@@ -146,10 +153,11 @@ class RecipeDraft:
             opens_at=_optional_time("opens_at", members.get("opens_at")),
             closes_at=_optional_time("closes_at", members.get("closes_at")),
             event=event,
+            segments=segments,
             plan=plan,
         )
-        if event.labels:
-            event.require_labels_of(statistic(draft.parameters))
+        if event.labels or segments:
+            event.require_labels_of(draft.statistic_with(draft.parameters))
         draft.window(datetime(2000, 1, 1, tzinfo=UTC))
         return draft
 
@@ -175,10 +183,14 @@ class RecipeDraft:
         """
         return self._mechanism
 
+    def statistic_with(self, parameters: PublicParameters) -> Statistic[Any]:
+        """The statistic that is asked, with these parameters; FieldError where it cannot have them."""
+        return statistic_of(self.statistic, parameters, self.segments)
+
     @cached_property
     def _mechanism(self) -> Statistic[Any]:
         # Computing them takes up to seconds, and publishing asks more than once.
-        mechanism = statistic_class(self.statistic)(self.parameters.calibrated())
+        mechanism = self.statistic_with(self.parameters.calibrated())
         mechanism.require_releasable()
         try:
             mechanism.require_promise()
@@ -224,6 +236,7 @@ class RecipeDraft:
             closes_at=closes_at,
             simulation=simulation,
             event=self.event,
+            segments=self.segments,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -236,6 +249,7 @@ class RecipeDraft:
             "trust": self.trust.value,
             **self.parameters.as_dict(),
             **self.event.members(),
+            **asked_segments.members(self.segments),
             **self.plan.members(),
         }
         optional = {"encryption": self.encryption, "step_seconds": self.step_seconds}
@@ -253,7 +267,7 @@ class PublishedRecipe:
             identifier would be another.
         population: as in `RecipeDraft`; None in a document of the first format.
         servers: who holds the private keys.
-        event: as in `RecipeDraft`; its members are absent where they are not given.
+        event, segments: as in `RecipeDraft`; their members are absent where they are not given.
     """
 
     format: str
@@ -268,6 +282,7 @@ class PublishedRecipe:
     closes_at: datetime
     simulation: bool
     event: AskedEvent = NOTHING_NAMED
+    segments: tuple[str, ...] = ()
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> Self:
@@ -284,7 +299,7 @@ class PublishedRecipe:
         trust = _trust(members.get("trust", FIRST.value), statistic)
         own_fields = document_fields(statistic, trust)
         for name in own_fields:
-            if name not in members and name not in absent and name not in EVENT_FIELDS:
+            if name not in members and name not in absent and name not in OPTIONAL_FIELDS:
                 raise FieldError(name, "is missing")
         for name in sorted(absent & members.keys()):
             raise FieldError(name, f"is not a member of a {format_} document")
@@ -294,6 +309,7 @@ class PublishedRecipe:
         if members.get("encryption") != servers.scheme:
             raise FieldError("encryption", f"must be the scheme of {servers_class.member_names[-1]}")
         event = AskedEvent.from_members(members, statistic, null_is_absent=False)
+        segments = asked_segments.segments_of(members, statistic, null_is_absent=False)
         simulation = members.pop("simulation", None)
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
@@ -308,8 +324,8 @@ class PublishedRecipe:
         closes_at = parse_time("closes_at", members["closes_at"])
         if closes_at <= opens_at:
             raise _closes_too_early()
-        if event.labels:
-            event.require_labels_of(statistic(parameters))
+        if event.labels or segments:
+            event.require_labels_of(statistic_of(statistic.statistic, parameters, segments))
         return cls(
             format=format_,
             name=one_line("name", members["name"], NAME_LENGTH),
@@ -325,6 +341,7 @@ class PublishedRecipe:
             closes_at=closes_at,
             simulation=simulation,
             event=event,
+            segments=segments,
         )
 
     @classmethod
@@ -384,6 +401,7 @@ class PublishedRecipe:
             "question": self.question,
             "statistic": self.statistic,
             **self.event.members(),
+            **asked_segments.members(self.segments),
             **{name: value for name, value in newer.items() if name not in absent},
             **self.parameters.as_dict(),
             **({} if self.servers.scheme is None else {"encryption": self.servers.scheme}),
@@ -421,7 +439,7 @@ class PublishedRecipe:
     @cached_property
     def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with these parameters."""
-        return statistic_class(self.statistic)(self.parameters)
+        return statistic_of(self.statistic, self.parameters, self.segments)
 
     def label(self, position: int) -> str:
         """What one value of the answer is called: by the recipe, else by the statistic."""
@@ -462,6 +480,8 @@ def draft_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ..
 def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ...]:
     """`DRAFT_FIELDS` without those that say nothing of such a recipe."""
     silent = {"labels"} if statistic.scalar else set()
+    if not asked_segments.allowed(statistic):
+        silent.add(asked_segments.FIELD)
     if "steps" not in statistic.parameters_class.names():
         silent.add("step_seconds")
     if not TRUST_MODELS[trust].encrypts:

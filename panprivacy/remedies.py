@@ -129,7 +129,7 @@ def with_value(statistic: Statistic[Any], name: str, value: float) -> Statistic[
     """The same statistic with another value of one parameter. FieldError where it cannot have that."""
     derived = dict.fromkeys(statistic.parameters.derived_names())
     parameters = replace(statistic.parameters, **derived, **{name: value}).calibrated()
-    return type(statistic)(parameters)
+    return statistic.having(parameters)
 
 
 def _rounded(value: float, direction: str) -> float:

@@ -4,13 +4,14 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.device_input import DeviceInput
 from panprivacy.estimate import Estimate, Interval
 from panprivacy.parameters import PublicParameters
+from panprivacy.segment_estimates import SegmentEstimate
 
 P = TypeVar("P", bound=PublicParameters)
 
@@ -70,6 +71,10 @@ class Statistic(ABC, Generic[P]):
 
     def __init__(self, parameters: P) -> None:
         self.parameters = parameters
+
+    def having(self, parameters: P) -> Self:
+        """The same with other parameters."""
+        return type(self)(parameters)
 
     @property
     @abstractmethod
@@ -200,6 +205,15 @@ class ReportStatistic(Statistic[P]):
             total, reports: as of `estimate`.
             count_scale: scale of discrete Laplace noise in `reports`, in reports; 0 where they are exact.
         """
+        return ()
+
+    def segment_estimates(
+        self,
+        total: Sequence[int],  # noqa: ARG002  # for those that override it
+        reports: int,  # noqa: ARG002
+        count_scale: float = 0.0,  # noqa: ARG002
+    ) -> tuple[SegmentEstimate, ...]:
+        """The answer within each segment of the recipe; empty where it asks by none. As of `intervals`."""
         return ()
 
     def require_values(self, values: Sequence[int]) -> None:

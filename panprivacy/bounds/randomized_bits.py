@@ -21,7 +21,8 @@ class RandomizedBits:
     """The number of ones among n reports; the hypothesis is how many devices of the population have a 1.
 
     A device takes part with probability q. Of those that do, one with a 1 reports a 1 with probability
-    `present`, any other with `absent`.
+    `present`, any other with `absent`. With several `coins`, a report has so many bits, of which at most one
+    is a 1, each reported so; the ones of all of them are counted.
 
     What is known is n, not the population. So A, how many of the n reports are of devices with a 1, is taken
     as Bin(hypothesis, q), and the observation as Bin(A, present) + Bin(n − A, absent). That is exact where
@@ -36,6 +37,7 @@ class RandomizedBits:
         sampling_rate: q, above 0.
         count_scale: scale of discrete Laplace noise Z in n, in reports; 0 where n is exact. Only the part
             n·absent of the observation depends on n, so the noise is taken to move it by Z·absent.
+        coins: bits of a report that are counted together, at least 1: n·coins takes the place of n above.
     """
 
     reports: int
@@ -43,10 +45,11 @@ class RandomizedBits:
     present: float
     sampling_rate: float = 1.0
     count_scale: float = 0.0
+    coins: int = 1
 
     def mean(self, hypotheses: Hypotheses) -> Numbers:
         gain = (self.present - self.absent) * self.sampling_rate
-        return np.asarray(self.reports * self.absent + hypotheses * gain)
+        return np.asarray(self._bits * self.absent + hypotheses * gain)
 
     def variance(self, hypotheses: Hypotheses) -> Numbers:
         absent = self.absent * (1 - self.absent)
@@ -54,8 +57,8 @@ class RandomizedBits:
         gain += (1 - self.sampling_rate) * (self.present - self.absent) ** 2
         noise = 0.0
         if self.count_scale:
-            noise = self.absent**2 / (2 * math.sinh(1 / (2 * self.count_scale)) ** 2)
-        return np.asarray(self.reports * absent + hypotheses * self.sampling_rate * gain + noise)
+            noise = (self.coins * self.absent) ** 2 / (2 * math.sinh(1 / (2 * self.count_scale)) ** 2)
+        return np.asarray(self._bits * absent + hypotheses * self.sampling_rate * gain + noise)
 
     def smoothness(self, hypotheses: Hypotheses) -> Numbers:
         return np.sqrt(replace(self, count_scale=0.0).variance(hypotheses))
@@ -64,12 +67,18 @@ class RandomizedBits:
         turn = np.expm1(1j * angles)
         without = self.absent * turn
         ratio = (self.present - self.absent) * turn / (1 + without)
-        found = self.reports * log_one_plus(without) + hypotheses * log_one_plus(self.sampling_rate * ratio)
+        found = self._bits * log_one_plus(without) + hypotheses * log_one_plus(self.sampling_rate * ratio)
         if self.count_scale:
             # φ(s) = 1 / (1 + (sin(s/2) / sinh(1/(2·scale)))²)
-            ratio_of_sines = np.sin(self.absent * angles / 2) / math.sinh(1 / (2 * self.count_scale))
+            ratio_of_sines = np.sin(self.coins * self.absent * angles / 2) / math.sinh(
+                1 / (2 * self.count_scale)
+            )
             found = found - np.log1p(ratio_of_sines**2)
         return np.asarray(found)
+
+    @property
+    def _bits(self) -> int:
+        return self.reports * self.coins
 
     @property
     def most(self) -> int:

@@ -12,12 +12,18 @@ from panprivacy.mechanisms.count_nonzero import CountNonzero
 from panprivacy.mechanisms.histogram import Histogram
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.mechanisms.mean import Mean
+from panprivacy.mechanisms.segmented import Segmented, SegmentedCountNonzero, SegmentedHistogram
 
-__all__ = ["MECHANISMS", "mechanism_class"]
+__all__ = ["MECHANISMS", "SEGMENTED", "mechanism_class"]
 
 MECHANISMS: dict[str, type[Mechanism[Any]]] = {
     mechanism.statistic: mechanism for mechanism in (CountNonzero, Histogram, Mean)
 }
+
+SEGMENTED: dict[str, type[Segmented]] = {
+    segmented.statistic: segmented for segmented in (SegmentedCountNonzero, SegmentedHistogram)
+}
+"""Those that can be asked by segment, by the same names."""
 
 
 def mechanism_class(statistic: object) -> type[Mechanism[Any]]:

@@ -7,7 +7,7 @@ are one bit). Its *count* is the number of steps with an event.
 import random
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.sampling import Sampled
@@ -41,6 +41,10 @@ class Mechanism(ReportStatistic[P]):
         return self.parameters.cohort_size
 
     # The device's face ---------------------------------------------------------
+
+    def in_segment(self, segment: str | None) -> Self:  # noqa: ARG002  # for recipes that ask by segment
+        """The same for a device of this segment; None for one of no segment that is asked about."""
+        return self
 
     def require_step(self, step: int) -> None:
         """ValueError unless `step` is one of 1..T."""
@@ -87,8 +91,12 @@ class Mechanism(ReportStatistic[P]):
         """A report distributed as that of a device with `count` events in T steps (lazy devices)."""
 
     @abstractmethod
-    def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
+    def truth(self, devices_by_count: Mapping[Any, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: `devices_by_count[c]` devices had count c (0..T)."""
+
+    def segment_truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:  # noqa: ARG002
+        """The same for each segment: `label`, `devices` and `answers`; empty where there are none."""
+        return []
 
     # The accountant's face -----------------------------------------------------
 

@@ -81,29 +81,47 @@ class RandomizedResponse:
 
 
 def bits_intervals(
-    response: RandomizedResponse, ones: Sequence[int], reports: int, sampling_rate: float, count_scale: float
+    response: RandomizedResponse,
+    ones: Sequence[int],
+    reports: int,
+    sampling_rate: float,
+    count_scale: float,
+    coins: int = 1,
 ) -> tuple[Interval, ...]:
     """For several numbers of devices together, by tests, from the sums of `reports` responses.
 
     Args:
-        count_scale: of the noise in `reports`; see RandomizedBits.
+        count_scale, coins: see RandomizedBits.
     """
     flip, most = response.flip_probability, reports / sampling_rate
-    found = intervals(RandomizedBits(reports, flip, 1 - flip, sampling_rate, count_scale), ones)
-    possible = [min(max(response.debiased(total, reports) / sampling_rate, 0.0), most) for total in ones]
+    found = intervals(RandomizedBits(reports, flip, 1 - flip, sampling_rate, count_scale, coins), ones)
+    possible = [
+        min(max(response.debiased(total, reports * coins) / sampling_rate, 0.0), most) for total in ones
+    ]
     return tuple(interval.reaching(possible) for interval in found)
 
 
 def bits_expected_margin(
-    response: RandomizedResponse, population: int, sampling_rate: float, failure_probability: float
+    response: RandomizedResponse,
+    population: int,
+    sampling_rate: float,
+    failure_probability: float,
+    *,
+    coins: int = 1,
+    devices: float | None = None,
 ) -> float:
     """How far the interval by exact tests reaches from the estimate if every device has the bit, about.
 
     It solves (E − estimate)² = z²·Var(E) for E, the variance growing with E by (1 − q)/q for each device
     (Wilson 1927), and adds half of what one response is worth. The exact interval is that of what comes in.
+
+    Args:
+        coins: see RandomizedBits.
+        devices: those that have the bit, if not every device.
     """
     factor = normal_factor(failure_probability)
-    error = bits_standard_error(response, population, population * sampling_rate, sampling_rate)
+    having = population if devices is None else devices
+    error = bits_standard_error(response, having, population * sampling_rate * coins, sampling_rate)
     growth = factor**2 * (1 - sampling_rate) / sampling_rate / 2
     half_step = 1 / (2 * response.keep_probability * sampling_rate)
     return growth + math.hypot(factor * error, growth) + half_step

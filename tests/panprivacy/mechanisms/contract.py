@@ -66,6 +66,10 @@ class MechanismContract:
     def source(self) -> random.Random:
         return random.Random(20250)
 
+    def counted(self, count: int, devices: int) -> dict[Any, int]:
+        """So many devices with this count of events, as `truth` takes them."""
+        return {count: devices}
+
     def test_registry_looked_up_by_statistic_gives_the_class(self, mechanism):
         assert MECHANISMS[mechanism.statistic] is type(mechanism)
         assert mechanism_class(mechanism.statistic) is type(mechanism)
@@ -174,7 +178,7 @@ class MechanismContract:
             len(entries)
             for entries in (
                 estimate.values, estimate.standard_errors, estimate.projection, mechanism.labels,
-                mechanism.truth({0: 1}),
+                mechanism.truth(self.counted(0, 1)),
             )
         }  # fmt: skip
         assert len(lengths) == 1
@@ -185,7 +189,7 @@ class MechanismContract:
         assert estimate.standard_error_note
 
     def test_truth_of_a_statistic_that_counts_devices_grows_with_their_number(self, mechanism):
-        truths = [sum(mechanism.truth({4: devices})) for devices in (1, 10)]
+        truths = [sum(mechanism.truth(self.counted(4, devices))) for devices in (1, 10)]
         assert truths[1] == truths[0] * (10 if mechanism.counts_devices else 1)
 
     def test_estimate_without_reports_or_of_another_length_is_refused(self, mechanism):
@@ -255,7 +259,7 @@ class MechanismContract:
         for factor, met in ((1.01, True), (0.5, False)):
             parameters = replace(mechanism.parameters, aggregator_epsilon=min(20.0, factor * reached))
             with nullcontext() if met else pytest.raises(FieldError, match="aggregator_epsilon"):
-                type(mechanism)(parameters).require_promise()
+                mechanism.having(parameters).require_promise()
 
     def test_expected_standard_error_covers_that_of_an_estimate_in_the_middle(self, mechanism):
         population = 10_000
