@@ -29,9 +29,11 @@ from devices_sim.transport import (
     ReportRejectedError,
     TransportError,
 )
+from devices_sim.trust_models import reporting_model
 from devices_sim.value_client import UnknownDeliveryError, send_value
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy import base64_text
+from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL, RecipeLimits
 from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
 
@@ -109,6 +111,11 @@ def _parser() -> argparse.ArgumentParser:
     step.set_defaults(run=_step)
 
     send = commands.add_parser("send", parents=[state], help="send the report, after the last step")
+    send.add_argument(
+        "--segment",
+        metavar="LABEL",
+        help="the device's own, where the recipe asks by segment; empty where it is of none of them",
+    )
     send.set_defaults(run=_send)
 
     value = commands.add_parser(
@@ -185,6 +192,8 @@ def _fleet(options: argparse.Namespace) -> None:
         "reports": {"accepted": result.accepted, "rejected": dict(result.rejected)},
         "seconds": round(result.elapsed_seconds, 3),
     }
+    if recipe.segments:
+        told["segments"] = reporting_model(recipe).segment_truths(recipe.calibrated_statistic, result)
     _say(json.dumps(told))
 
 
@@ -226,7 +235,10 @@ def _step(options: argparse.Namespace) -> None:
 
 def _send(options: argparse.Namespace) -> None:
     with Device.open(options.state) as device, HttpTransport(device.server) as transport:
-        delivery = device.send(transport)
+        segments, segment = device.recipe.segments, options.segment
+        if segments and not (segment == "" or segment in segments):
+            raise FieldError("segment", f"must be one of {'; '.join(segments)}, or empty for none of them")
+        delivery = device.send(transport, segment=segment)
         _say("not sampled: nothing to send" if delivery is None else f"report delivered ({delivery.value})")
 
 

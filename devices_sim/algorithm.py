@@ -81,10 +81,14 @@ class ClientAlgorithm:
         recipe: a verified recipe.
         public_key: the recipe's own, constant-time one by default. Simulations may pass it with
             tables, which are faster but take time that depends on the randomness.
+        segment: the device's own label, where the recipe asks by segment; None for a device of none that it
+            names. It is part of the report alone: what comes before is the same in every segment.
     """
 
-    def __init__(self, recipe: PublishedRecipe, public_key: PublicKey | None = None) -> None:
-        self.mechanism = steps_mechanism(recipe.calibrated_statistic)
+    def __init__(
+        self, recipe: PublishedRecipe, public_key: PublicKey | None = None, segment: str | None = None
+    ) -> None:
+        self.mechanism = steps_mechanism(recipe.calibrated_statistic).in_segment(segment)
         self.public_key = recipe.public_key if public_key is None else public_key
         self.steps: int = self.mechanism.parameters.steps
         self.sampling_rate: float = self.mechanism.parameters.sampling_rate

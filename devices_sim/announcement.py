@@ -15,6 +15,8 @@ def announcement(recipe: PublishedRecipe) -> list[str]:
         lines.append(f"event: {event.name}" + (f" ({event.definition})" if event.definition else ""))
     if event.labels:
         lines.append(f"values: {'; '.join(event.labels)}")
+    if recipe.segments:
+        lines.append(f"segments: {'; '.join(recipe.segments)}")
     lines.append(f"privacy loss (ε): {_epsilons(recipe)}")
     lines.append(f"identifier: {recipe.identifier}")
     return lines

@@ -205,24 +205,32 @@ class Device(Closable):
         if state is not self._state:
             self._become(state)
 
-    def finish(self) -> None:
+    def finish(self, *, segment: str | None = None) -> None:
         """Make the report, after step T, and store it in place of the counters. Once made, it stays:
         two reports with different coins would tell more than one.
+
+        Args:
+            segment: the device's own now, where the recipe asks by segment; None for one that it does not
+                name. It is in the report, encrypted and randomized with the rest, and is stored nowhere else.
 
         Raises:
             WrongStepError: before step T.
         """
         self._require_usable()
         if self._state.phase is not Phase.REPORTED:
-            self._become(self._algorithm.finish(self._state, self._random_source))
+            algorithm = ClientAlgorithm(self.recipe, segment=segment) if segment else self._algorithm
+            self._become(algorithm.finish(self._state, self._random_source))
 
-    def send(self, transport: Transport, *, now: datetime | None = None) -> Delivery | None:
+    def send(
+        self, transport: Transport, *, now: datetime | None = None, segment: str | None = None
+    ) -> Delivery | None:
         """Send the report, which is made first if need be; repeat until it returns.
 
         Args:
             transport: to the server that published the recipe.
             now: the time, by default the clock's. It is looked at only where the server takes no
                 reports, to say whether it no longer does or does not yet.
+            segment: as of `finish`; not looked at where the report is made already.
 
         Returns:
             how it was delivered; None for a device that was not sampled. The file then says only
@@ -234,7 +242,7 @@ class Device(Closable):
             TransportError: not delivered; the same report stays for another attempt.
             WrongStepError: before step T.
         """
-        self.finish()
+        self.finish(segment=segment)
         if self._state.phase is Phase.DONE:
             return None
         try:

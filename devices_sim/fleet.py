@@ -29,6 +29,7 @@ from devices_sim.trust_models import reporting_model
 from devices_sim.upload import Upload
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads.bucket import Bucket, Workload
+from devices_sim.workloads.segments import in_segments
 from panprivacy.parameters import Description
 from panprivacy.recipe import PublishedRecipe
 
@@ -181,7 +182,7 @@ def run_buckets(
     random_sources = _RandomSources(seed)
     with model.upload(recipe, transport) as upload:
         batcher = _Batcher(upload, sent_before)
-        for bucket in buckets:
+        for bucket in in_segments(recipe, buckets, seed):
             result = FleetResult()
             started = time.monotonic()
             submitting = batcher.seconds

@@ -2,16 +2,17 @@
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Generic
 
 from devices_sim.algorithm import ClientAlgorithm, Phase, value_report, values_statistic, wire_report
 from devices_sim.transport import WireReport
 from devices_sim.workloads.bucket import Given
+from devices_sim.workloads.segments import Located
 from panprivacy.recipe import PublishedRecipe
 
-TrueAnswer = int | str
-"""What is true of one device: its count of events, or its value."""
+TrueAnswer = int | str | tuple[str | None, int]
+"""What is true of one device: its count of events, its value, or its segment with the count."""
 
 
 class FleetDevices(ABC, Generic[Given]):
@@ -29,9 +30,9 @@ class FleetDevices(ABC, Generic[Given]):
 class _EventDevices(FleetDevices[Set[int]]):
     """Devices with events in some of T steps."""
 
-    def __init__(self, recipe: PublishedRecipe) -> None:
+    def __init__(self, recipe: PublishedRecipe, segment: str | None = None) -> None:
         # Tables are not constant-time; that matters on real devices only.
-        self._algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables())
+        self._algorithm = ClientAlgorithm(recipe, recipe.public_key.with_tables(), segment)
 
     def answer(self, given: Set[int]) -> int:
         return len(given)
@@ -56,6 +57,27 @@ class EagerDevices(_EventDevices):
         for step in range(1, algorithm.steps + 1):
             state = algorithm.step(state, step in given, random_source)
         return wire_report(algorithm.finish(state, random_source))
+
+
+class LocatedDevices(FleetDevices[Located]):
+    """Devices with events and a segment each.
+
+    Args:
+        devices: makes those of one segment.
+    """
+
+    def __init__(
+        self,
+        recipe: PublishedRecipe,
+        devices: Callable[[PublishedRecipe, str | None], FleetDevices[Set[int]]],
+    ) -> None:
+        self._of = {segment: devices(recipe, segment) for segment in (*recipe.segments, None)}
+
+    def answer(self, given: Located) -> tuple[str | None, int]:
+        return given.segment, len(given.steps)
+
+    def report(self, given: Located, random_source: random.Random) -> WireReport | None:
+        return self._of[given.segment].report(given.steps, random_source)
 
 
 class ValueDevices(FleetDevices[str]):

@@ -7,7 +7,6 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from audit.operations import entry_append
-from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.limits import RecipeLimits
@@ -70,7 +69,7 @@ def site_limits() -> RecipeLimits:
 def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:
     """Give a recipe the content of a draft, and store it."""
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
-    recipe.cohort_size = statistic_class(draft.statistic)(draft.parameters).cohort_size
+    recipe.cohort_size = draft.statistic_with(draft.parameters).cohort_size
     recipe.draft = draft.as_dict()
     recipe.save()
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeDraft, format_time
 from panprivacy.statistic import Statistic
@@ -83,7 +82,7 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
     draft = expected = None
     try:
         draft = RecipeDraft.from_mapping(members)
-        statistic = statistic_class(draft.statistic)(draft.parameters.calibrated())
+        statistic = draft.statistic_with(draft.parameters.calibrated())
         opens_at, closes_at = draft.window(now)
         expected = Expected(
             statistic=statistic,

@@ -96,6 +96,10 @@ class ReportingModel(DeviceTrustModel):
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         """The exact answer to what is estimated from a fleet's reports."""
 
+    def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:  # noqa: ARG002
+        """The same for each segment: `label`, `devices` and `answers`; empty where it asks by none."""
+        return []
+
     @abstractmethod
     def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> Forecast | None:
         """How much work simulated devices have; None where each has little."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from devices_sim.algorithm import steps_mechanism
-from devices_sim.fleet_devices import EagerDevices, FleetDevices, LazyDevices
+from devices_sim.fleet_devices import EagerDevices, FleetDevices, LazyDevices, LocatedDevices
 from devices_sim.fleet_result import FleetResult
 from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import Transport
@@ -29,10 +29,11 @@ class SingleServer(ReportingModel):
         return RestUpload(recipe.identifier, transport)
 
     def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:
-        return EagerDevices(recipe) if eager else LazyDevices(recipe)
+        devices = EagerDevices if eager else LazyDevices
+        return LocatedDevices(recipe, devices) if recipe.segments else devices(recipe)
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
-        return events_csv(path, statistic.parameters.step_count)
+        return events_csv(path, statistic.parameters.step_count, steps_mechanism(statistic).segments)
 
     def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
         return steps_mechanism(statistic).report_ciphertexts
@@ -40,6 +41,10 @@ class SingleServer(ReportingModel):
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         """About the whole population, those included that were not sampled."""
         return steps_mechanism(statistic).truth(fleet.devices_by_answer)
+
+    def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:
+        """About the whole population, as `truth`."""
+        return steps_mechanism(statistic).segment_truths(fleet.devices_by_answer)
 
     def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
         """None: each device sends one report."""

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe
@@ -52,15 +52,15 @@ class Workload(ABC, Generic[Given]):
 
 
 @dataclass(frozen=True)
-class EventWorkload(Workload[Set[int]]):
-    """Devices with their events.
+class EventWorkload(Workload[Any]):
+    """Devices with their events, as `Stream`, or each with a segment too (`segments.Located`).
 
     Attributes:
         steps: number of time steps T; every event lies in 1..T.
     """
 
     steps: int
-    buckets: Sequence[Bucket[Set[int]]]
+    buckets: Sequence[Bucket[Any]]
 
     def require_fits(self, recipe: PublishedRecipe) -> None:
         steps = recipe.parameters.step_count

@@ -19,14 +19,21 @@ class CsvRows:
     Args:
         file: UTF-8 text, with or without a byte order mark. Empty lines are passed over.
         header: names of the columns; case and surrounding spaces do not matter.
+        optional: name of one more column at the end, which a file may have; rows then have it too.
 
     Raises:
         FieldError: from the iteration, at the first thing wrong; says in which line.
     """
 
-    def __init__(self, file: BinaryIO, header: Sequence[str]) -> None:
+    def __init__(self, file: BinaryIO, header: Sequence[str], optional: str = "") -> None:
         self._reader = csv.reader(_lines(file), strict=True)
         self._header = list(header)
+        self._optional = optional
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns; the optional one only once it was read."""
+        return tuple(self._header)
 
     @property
     def line(self) -> int:
@@ -34,14 +41,18 @@ class CsvRows:
         return self._reader.line_num
 
     def __iter__(self) -> Iterator[list[str]]:
-        columns, named = len(self._header), ",".join(self._header)
+        named = ",".join(self._header) + (f" (or with {self._optional} at the end)" if self._optional else "")
         try:
             header = next(self._reader, None)
             if header is None:
                 raise FieldError("file", f"is empty; line 1 must be the header {named}")
-            if [name.strip().lower() for name in header] != self._header:
+            read = [name.strip().lower() for name in header]
+            if self._optional and read == [*self._header, self._optional]:
+                self._header = read
+            if read != self._header:
                 found = shown(",".join(header)) if header else "empty"
                 raise FieldError(self._header[0], f"line 1 must be the header {named}, not {found}")
+            columns, named = len(read), ",".join(read)
             for row in self._reader:
                 if len(row) == columns:
                     yield row

@@ -2,7 +2,9 @@
 
 The file has the header `device,step,events` and one row per device and step; a row
 with 0 events names a device without saying that it had an event. Rows may stand in
-any order and may repeat: several events within a step are one.
+any order and may repeat: several events within a step are one. For a recipe that asks
+by segment it may have a column `segment`: the same in all rows of a device, and empty
+for a device of none of the recipe's.
 
 The file is read once. Each row is checked and appended to one of many bucket files,
 chosen by a hash of the device's name, so that each bucket holds complete devices.
@@ -10,19 +12,21 @@ chosen by a hash of the device's name, so that each bucket holds complete device
 
 import tempfile
 import zlib
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 import msgpack
 
 from devices_sim.workloads.bucket import Bucket, EventWorkload, Stream
 from devices_sim.workloads.csv_rows import CsvRows, shown
+from devices_sim.workloads.segments import Located
 from panprivacy.errors import FieldError
 
 HEADER = ("device", "step", "events")
+SEGMENT = "segment"
 
 BUCKET_BYTES = 128 * 1024
 """Bytes of CSV per bucket on average: at most 22,000 of the shortest possible rows (6 bytes)."""
@@ -53,13 +57,33 @@ class FileBucket(Bucket[Set[int]]):
         return iter(devices.items())
 
 
+@dataclass(frozen=True)
+class LocatedFileBucket(Bucket[Located]):
+    """The same with segments: a row is [name, step, segment], the segment null for none of the recipe's."""
+
+    path: Path
+
+    def __iter__(self) -> Iterator[tuple[str, Located]]:
+        devices: dict[str, tuple[set[int], str | None]] = {}
+        with self.path.open("rb") as file:
+            for rows in msgpack.Unpacker(file, max_buffer_size=0):
+                for device, step, segment in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+                    steps, known = devices.setdefault(device, (set(), segment))
+                    if known != segment:
+                        raise FieldError(SEGMENT, f"must be the same in all rows of device {shown(device)}")
+                    if step:
+                        steps.add(step)
+        return ((name, Located(steps, segment)) for name, (steps, segment) in devices.items())
+
+
 @contextmanager
-def events_csv(path: Path, steps: int) -> Iterator[EventWorkload]:
+def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterator[EventWorkload]:
     """The devices of a CSV file; the workload lasts as long as the context.
 
     Args:
         path: UTF-8 text, with or without a byte order mark.
         steps: number of time steps T; a row outside 1..T is refused.
+        segments: those that the file may name; where there are none, it has no such column.
 
     Raises:
         FieldError: the first thing wrong with the file; says in which line and column,
@@ -71,26 +95,33 @@ def events_csv(path: Path, steps: int) -> Iterator[EventWorkload]:
         tempfile.TemporaryDirectory(prefix="panapp-events-") as directory,
     ):
         size = path.stat().st_size if path.is_file() else UNKNOWN_SIZE_BUCKETS * BUCKET_BYTES
-        paths = _partition(file, steps, Path(directory), 1 + size // BUCKET_BYTES)
-        yield EventWorkload(steps, tuple(FileBucket(bucket_path) for bucket_path in paths))
+        rows = CsvRows(file, HEADER, SEGMENT if segments else "")
+        paths = _partition(_rows(rows, steps, segments), Path(directory), 1 + size // BUCKET_BYTES)
+        if SEGMENT not in rows.header:
+            yield EventWorkload(steps, tuple(FileBucket(bucket_path) for bucket_path in paths))
+            return
+        located = tuple(LocatedFileBucket(bucket_path) for bucket_path in paths)
+        for bucket in located:
+            iter(bucket)  # refuses devices of two segments, before any of them reports
+        yield EventWorkload(steps, located)
 
 
-def _partition(file: BinaryIO, steps: int, directory: Path, buckets: int) -> list[Path]:
+def _partition(rows: Iterable[tuple[Any, ...]], directory: Path, buckets: int) -> list[Path]:
     paths = [directory / f"{bucket}.msgpack" for bucket in range(buckets)]
-    pending: list[list[str | int]] = [[] for _ in paths]
+    pending: list[list[Any]] = [[] for _ in paths]
     written: set[int] = set()
 
     def write() -> None:
-        for bucket, rows in enumerate(pending):
-            if rows:
+        for bucket, waiting in enumerate(pending):
+            if waiting:
                 with paths[bucket].open("ab") as bucket_file:
-                    bucket_file.write(msgpack.packb(rows))
+                    bucket_file.write(msgpack.packb(waiting))
                 written.add(bucket)
-                rows.clear()
+                waiting.clear()
 
     crc32 = zlib.crc32
-    for count, (device, step) in enumerate(_rows(file, steps), 1):
-        pending[crc32(device.encode()) % buckets] += (device, step)
+    for count, row in enumerate(rows, 1):
+        pending[crc32(row[0].encode()) % buckets] += row
         if count % PENDING_ROWS == 0:
             write()
     write()
@@ -99,13 +130,14 @@ def _partition(file: BinaryIO, steps: int, directory: Path, buckets: int) -> lis
     return [paths[bucket] for bucket in sorted(written)]
 
 
-def _rows(file: BinaryIO, steps: int) -> Iterator[tuple[str, int]]:
-    """Device and step of every row, checked; step 0 stands for a row without an event."""
-    rows = CsvRows(file, HEADER)
+def _rows(rows: CsvRows, steps: int, segments: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    """Device and step of every row, checked, and its segment where there is that column; step 0 stands for a
+    row without an event."""
     # Texts that occur in practice, looked up rather than parsed; anything else takes the careful way.
     known_steps = {str(step): step for step in range(1, steps + 1)}
     known_events = {"1": True, "0": False}
-    for device, step_text, events_text in rows:
+    known_segments: dict[str, str | None] = {"": None, **{segment: segment for segment in segments}}
+    for device, step_text, events_text, *own in rows:
         step = known_steps.get(step_text)
         if step is None:
             step = _step(step_text, steps, rows.line)
@@ -113,7 +145,16 @@ def _rows(file: BinaryIO, steps: int) -> Iterator[tuple[str, int]]:
         if happened is None:
             happened = _happened(events_text, rows.line)
         rows.require_device_name(device)
-        yield device, step if happened else 0
+        if not own:
+            yield device, step if happened else 0
+        elif own[0].strip() in known_segments:
+            yield device, step if happened else 0, known_segments[own[0].strip()]
+        else:
+            allowed = ", ".join(segments)
+            raise FieldError(
+                SEGMENT,
+                f"line {rows.line}, column 4: must be one of {allowed}, or empty, not {shown(own[0])}",
+            )
 
 
 def _step(text: str, steps: int, line: int) -> int:

@@ -36,6 +36,9 @@ class Mechanism(ReportStatistic[P]):
 
     parameters_class: ClassVar[type[Parameters]]
 
+    segments: tuple[str, ...] = ()
+    """Labels by which it is asked; empty where by none."""
+
     @property
     def cohort_size(self) -> int:
         return self.parameters.cohort_size
