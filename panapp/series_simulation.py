@@ -23,8 +23,8 @@ from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
 from panprivacy.series import SeriesDraft
 from panprivacy.statistic import Statistic
+from releases.changes import Change, change_between
 from releases.models import Release
-from series.selectors import change_between
 from trust_models import TRUST_MODELS
 
 ROUND = "round"
@@ -81,7 +81,7 @@ def series_simulate(
             released = release.outcome == Release.Outcome.RELEASED
             change = None
             if released and before is not None:
-                change = change_between(before, release, among=rounds - 1)
+                change = change_between(before, release, among=rounds)
             results.append(result.as_dict() | {"change": _change(change, scalar=statistic.scalar)})
             before = release if released else before
     return results
@@ -137,14 +137,19 @@ def _write_round(path: Path, header: tuple[str, ...], number: int, rounds: int, 
         raise FieldError(ROUND, f"{number} has no row in {path}; each of the {rounds} rounds needs devices")
 
 
-def _change(change: Difference | None, *, scalar: bool) -> dict[str, Any] | None:
+def _change(change: Change | None, *, scalar: bool) -> dict[str, Any] | None:
     if change is None:
         return None
+    share = None if change.shares is None else _difference(change.shares, scalar=scalar)
+    return {**_difference(change.estimates, scalar=scalar), "share": share}
+
+
+def _difference(found: Difference, *, scalar: bool) -> dict[str, Any]:
     shape: Callable[[Any], Any] = itemgetter(0) if scalar else list
     return {
-        "difference": shape(change.values),
-        "level": change.interval.level,
-        "low": shape(change.interval.low),
-        "high": shape(change.interval.high),
-        "more_than_noise": shape(change.more_than_noise),
+        "difference": shape(found.values),
+        "level": found.interval.level,
+        "low": shape(found.interval.low),
+        "high": shape(found.interval.high),
+        "more_than_noise": shape(found.more_than_noise),
     }

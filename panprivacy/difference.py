@@ -1,8 +1,8 @@
-"""How far two results lie apart, and whether that is more than noise."""
+"""How far results lie apart, and whether that is more than noise."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 from panprivacy.estimate import Interval
 
@@ -34,32 +34,28 @@ def difference(
     before_interval: Interval,
     after_interval: Interval,
     *,
-    among: int = 1,
+    among: int = 2,
 ) -> Difference:
     """The difference, between those of the ends of both intervals.
 
-    It holds wherever both intervals do, so it fails at most as often as the two together: with intervals of
-    95%, its level is 90%. This is proved for one difference; no independence is needed. A shorter interval,
-    by the sum of squares as for normal errors, rarely holds where few devices have the event.
+    It holds wherever both intervals do. Where each of m results is missed with probability α at most, some of
+    them is with m·α (Boole's inequality: no independence is needed), so that all differences of any two of
+    the m hold together with 1 − m·α, however many are looked at. A shorter interval, by the sum of squares as
+    for normal errors, rarely holds where few devices have the event.
 
     Args:
         before, after: estimates, as many of each.
-        before_interval, after_interval: where the truths lie, both at one level above 1/2.
-        among: how many differences are looked at together. For more than one, intervals are widened as
-            those of a normal distribution are under a union bound: not proved where tails are longer.
+        before_interval, after_interval: where the truths lie, both at one level.
+        among: m, at least 2: how many results are compared.
 
     Raises:
         ValueError: the results have different numbers of values, or the intervals different levels.
     """
     if len(before) != len(after) or before_interval.level != after_interval.level:
         raise ValueError("both results need as many values, and intervals of one level")
-    wider = _wider(before_interval.level, len(after), among)
-    earlier = _widened(before, before_interval, wider)
-    later = _widened(after, after_interval, wider)
-    found = joint_difference(before, after, earlier, later)
-    return replace(
-        found, interval=replace(found.interval, level=round(1 - 2 * (1 - before_interval.level), 12))
-    )
+    found = joint_difference(before, after, before_interval, after_interval)
+    level = round(1 - among * (1 - before_interval.level), 12)
+    return replace(found, interval=replace(found.interval, level=level))
 
 
 def joint_difference(
@@ -76,31 +72,49 @@ def joint_difference(
         values=tuple(late - early for early, late in zip(before, after, strict=True)),
         interval=Interval(
             level=new.level,
-            low=tuple(_less(end, other) for end, other in zip(new.low, old.high, strict=True)),
-            high=tuple(_less(end, other) for end, other in zip(new.high, old.low, strict=True)),
+            low=_less(new.low, old.high),
+            high=_less(new.high, old.low),
         ),
     )
 
 
-def _widened(values: Sequence[float], interval: Interval, factor: float) -> Interval:
-    """The same with both ends of each value's interval so many times as far from it."""
-    return replace(
-        interval,
+def widened(values: Sequence[float], interval: Interval, among: int, *, step: float = 0.0) -> Interval:
+    """The interval of a result at so high a level that m of them hold together as two did before.
+
+    From the level 1 − α, each result goes to 1 − 2α/m. With v values, each end moves away from its estimate
+    by the factor ln(2α/(m·v)) / ln(α/v). No tail that is log-concave and symmetric about the estimate needs a
+    larger one, and Laplace's needs just this: the survival function of a log-concave density is log-concave
+    (Bagnoli & Bergstrom 2005, theorem 3). Normal errors would need less. An interval by exact tests of few
+    devices is not of this form: of it the factor is not proved, but enumeration for 20 to 400 devices and up
+    to 400 results finds none that is missed more often than stated. For two results nothing is widened, and
+    nothing is assumed.
+
+    Args:
+        values: estimates.
+        interval: theirs, together, at a level above 1/2.
+        among: m, at least 2.
+        step: how far possible truths lie apart: an end may be so much closer than what its test refused.
+            0 where truths are any numbers.
+    """
+    if among <= 2:
+        return interval
+    failure = 1 - interval.level
+    each = failure / len(values)
+    factor = math.log(2 * each / among) / math.log(each)
+    return Interval(
+        level=round(1 - 2 * failure / among, 12),
         low=tuple(
-            None if low is None else min(value + factor * (low - value), low)
+            None if low is None else min(value + factor * (low - step - value), low)
             for value, low in zip(values, interval.low, strict=True)
         ),
         high=tuple(
-            None if high is None else max(value + factor * (high - value), high)
+            None if high is None else max(value + factor * (high + step - value), high)
             for value, high in zip(values, interval.high, strict=True)
         ),
     )
 
 
-def _less(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one - other
-
-
-def _wider(level: float, values: int, among: int) -> float:
-    quantile = NormalDist().inv_cdf
-    return quantile(1 - (1 - level) / (2 * values * among)) / quantile(1 - (1 - level) / (2 * values))
+def _less(ends: Sequence[float | None], others: Sequence[float | None]) -> tuple[float | None, ...]:
+    return tuple(
+        None if end is None or other is None else end - other for end, other in zip(ends, others, strict=True)
+    )

@@ -30,20 +30,27 @@ def _differs(column: str) -> str:
     return f"(CAST({old} AS TEXT) <> CAST({new} AS TEXT) OR ({old} IS NULL) <> ({new} IS NULL))"
 
 
-PUBLISHED = Guard(
-    "recipes_recipe",
-    "published",
-    "a published recipe cannot be changed",
-    key="id",
-    unique=("identifier",),
-    insert_when="NEW.status <> 'draft'",
-    update_when="(OLD.status = 'draft' AND NEW.status NOT IN ('draft', 'published'))"
-    " OR (OLD.status <> 'draft' AND ("
-    + " OR ".join(_differs(column) for column in _COLUMNS if column not in _MAY_CHANGE)
-    + " OR NOT (OLD.status = 'published' AND NEW.status = 'closed'"
-    " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL)))",
-    delete_when="OLD.status <> 'draft'",
-)
+def _published(columns: tuple[str, ...]) -> Guard:
+    return Guard(
+        "recipes_recipe",
+        "published",
+        "a published recipe cannot be changed",
+        key="id",
+        unique=("identifier",),
+        insert_when="NEW.status <> 'draft'",
+        update_when="(OLD.status = 'draft' AND NEW.status NOT IN ('draft', 'published'))"
+        " OR (OLD.status <> 'draft' AND ("
+        + " OR ".join(_differs(column) for column in columns if column not in _MAY_CHANGE)
+        + " OR NOT (OLD.status = 'published' AND NEW.status = 'closed'"
+        " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL)))",
+        delete_when="OLD.status <> 'draft'",
+    )
+
+
+PUBLISHED_AT_FIRST = _published(_COLUMNS)
+"""As it was before recipes had the columns below; for migrations alone."""
+
+PUBLISHED = _published((*_COLUMNS, "population", "event"))
 STATED = Guard(
     "recipes_recipeguarantees",
     "stated",

@@ -30,6 +30,15 @@ class Recipe(models.Model):
     question = models.CharField(max_length=500)
     statistic = models.CharField(max_length=40)
     cohort_size = models.PositiveBigIntegerField()
+    # Both are in the draft too, where no index finds them.
+    population = models.CharField(max_length=60, default="", editable=False)
+    event = models.CharField(
+        max_length=60,
+        blank=True,
+        default="",
+        editable=False,
+        help_text="Its name; empty where none is named.",
+    )
     draft = models.JSONField(help_text="What the analyst entered, as in a recipe file.")
     document = models.TextField(blank=True, help_text="Canonical JSON (RFC 8785).")
     signature = models.BinaryField(default=bytes, help_text="Ed25519, 64 bytes.")
@@ -44,7 +53,11 @@ class Recipe(models.Model):
     class Meta:
         ordering = ("-pk",)
         permissions = (("publish_recipe", "Can publish and close recipes"),)
-        indexes = (models.Index(fields=("status", "closes_at")),)
+        indexes = (
+            models.Index(fields=("status", "closes_at")),
+            models.Index(fields=("population", "id"), name="recipe_of_population"),
+            models.Index(fields=("event", "id"), name="recipe_of_event"),
+        )
         constraints = (
             models.CheckConstraint(
                 name="recipe_published_is_complete",

@@ -70,6 +70,7 @@ def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:
     """Give a recipe the content of a draft, and store it."""
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
     recipe.cohort_size = draft.statistic_with(draft.parameters).cohort_size
+    recipe.population, recipe.event = draft.population, draft.event.name or ""
     recipe.draft = draft.as_dict()
     recipe.save()
 

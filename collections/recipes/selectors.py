@@ -30,7 +30,7 @@ def recipes_search(*, text: str = "", status: str = "all") -> QuerySet[Recipe]:
         recipes = recipes.filter(
             Q(name__icontains=text)
             | Q(question__icontains=text)
-            | Q(draft__event=text)
+            | Q(event=text)
             | Q(identifier__startswith=text.lower())
         )
     return recipes
@@ -115,6 +115,12 @@ def stated_plan(recipe: Recipe) -> RecipePlan:
         return RecipePlan.from_members(dict(recipe.draft))
     except FieldError:  # drafted with another version
         return NOTHING_PLANNED
+
+
+def event_names(most: int) -> list[str]:
+    """Names of events in published recipes, at most so many, by name."""
+    named = Recipe.objects.exclude(status=Recipe.Status.DRAFT).exclude(event="")
+    return list(named.order_by("event").values_list("event", flat=True).distinct()[:most])
 
 
 def drafts_list() -> QuerySet[Recipe]:

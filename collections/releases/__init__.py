@@ -1,9 +1,21 @@
 """The one result of a recipe: released or withheld, once and for good, and how far it is until then.
 
 Others call `operations` (the periodic task, withholding), `selectors`, `exports`, `excerpt`, `progress`,
-`servers` and `shares`, and read `models`.
+`servers`, `shares`, `changes` and `comparing`, describe answers with `api_shapes`, and read `models`.
 
 It must not know where a sum comes from: it asks `trust_models` for the outcome and reaches no further.
 """
 
-__all__ = ["excerpt", "exports", "models", "operations", "progress", "selectors", "servers", "shares"]
+__all__ = [
+    "api_shapes",
+    "changes",
+    "comparing",
+    "excerpt",
+    "exports",
+    "models",
+    "operations",
+    "progress",
+    "selectors",
+    "servers",
+    "shares",
+]

@@ -21,6 +21,7 @@ def overview_search(
     status: str = "all",
     statistic: str = "",
     population: str = "",
+    event: str = "",
     since: date | None = None,
     until: date | None = None,
 ) -> QuerySet[Recipe]:
@@ -29,16 +30,14 @@ def overview_search(
     Args:
         text: as in `recipes_search`.
         status: as there, or an outcome: `released` or `withheld`.
-        statistic, population: their names; empty for all.
+        statistic, population, event: their names; empty for all.
         since, until: the first and the last day (in UTC) on which they were published; None for no limit.
     """
     recipes = with_release(recipes_search(text=text, status=status))
     if status in Release.Outcome.values:
         recipes = recipes.filter(release__outcome=status)
-    if statistic:
-        recipes = recipes.filter(statistic=statistic)
-    if population:
-        recipes = recipes.filter(draft__population=population)
+    named = {"statistic": statistic, "population": population, "event": event}
+    recipes = recipes.filter(**{column: name for column, name in named.items() if name})
     if since is not None:
         recipes = recipes.filter(published_at__gte=_midnight(since))
     if until is not None and until < date.max:

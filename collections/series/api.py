@@ -18,6 +18,7 @@ from panprivacy.recipe import format_time, parse_time
 from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError
 from recipes.scopes import RECIPES_WRITE
+from releases.api_shapes import ChangeSerializer, EndsSerializer
 from series.models import NOTE_LENGTH, Round, Series
 from series.operations import SeriesStateError, series_mark, series_publish, series_stop
 from series.selectors import Point, series_list, trend
@@ -59,18 +60,6 @@ class SeriesSummarySerializer(serializers.ModelSerializer[Series]):
 class SeriesListSerializer(serializers.Serializer[dict[str, Any]]):
     next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
     results = SeriesSummarySerializer(many=True)
-
-
-class EndsSerializer(serializers.Serializer[dict[str, Any]]):
-    level = serializers.FloatField(help_text="With which all values lie between their ends.")
-    low = serializers.ListField(child=serializers.FloatField(allow_null=True), help_text="null: no end.")
-    high = serializers.ListField(child=serializers.FloatField(allow_null=True), help_text="null: no end.")
-
-
-class ChangeSerializer(serializers.Serializer[dict[str, Any]]):
-    difference = serializers.ListField(child=serializers.FloatField(), help_text="To the result before.")
-    interval = EndsSerializer(help_text="Of all changes of the series together.")
-    more_than_noise = serializers.ListField(child=serializers.BooleanField())
 
 
 class RoundSerializer(serializers.Serializer[dict[str, Any]]):
@@ -233,7 +222,7 @@ def series_document(series: Series) -> dict[str, Any]:
 
 
 def _round(point: Point) -> dict[str, Any]:
-    change, planned = point.change, point.round.state == Round.State.PLANNED
+    planned = point.round.state == Round.State.PLANNED
     return {
         "number": point.round.number,
         "opens_at": format_time(point.round.opens_at),
@@ -245,11 +234,5 @@ def _round(point: Point) -> dict[str, Any]:
         "outcome": None if point.release is None else point.release.outcome,
         "values": list(point.values),
         "interval": None if point.interval is None else asdict(point.interval),
-        "change": None
-        if change is None
-        else {
-            "difference": list(change.values),
-            "interval": asdict(change.interval),
-            "more_than_noise": list(change.more_than_noise),
-        },
+        "change": None if point.change is None else point.change.members(),
     }

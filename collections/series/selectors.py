@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from django.db.models import QuerySet
 
-from panprivacy.difference import Difference, difference
 from panprivacy.estimate import Interval
+from releases.changes import Change, change_between
 from releases.models import Release
 from releases.selectors import interval_of
 from series.models import Round, Series
@@ -39,7 +39,7 @@ class Point:
     round: Round
     release: Release | None
     interval: Interval | None
-    change: Difference | None
+    change: Change | None
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -69,19 +69,7 @@ def _released(found: Round) -> Release | None:
     return release if release is not None and release.outcome == Release.Outcome.RELEASED else None
 
 
-def _changes(releases: Sequence[Release]) -> Iterator[Difference | None]:
+def _changes(releases: Sequence[Release]) -> Iterator[Change | None]:
     """From each result to the next one; None where one of the two has no interval."""
     for before, after in pairwise(releases):
-        yield change_between(before, after, among=len(releases) - 1)
-
-
-def change_between(before: Release, after: Release, *, among: int = 1) -> Difference | None:
-    """How far two results of the same recipe lie apart; None where one has no interval.
-
-    Args:
-        among: how many such differences are looked at together.
-    """
-    intervals = interval_of(before), interval_of(after)
-    if intervals[0] is None or intervals[1] is None or intervals[0].level != intervals[1].level:
-        return None
-    return difference(before.values, after.values, intervals[0], intervals[1], among=among)
+        yield change_between(before, after, among=len(releases))

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.core.validators import RegexValidator
 from django.http import QueryDict
 
 from ledger.selectors import population_names
+from panprivacy.asked_event import EVENT_LENGTH, EVENT_PATTERN
 from panprivacy.catalogue import STATISTICS
 from web.paging import text_of
 
@@ -21,6 +23,11 @@ STATUSES = (
 UNKNOWN = "“%(value)s” is none of the choices."
 NO_DATE = "Give a date as 2026-01-31."
 
+NO_EVENT = f"Give its name as recipes do: 1 to {EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -."
+
+EVENT_BOX = {"list": "events", "autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}
+"""The browser offers the names that are known."""
+
 DAY = forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"})
 
 
@@ -30,6 +37,11 @@ class FilterForm(forms.Form):
     status = forms.ChoiceField(choices=STATUSES)
     statistic = forms.ChoiceField(choices=lambda: [("", "All"), *_titles()])
     population = forms.ChoiceField(choices=lambda: [("", "All"), *((one, one) for one in population_names())])
+    event = forms.CharField(
+        validators=[RegexValidator(rf"\A{EVENT_PATTERN.pattern}\Z", NO_EVENT, code="no_event")],
+        strip=True,
+        widget=forms.TextInput(EVENT_BOX),
+    )
     since = forms.DateField(label="Published since", widget=DAY, input_formats=["%Y-%m-%d"])
     until = forms.DateField(label="Published until", widget=DAY, input_formats=["%Y-%m-%d"])
 
@@ -65,6 +77,16 @@ class Filters:
     problems: list[tuple[str, str]]
     given: dict[str, Any]
     more: bool
+
+    @property
+    def chosen(self) -> list[str]:
+        """Every choice as "label value", in the form's order."""
+        words = [f"search “{self.text}”"] if self.text else []
+        return words + [
+            f"{str(field.label).lower()} {dict(getattr(field.field, 'choices', ())).get(value, value)}"
+            for field in self.form
+            if (value := self.form.data.get(field.name))
+        ]
 
     @property
     def narrowed(self) -> bool:

@@ -26,7 +26,7 @@ from pages.recipe.presentation import (
 )
 from recipes.access import may_publish
 from recipes.models import Recipe
-from recipes.selectors import drafts_list
+from recipes.selectors import drafts_list, event_names
 from releases.models import Release
 from releases.selectors import overview_search
 from web.htmx import htmx_of
@@ -36,6 +36,9 @@ PAGE_SIZE = 20
 
 STRIPS = 4
 """How many populations the overview shows; their own page has all."""
+
+EVENTS = 100
+"""Names of events that the filter offers; any other can be typed."""
 
 DRAFTS = 5
 """Drafts that stand at the top; the others are folded away."""
@@ -67,6 +70,7 @@ class OverviewView(View):
         partial = htmx and not htmx.history_restore_request
         if not partial:
             context["balances"] = shown_spending(STRIPS)
+            context["events"] = event_names(EVENTS)
             if may_publish(request.user):
                 drafts = drafts_list()[:PAGE_SIZE]
                 context |= {"drafts": drafts[:DRAFTS], "more_drafts": drafts[DRAFTS:]}

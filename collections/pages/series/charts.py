@@ -1,6 +1,7 @@
 """The chart of a trend."""
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
+from pages.recipe.drawn import drawn_together
 from series.models import Mark
 from series.models import Series as Repeated
 from series.selectors import Point
@@ -19,23 +20,21 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark]) -> Cha
     if len(results) < 2:
         return None
     asked = [point for point in points if point.round.state != point.round.State.PLANNED]
+    drawn_results, unit = drawn_together([stored(point.release) for point in results])
+    estimates = {point.round.pk: drawn.value for point, drawn in zip(results, drawn_results, strict=True)}
     times: list[Value] = []
     ends: list[Value] = []
     sizes: list[float] = []
     shown = [0.0]
-    for point in results:
-        interval = stored(point.interval)
-        (value,), (low,), (high,) = point.values, interval.low, interval.high
-        below, above = value if low is None else low, value if high is None else high
+    for point, result in zip(results, drawn_results, strict=True):
         times += [point.round.opens_at, point.round.opens_at, None]
-        ends += [below, above, None]
-        sizes += [0 if low is None else CAP, 0 if high is None else CAP, 0]
-        shown += [value, below, above]
+        ends += [*result.reach, None]
+        sizes += [0 if result.low is None else CAP, 0 if result.high is None else CAP, 0]
+        shown += [result.value, *result.reach]
     low_end, high_end = min(shown), max(shown)
     room = MARGIN * (high_end - low_end)
     top = high_end + room or 1.0
     level = stored(results[0].interval).level
-    statistic = stored(results[0].round.recipe).published.calibrated_statistic
     drawn = [
         Series(
             name=f"{level:.0%} interval, of each round by itself",
@@ -53,7 +52,7 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark]) -> Cha
             symbol="circle",
             size=DOT,
             x=[point.round.opens_at for point in asked],
-            y=[point.values[0] if point.values else None for point in asked],
+            y=[estimates.get(point.round.pk) for point in asked],
         ),
     ]
     if marks:
@@ -63,7 +62,7 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark]) -> Cha
             placed += [mark.at, mark.at, None]
             heights += [min(low_end, 0.0), top, None]
         drawn.append(Series(name="mark", role="budget", width=2, dash="dot", x=placed, y=heights))
-    quantity = Axis(title=statistic.unit, low=low_end - room if low_end < 0 else 0.0, high=top)
+    quantity = Axis(title=unit, low=low_end - room if low_end < 0 else 0.0, high=top)
     return Chart(
         title=f"Trend of {series.name}",
         description="The estimate of each round with its interval, by the time at which it opened.",

@@ -1,14 +1,11 @@
 """The rounds of a series as rows: what came of each, and in words what changed."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from pages.recipe.presentation import Headline, headline
-from panprivacy.difference import Difference
-from panprivacy.statistic import Statistic
+from pages.words.changes import change_in_words
 from series.models import Round
 from series.selectors import Point
-from web.numbers import at_place, place_of
 
 
 @dataclass(frozen=True)
@@ -44,23 +41,5 @@ def _row(point: Point) -> TrendRow:
         change=change_in_words(recipe.published.calibrated_statistic, point.change)
         if recipe and point.change
         else "",
-        changed=bool(point.change and any(point.change.more_than_noise)),
+        changed=bool(point.change and any(point.change.told.more_than_noise)),
     )
-
-
-def change_in_words(statistic: Statistic[Any], change: Difference) -> str:
-    """One sentence; of several values, how many changed."""
-    changed = sum(change.more_than_noise)
-    if not statistic.scalar:
-        if not changed:
-            return f"None of the {len(change.values)} values changed by more than noise."
-        return f"{changed} of {len(change.values)} values changed by more than noise."
-    (value,), (low,), (high,) = change.values, change.interval.low, change.interval.high
-    if low is None or high is None:
-        return "How much it changed is not known."
-    place = place_of(max(value - low, high - value)) if high > low else 0
-    ends = f"{at_place(low, place)} to {at_place(high, place)}"
-    if not changed:
-        return f"No change beyond noise ({ends})."
-    direction = "Up" if value > 0 else "Down"
-    return f"{direction} by {at_place(abs(value), place)} {statistic.unit} ({ends}): more than noise."

@@ -100,6 +100,7 @@ def _page(
     context = {
         "series": series,
         "chart": None if chart is None else shown_chart(chart, "trend"),
+        "in_points": any(point.change is not None and point.change.shares is not None for point in points),
         "question": series.draft.get("question", ""),
         "rows": trend_rows([point for point in points if point.round not in planned]),
         "rounds": len(points),

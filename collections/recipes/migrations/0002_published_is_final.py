@@ -2,9 +2,9 @@
 
 from django.db import migrations
 
-from recipes.guards import PUBLISHED
+from recipes.guards import PUBLISHED_AT_FIRST
 
 
 class Migration(migrations.Migration):
     dependencies = [("recipes", "0001_initial")]
-    operations = [PUBLISHED.operation()]
+    operations = [PUBLISHED_AT_FIRST.operation()]

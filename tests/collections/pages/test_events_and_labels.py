@@ -84,7 +84,7 @@ def test_event_and_labels_pass_from_the_form_to_the_signed_document(signed_in: C
     assert document["labels"] == LABELS
     assert not {"population_size", "target_margin"} & document.keys()
     page = page_text(signed_in.get(reverse("recipe", args=[recipe.identifier])))
-    assert "event <code> form.opened</code>" in page
+    assert '<a href="/?event=form.opened"><code>form.opened</code></a>' in page
     assert "wanted ± 2.5 points" in page
     assert Entry.objects.filter(details__has_key="event").exists(), "the log says what a draft became"
 

@@ -4,10 +4,12 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from ledger.operations import population_create
+from releases.selectors import overview_search
 from tests.factories import draft_recipe, published_recipe
 from tests.page_text import page_text
 from tests.scenes import account, analyst, finished_recipe, open_recipe, open_stream, simulated_recipe
@@ -19,20 +21,45 @@ def titles(client: Client, query: str) -> list[str]:
     return [card.recipe.question for card in client.get(f"/?{query}").context["cards"]]
 
 
-def test_filters_narrow_the_list_by_statistic_population_and_day(client: Client) -> None:
+def test_filters_narrow_the_list_by_statistic_population_event_and_day(client: Client) -> None:
     population_create(name="clinics", description="", budget=None, actor=None)
-    published_recipe(question="One?", population="clinics")
+    published_recipe(question="One?", population="clinics", event="crash")
     open_stream(question="Two?")
     today = timezone.now().date()
     tomorrow = today + timedelta(days=1)
     assert titles(client, "statistic=density") == ["Two?"]
     assert titles(client, "population=clinics") == ["One?"]
     assert titles(client, "population=clinics&statistic=density") == []
+    assert titles(client, "event=crash") == ["One?"]
+    assert titles(client, "event=crash&statistic=density") == []
+    assert titles(client, "event=cras") == []
     # The test may run at midnight.
     assert titles(client, f"since={today}&until={tomorrow}") == ["Two?", "One?"]
     assert titles(client, f"since={today + timedelta(days=2)}") == []
     assert titles(client, f"until={today - timedelta(days=1)}") == []
     assert titles(client, "until=9999-12-31") == ["Two?", "One?"]
+
+
+def test_filters_that_leave_nothing_are_said_and_can_be_cleared(client: Client) -> None:
+    published_recipe(question="One?")
+    page = page_text(client.get("/?status=withheld&event=crash&until=2026-01-31&q=word"))
+    assert (
+        "No recipe matches: search “word”, status Withheld, event crash, published until 2026-01-31." in page
+    )
+    assert '<a href="/">Clear the filters</a>' in page
+    assert '<a href="/">Clear the filters</a>' in page_text(client.get("/?status=open"))
+    assert "Clear the filters" not in page_text(client.get("/"))
+
+
+def test_population_and_event_are_found_by_an_index() -> None:
+    for narrowed, index in (
+        ({"population": "clinics"}, "recipe_of_population"),
+        ({"event": "crash"}, "recipe_of_event"),
+    ):
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute("SET LOCAL enable_seqscan = off")
+        assert index in overview_search(**narrowed).explain()
 
 
 @pytest.mark.parametrize(
@@ -41,6 +68,7 @@ def test_filters_narrow_the_list_by_statistic_population_and_day(client: Client)
         ("status=nonsense", "<strong>Status:</strong> “nonsense” is none of the choices."),
         ("statistic=nonsense", "<strong>Statistic:</strong> “nonsense” is none of the choices."),
         ("population=nobody", "<strong>Population:</strong> “nobody” is none of the choices."),
+        ("event=Crash!", "<strong>Event:</strong> Give its name as recipes do"),
         ("since=yesterday", "<strong>Published since:</strong> Give a date as 2026-01-31."),
         ("since=2026-02-02&until=2026-02-01", "It must not be before “published since”."),
         ("status=%3Cscript%3E", "“&lt;script&gt;” is none of the choices."),

@@ -48,7 +48,7 @@ def test_a_trend_says_what_changed_by_more_than_noise_and_shows_gaps(client, pub
     series = repeated(publisher)
     asked(series, [[0]] * 60)
     now[0] = START + timedelta(days=7)
-    asked(series, [[1]] * 60)
+    asked(series, [[1]] * 40)
     now[0] = START + timedelta(days=30)
     rounds_advance()
     series_mark(series=series, at=START, note="version 2.1 released", actor=None)
@@ -62,7 +62,8 @@ def test_a_trend_says_what_changed_by_more_than_noise_and_shows_gaps(client, pub
 
     assert "Trend of Crash counter" in page
     assert "3 rounds. All of them were asked." in page
-    assert "Up by 60 devices" in page
+    assert "Up by 100 points" in page
+    assert "% of the devices asked" in page
     assert "more than noise" in page
     assert "No result: nothing ran here while it would have been asked." in page
     assert "version 2.1 released" in page
@@ -76,9 +77,22 @@ def test_a_trend_of_several_values_counts_those_that_changed(publisher, monkeypa
     asked(series, [[1, 0, 0]] * 60)
     now[0] = START + timedelta(days=7)
     asked(series, [[0, 0, 1]] * 60)
-    assert "2 of 3 values changed by more than noise." in page_text(
+    assert "2 of 3 shares changed by more than noise." in page_text(
         publisher.get(reverse("series", args=[series.identifier]))
     )
+
+
+def test_more_reports_of_the_same_share_are_no_change(publisher, monkeypatch):
+    """The count of devices doubles; every one of them has the event in both rounds."""
+    now = [START]
+    time_is(monkeypatch, lambda: now[0])
+    series = repeated(publisher)
+    asked(series, [[1]] * 60)
+    now[0] = START + timedelta(days=7)
+    asked(series, [[1]] * 120)
+    page = page_text(publisher.get(reverse("series", args=[series.identifier])))
+    assert "No change beyond noise" in page
+    assert " points)." in page
 
 
 @pytest.mark.parametrize(
@@ -159,4 +173,5 @@ def test_programs_read_the_same_trend(client, publisher, monkeypatch):
     assert (second["recipe"], second["outcome"]) == (recipe.identifier, "released")
     assert second["change"]["difference"] == [second["values"][0] - first["values"][0]]
     assert second["change"]["more_than_noise"] == [True]
+    assert second["change"]["share"]["difference"] == pytest.approx([1.0], abs=0.02)
     assert client.get(reverse("api-series", args=["0" * 16])).status_code == 404

@@ -44,3 +44,16 @@ def test_migration_states_what_recipes_that_were_published_before_it_guarantee()
     assert Recipe.objects.filter(pk__in=(draft.pk, foreign.pk), guarantees=None).count() == 2
     with pytest.raises(DatabaseError, match="cannot be changed"), transaction.atomic():
         RecipeGuarantees.objects.update(stated=[])
+
+
+@pytest.mark.long
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_migrated_in_the_end")
+def test_migration_finds_population_and_event_of_recipes_that_stand_and_leaves_them_guarded() -> None:
+    named = published_recipe(event="crash")
+    migrate("recipes", "0006_asked_again")
+    migrate("recipes", "0007_population_and_event")
+    row = Recipe.objects.get(pk=named.pk)
+    assert (row.population, row.event) == ("everyone", "crash")
+    with pytest.raises(DatabaseError, match="cannot be changed"), transaction.atomic():
+        Recipe.objects.filter(pk=named.pk).update(population="clinics")

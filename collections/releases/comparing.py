@@ -1,0 +1,194 @@
+"""Which results can be compared, and how far they lie apart."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from django.db.models import QuerySet
+
+from panprivacy.recipe import PublishedRecipe
+from recipes.models import Recipe
+from releases.changes import Change, change_between
+from releases.models import Release
+from releases.selectors import excerpt_of, interval_of, verdict_of, with_release
+
+MOST = 10
+"""Results that are compared at once."""
+
+MOST_LOOKED_AT = 60
+"""Recipes among which others to compare with are looked for, the newest first."""
+
+HOW_WELL = frozenset(
+    {
+        "epsilon",
+        "delta",
+        "aggregator_epsilon",
+        "cohort_size",
+        "sampling_rate",
+        "guarantee",
+        "noise_scale",
+        "table_size",
+        "announced_intrusions",
+        "accuracy",
+        "hash_seed",
+    }
+)
+"""Parameters that say how well something is protected or known. Any other says what is counted."""
+
+
+class Obstacle(StrEnum):
+    """Why two results cannot be compared. Programs read the values."""
+
+    NO_RESULT = "no_result"
+    VERDICT = "verdict"
+    NO_INTERVAL = "no_interval"
+    SIMULATION = "simulation"
+    STATISTIC = "statistic"
+    PARAMETERS = "parameters"
+    WINDOW = "window"
+    EVENT = "event"
+    EVENT_UNKNOWN = "event_unknown"
+    DEFINITION = "definition"
+    DEFINITION_UNKNOWN = "definition_unknown"
+    QUESTION = "question"
+    ITEMS_UNKNOWN = "items_unknown"
+    LABELS = "labels"
+    SEGMENTS = "segments"
+    POPULATION = "population"
+    POPULATION_UNKNOWN = "population_unknown"
+    LEVEL = "level"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One result beside the first one.
+
+    Attributes:
+        release: None where there is none yet.
+        obstacles: why it cannot be compared with the first one; empty for the first one itself.
+        change: from the first one to this one; None for the first one, and where there are obstacles.
+    """
+
+    recipe: Recipe
+    release: Release | None
+    obstacles: tuple[Obstacle, ...]
+    change: Change | None
+
+
+def results_compare(recipes: Sequence[Recipe]) -> list[Compared]:
+    """Each of 1 to `MOST` published recipes with the first one. All differences hold together, also those
+    between any other two of them."""
+    first = recipes[0]
+    obstacles = [(), *(obstacles_between(first, other) for other in recipes[1:])]
+    among = sum(not found for found in obstacles)
+    compared = []
+    for recipe, found in zip(recipes, obstacles, strict=True):
+        release: Release | None = getattr(recipe, "release", None)
+        change = None
+        if recipe is not first and not found and release is not None:
+            change = change_between(first.release, release, among=among)
+        compared.append(Compared(recipe, release, found, change))
+    return compared
+
+
+def comparable_with(recipe: Recipe) -> list[Recipe]:
+    """Recipes whose results can be compared with that of this one, the newest first: those among the newest
+    of its statistic and population."""
+    same = _released().filter(statistic=recipe.statistic, population=recipe.population)
+    same = same.filter(simulation=recipe.simulation).exclude(pk=recipe.pk)
+    return [other for other in same[:MOST_LOOKED_AT] if not obstacles_between(recipe, other)]
+
+
+def latest_results() -> list[Recipe]:
+    """The newest recipes with a result."""
+    return list(_released()[:MOST_LOOKED_AT])
+
+
+def obstacles_between(one: Recipe, other: Recipe) -> tuple[Obstacle, ...]:
+    """Every reason for which the results of two published recipes cannot be compared; none where they can."""
+    return tuple(dict.fromkeys(_obstacles(one, other)))
+
+
+def _released() -> QuerySet[Recipe]:
+    return with_release(Recipe.objects.filter(release__outcome=Release.Outcome.RELEASED))
+
+
+def _obstacles(one: Recipe, other: Recipe) -> Iterator[Obstacle]:
+    yield from _of_the_results([_result(one), _result(other)])
+    if one.simulation != other.simulation:
+        yield Obstacle.SIMULATION
+    yield from _of_the_questions(one.published, other.published)
+    yield from _unless_same(
+        one.published.population, other.published.population, Obstacle.POPULATION, Obstacle.POPULATION_UNKNOWN
+    )
+
+
+def _of_the_results(results: list[Release | None]) -> Iterator[Obstacle]:
+    released = [result for result in results if result is not None]
+    if len(released) < len(results):
+        yield Obstacle.NO_RESULT
+        return
+    excerpts = [excerpt_of(result) for result in released]
+    if any(verdict_of(excerpt) for excerpt in excerpts):
+        yield Obstacle.VERDICT
+        return
+    levels = {None if (found := interval_of(excerpt)) is None else found.level for excerpt in excerpts}
+    if None in levels:
+        yield Obstacle.NO_INTERVAL
+    elif len(levels) > 1:
+        yield Obstacle.LEVEL
+
+
+def _of_the_questions(one: PublishedRecipe, other: PublishedRecipe) -> Iterator[Obstacle]:
+    if one.statistic != other.statistic:
+        yield Obstacle.STATISTIC
+    else:
+        counted = [_counted(recipe) for recipe in (one, other)]
+        if counted[0] != counted[1]:
+            yield Obstacle.PARAMETERS
+        elif counted[0].get("items") == "listed":
+            yield Obstacle.ITEMS_UNKNOWN
+        if _window(one) != _window(other):
+            yield Obstacle.WINDOW
+    if one.event.name is None and other.event.name is None:
+        # Nothing else says what is counted.
+        if one.question != other.question:
+            yield Obstacle.QUESTION
+    else:
+        yield from _unless_same(one.event.name, other.event.name, Obstacle.EVENT, Obstacle.EVENT_UNKNOWN)
+    if one.event.definition or other.event.definition:
+        yield from _unless_same(
+            one.event.definition, other.event.definition, Obstacle.DEFINITION, Obstacle.DEFINITION_UNKNOWN
+        )
+    if one.event.labels != other.event.labels:
+        yield Obstacle.LABELS
+    if one.segments != other.segments:
+        yield Obstacle.SEGMENTS
+
+
+def _unless_same(
+    one: str | None, other: str | None, differs: Obstacle, unknown: Obstacle
+) -> Iterator[Obstacle]:
+    if not one or not other:
+        yield unknown
+    elif one != other:
+        yield differs
+
+
+def _result(recipe: Recipe) -> Release | None:
+    release: Release | None = getattr(recipe, "release", None)
+    return release if release is not None and release.outcome == Release.Outcome.RELEASED else None
+
+
+def _counted(recipe: PublishedRecipe) -> dict[str, object]:
+    """The parameters that say what is counted, but for the time, which is asked for by itself."""
+    members = recipe.parameters.as_dict()
+    return {name: value for name, value in members.items() if name not in HOW_WELL and name != "steps"}
+
+
+def _window(recipe: PublishedRecipe) -> timedelta | None:
+    """For how long a device counts; None where it sends what comes, whenever it comes."""
+    if not recipe.step_seconds:
+        return None
+    return timedelta(seconds=recipe.step_seconds * recipe.parameters.step_count)
