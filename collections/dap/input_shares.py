@@ -5,7 +5,7 @@ sections 4.4.1.3 and 4.4.1.4, the same on both sides.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from dap.hpke_keys import NoHpkeKeyError, hpke_private_key
+from dap.hpke_keys import hpke_private_key
 from dap.models import Side, Task
 from dap.operations import ROLES, configuration_of
 from panprivacy.dap.aggregation import ReportShare
@@ -15,6 +15,7 @@ from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.upload import InputShareAad, ReportMetadata
 from panprivacy.prio3.interface import InvalidShareError, Rejected, ReportInput
 from panprivacy.tls_messages import InvalidMessageError
+from storage.rotating_keys import NoKeyError
 
 TIME_LEEWAY = timedelta(minutes=5)
 """How far ahead of our clock the time of a report may lie."""
@@ -77,7 +78,7 @@ def _open(
             InputShareAad(task_id, configuration, metadata, report.public_share),
             report.encrypted_input_share,
         )
-    except NoHpkeKeyError:
+    except NoKeyError:
         return ReportError.HPKE_UNKNOWN_CONFIG_ID
     except HpkeOpenError:
         return ReportError.HPKE_DECRYPT_ERROR

@@ -10,6 +10,8 @@ ascending order, buckets in ascending order of their identifiers, counts of reje
 
 from django.db import models
 
+from storage.rotating_keys import RotatingKey
+
 
 class Side(models.TextChoices):
     """The two aggregators."""
@@ -18,21 +20,8 @@ class Side(models.TextChoices):
     HELPER = "helper", "Helper"
 
 
-class HpkeKey(models.Model):
-    """A key pair of this aggregator, to which clients seal input shares.
-
-    The newest that is not retired is handed out. A retired one still opens what was sealed to it, until the
-    grace period has passed and the row is deleted.
-    """
-
-    config_id = models.PositiveSmallIntegerField(unique=True, help_text="0 to 255.")
-    config = models.BinaryField(help_text="Encoded HpkeConfig.")
-    sealed = models.BinaryField(help_text="Private key, under the key-encryption key.")
-    created_at = models.DateTimeField()
-    retired_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return f"HPKE key {self.config_id}"
+class HpkeKey(RotatingKey):
+    """A key pair of this aggregator, to which clients seal input shares."""
 
 
 class Task(models.Model):

@@ -2,12 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime
 
-from django.db.models import F, Q, Sum
+from django.db.models import Sum
 
-from dap.hpke_keys import grace
-from dap.models import BatchBucket, CollectedInterval, HpkeKey, ReportRejection, Side, Task
+from dap.models import BatchBucket, CollectedInterval, ReportRejection, Side, Task
 from storage.columns import total
 
 
@@ -62,14 +60,3 @@ def times_collected(*, task: Task, times: Iterable[int]) -> set[int]:
     intervals = CollectedInterval.objects.filter(task=task, start__lte=max(wanted), end__gt=min(wanted))
     spans = list(intervals.values_list("start", "end"))
     return {time for time in wanted if any(start <= time < end for start, end in spans)}
-
-
-def hpke_config_ids(*, now: datetime) -> set[int]:
-    """Configuration identifiers of the keys to which a report that arrives now may be sealed."""
-    keys = HpkeKey.objects.filter(Q(retired_at=None) | Q(retired_at__gt=now - grace()))
-    return set(keys.values_list("config_id", flat=True))
-
-
-def hpke_keys_known() -> list[HpkeKey]:
-    """All keys that are kept, those handed out first."""
-    return list(HpkeKey.objects.order_by(F("retired_at").desc(nulls_first=True), "-created_at", "-pk"))

@@ -5,9 +5,10 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from dap.hpke_keys import cache_seconds, hpke_config_list
+from dap.hpke_keys import hpke_config_list
 from panprivacy.dap.media import media_type
 from panprivacy.dap.upload import HpkeConfigList
+from storage.rotating_keys import cache_seconds
 
 
 @csrf_exempt  # what is not GET is refused as such, not for want of a token

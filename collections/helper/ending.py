@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from audit.operations import entry_append
-from dap.hpke_keys import hpke_keys_expire
+from dap.hpke_keys import HPKE_KEYS
 from dap.models import AggregatedReport, Side, Task
 from dap.operations import configuration_of, task_end, task_remains_delete
 from dap.selectors import is_any_collected
@@ -61,7 +61,7 @@ def upkeep(*, now: datetime) -> None:
         KeysNotErasedError: files of keys could not be erased; all else is done.
     """
     secrets_delete(ShareKey.objects.filter(created_at__lte=now - UNUSED_KEY_LIFETIME), "sealed")
-    hpke_keys_expire(now=now)
+    HPKE_KEYS.expire(now=now)
     for task in Task.objects.filter(side=Side.HELPER).exclude(state=Task.State.ENDED).order_by("pk"):
         over_at = expires_at(task)
         if over_at is not None and over_at <= now:

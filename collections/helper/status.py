@@ -12,9 +12,10 @@ from typing import Any
 
 from django.conf import settings
 
+from dap.hpke_keys import HPKE_KEYS
 from dap.models import Side, Task
 from dap.operations import configuration_of
-from dap.selectors import collected_among, counts_of, hpke_keys_known, rejections_among
+from dap.selectors import collected_among, counts_of, rejections_among
 from panprivacy import base64_text
 from panprivacy.coarse import coarse, coarse_rejections
 from panprivacy.dap.vdafs import vdaf_name
@@ -37,7 +38,7 @@ def status(tasks: Sequence[Task]) -> dict[str, Any]:
                 "created_at": format_time(key.created_at),
                 "retired_at": time_status(key.retired_at),
             }
-            for key in hpke_keys_known()
+            for key in HPKE_KEYS.known()
         ],
     }
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from dap.hpke_keys import hpke_keys_expire
+from dap.hpke_keys import HPKE_KEYS
 from dap.models import HpkeKey, Side, Task
 from dap.operations import configuration_of
 from leader.aggregating import aggregation_jobs_plan
@@ -86,7 +86,7 @@ def _keys_expire(now: datetime) -> None:
     if HpkeKey.objects.exclude(retired_at=None).exists():
         sealed_to = Uploads.objects.order_by().values_list("config_ids", flat=True).distinct()
         needed = frozenset(config_id for config_ids in sealed_to for config_id in bytes(config_ids))
-        hpke_keys_expire(now=now - UPLOAD_TIME, needed=needed)
+        HPKE_KEYS.expire(now=now - UPLOAD_TIME, needed=needed)
 
 
 def _has_work() -> Q:

@@ -9,11 +9,12 @@ from datetime import datetime
 
 from django.db import transaction
 
+from dap.hpke_keys import HPKE_KEYS
 from dap.input_shares import metadata_error
 from dap.limits import JOB_REPORTS
 from dap.models import Side, Task
 from dap.operations import configuration_of, rejections_add, reports_claim, task_hold
-from dap.selectors import hpke_config_ids, times_collected
+from dap.selectors import times_collected
 from leader.models import Uploads
 from leader.sizes import JOB_BYTES
 from panprivacy.dap.basics import ReportError
@@ -72,7 +73,7 @@ def uploads_store(*, task: Task, reports: Iterable[Report], not_before: datetime
 def _bad_by_themselves(task: Task, reports: Sequence[Report], now: datetime) -> dict[int, ReportError]:
     """Index → error."""
     configuration = configuration_of(task)
-    known = hpke_config_ids(now=now)
+    known = HPKE_KEYS.usable_ids(now=now)
     lengths = report_lengths(configuration)
     seen: set[bytes] = set()
     errors: dict[int, ReportError] = {}

@@ -1,9 +1,9 @@
 """What databases and files need here: append-only tables, sealed secrets, erasing, the signing key, the time.
 
 Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key that
-can be erased: `erasable_keys`, `key_slots`), `erasing` (so that what is deleted is gone), `signing_key` (this
-installation's own), `clock` (what time it is), `caches` (that run nothing), `writing` (whether there is room)
-and `columns`.
+can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which others seal; `key_command` lists
+them), `erasing` (so that what is deleted is gone), `signing_key` (this installation's own), `clock` (what
+time it is), `caches` (that run nothing), `writing` (whether there is room) and `columns`.
 
 It must not know what is stored, nor for which room.
 """
@@ -15,7 +15,9 @@ __all__ = [
     "columns",
     "erasable_keys",
     "erasing",
+    "key_command",
     "key_slots",
+    "rotating_keys",
     "sealing",
     "signing_key",
     "writing",

@@ -18,12 +18,13 @@ from django.db import connection
 from django.utils import timezone
 
 from aggregation.tasks import process_chunk
-from dap.hpke_keys import grace, hpke_key_rotate, hpke_keys_expire
+from dap.hpke_keys import HPKE_KEYS
 from helper.ending import upkeep
 from helper.registering import UNUSED_KEY_LIFETIME, share_key_make
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance
+from storage.rotating_keys import grace
 from tests.collections.analyzer import scene as analyzer
 from tests.collections.two_server import scene as two_server
 from tests.factories import published_recipe, published_stream
@@ -84,8 +85,8 @@ def two_servers_end(recipe: Recipe) -> None:
     collections_advance()
     two_server.settle()
     # What devices seal to outlives tasks: it ends so long after it was replaced.
-    hpke_key_rotate(now=timezone.now())
-    hpke_keys_expire(now=timezone.now() + 2 * grace())
+    HPKE_KEYS.rotate(now=timezone.now())
+    HPKE_KEYS.expire(now=timezone.now() + 2 * grace())
 
 
 def shuffled() -> Recipe:

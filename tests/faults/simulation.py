@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import Sum
 from django.test import Client as Browser
 
-from dap.hpke_keys import hpke_key_rotate
+from dap.hpke_keys import HPKE_KEYS
 from dap.models import BatchBucket, ReportRejection, Task
 from dap.operations import task_close
 from leader.advancing import tasks_advance
@@ -279,9 +279,9 @@ class Simulation:
             case "late":
                 self.network.deliver_late()
             case "rotate the leader's key":
-                self._in_leader(lambda: hpke_key_rotate(now=self.clock.now))
+                self._in_leader(lambda: HPKE_KEYS.rotate(now=self.clock.now))
             case "rotate the helper's key":
-                self.helper.run(lambda: hpke_key_rotate(now=self.clock.now))
+                self.helper.run(lambda: HPKE_KEYS.rotate(now=self.clock.now))
 
     def _one_of(self, rows: Any) -> Any:
         found = list(rows.order_by("pk"))

@@ -8,19 +8,11 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from dap.hpke_keys import (
-    CONFIG_IDS,
-    NoHpkeKeyError,
-    cache_seconds,
-    hpke_config_list,
-    hpke_key_rotate,
-    hpke_keys_expire,
-    hpke_private_key,
-)
+from dap.hpke_keys import HPKE_KEYS, hpke_config_list, hpke_private_key
 from dap.models import HpkeKey
-from dap.selectors import hpke_config_ids
 from panprivacy.dap.hpke import open_, seal
 from panprivacy.encryption.sealing import SealBrokenError
+from storage.rotating_keys import CONFIG_IDS, NoKeyError, cache_seconds
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -37,7 +29,7 @@ class TestRotation:
 
         (old,) = hpke_config_list(now=NOW).configs
         sealed = seal(old, b"info", b"aad", b"plaintext", secrets.SystemRandom())
-        hpke_key_rotate(now=NOW)
+        HPKE_KEYS.rotate(now=NOW)
         (new,) = hpke_config_list(now=NOW).configs
         assert new.id != old.id
 
@@ -48,39 +40,39 @@ class TestRotation:
         self, settings: Any
     ) -> None:
         (old,) = hpke_config_list(now=NOW).configs
-        hpke_key_rotate(now=NOW)
+        HPKE_KEYS.rotate(now=NOW)
         end = NOW + timedelta(seconds=settings.HPKE_GRACE_SECONDS)
         before = end - timedelta(seconds=1)
-        assert old.id in hpke_config_ids(now=before)
-        assert hpke_keys_expire(now=before) == 0
+        assert old.id in HPKE_KEYS.usable_ids(now=before)
+        assert HPKE_KEYS.expire(now=before) == 0
         assert hpke_private_key(config_id=old.id)[0] == old
-        assert old.id not in hpke_config_ids(now=end)
-        assert hpke_keys_expire(now=end) == 1
-        with pytest.raises(NoHpkeKeyError):
+        assert old.id not in HPKE_KEYS.usable_ids(now=end)
+        assert HPKE_KEYS.expire(now=end) == 1
+        with pytest.raises(NoKeyError):
             hpke_private_key(config_id=old.id)
 
     def test_key_that_something_waits_for_does_not_expire_and_opens_it(self) -> None:
         (old,) = hpke_config_list(now=NOW).configs
-        hpke_key_rotate(now=NOW)
+        HPKE_KEYS.rotate(now=NOW)
         later = NOW + timedelta(days=99)
-        assert hpke_keys_expire(now=later, needed=frozenset({old.id})) == 0
-        assert old.id not in hpke_config_ids(now=later), "nothing new may be sealed to it"
+        assert HPKE_KEYS.expire(now=later, needed=frozenset({old.id})) == 0
+        assert old.id not in HPKE_KEYS.usable_ids(now=later), "nothing new may be sealed to it"
         assert hpke_private_key(config_id=old.id)[0] == old
-        assert hpke_keys_expire(now=later) == 1
+        assert HPKE_KEYS.expire(now=later) == 1
 
     def test_key_that_is_handed_out_never_expires(self) -> None:
         hpke_config_list(now=NOW)
-        assert hpke_keys_expire(now=NOW + timedelta(days=9_999)) == 0
+        assert HPKE_KEYS.expire(now=NOW + timedelta(days=9_999)) == 0
 
     def test_identifiers_go_round_and_pass_over_those_in_use(self) -> None:
         for _ in range(CONFIG_IDS):
-            hpke_key_rotate(now=NOW)
+            HPKE_KEYS.rotate(now=NOW)
         assert HpkeKey.objects.count() == CONFIG_IDS
-        with pytest.raises(NoHpkeKeyError, match="256"):
-            hpke_key_rotate(now=NOW)
-        hpke_keys_expire(now=NOW + timedelta(days=14))
+        with pytest.raises(NoKeyError, match="256"):
+            HPKE_KEYS.rotate(now=NOW)
+        HPKE_KEYS.expire(now=NOW + timedelta(days=14))
         assert HpkeKey.objects.count() == 1
-        assert hpke_key_rotate(now=NOW).config_id == 1
+        assert HPKE_KEYS.rotate(now=NOW).config_id == 1
 
     @pytest.mark.parametrize("grace", [1, 3_600, 14 * 86_400, 10**9])
     def test_grace_period_is_at_least_twice_the_time_for_which_clients_cache(
@@ -90,14 +82,14 @@ class TestRotation:
         assert 2 * cache_seconds() <= grace
 
     def test_private_keys_cannot_be_swapped_in_the_database(self) -> None:
-        one, two = hpke_key_rotate(now=NOW), hpke_key_rotate(now=NOW)
+        one, two = HPKE_KEYS.rotate(now=NOW), HPKE_KEYS.rotate(now=NOW)
         HpkeKey.objects.filter(pk=one.pk).update(sealed=two.sealed)
         with pytest.raises(SealBrokenError):
             hpke_private_key(config_id=one.config_id)
 
     def test_command_rotates_and_deletes_nothing_that_reports_may_wait_for(self) -> None:
-        old = hpke_key_rotate(now=NOW - timedelta(days=99))
-        hpke_key_rotate(now=NOW - timedelta(days=98))
+        old = HPKE_KEYS.rotate(now=NOW - timedelta(days=99))
+        HPKE_KEYS.rotate(now=NOW - timedelta(days=98))
         call_command("hpke_keys", "rotate")
         assert HpkeKey.objects.filter(pk=old.pk).exists()
 
@@ -116,14 +108,14 @@ class TestRotation:
 @pytest.mark.parametrize("before", [0, 1])
 def test_rotations_at_once_make_one_key_or_one_after_the_other(before: int) -> None:
     for _ in range(before):
-        hpke_key_rotate(now=NOW)
+        HPKE_KEYS.rotate(now=NOW)
     barrier = threading.Barrier(3)
     faults: list[BaseException] = []
 
     def rotate() -> None:
         try:
             barrier.wait(timeout=30)
-            hpke_key_rotate(now=NOW + timedelta(hours=1))
+            HPKE_KEYS.rotate(now=NOW + timedelta(hours=1))
         except BaseException as error:
             faults.append(error)
         finally:

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from dap.buckets import checksum_of
-from dap.hpke_keys import hpke_key_rotate, hpke_keys_expire
+from dap.hpke_keys import HPKE_KEYS
 from dap.limits import EXTENSION_BYTES
 from dap.models import AggregatedReport, BatchBucket, HpkeKey, Side
 from dap.selectors import rejections_of, report_count
@@ -219,20 +219,20 @@ class TestKeys:
         before, during, late, after = leader.reports(4)
         retired = HpkeKey.objects.get()
         now = timezone.now()
-        hpke_key_rotate(now=now)
+        HPKE_KEYS.rotate(now=now)
         assert leader.aggregate([before]) == ["ok"]
 
         HpkeKey.objects.filter(pk=retired.pk).update(
             retired_at=now - timedelta(seconds=settings.HPKE_GRACE_SECONDS - 60)
         )
-        assert hpke_keys_expire(now=now) == 0
+        assert HPKE_KEYS.expire(now=now) == 0
         assert leader.aggregate([during]) == ["ok"]
 
         HpkeKey.objects.filter(pk=retired.pk).update(
             retired_at=now - timedelta(seconds=settings.HPKE_GRACE_SECONDS)
         )
         assert leader.aggregate([late]) == ["ok"]
-        assert hpke_keys_expire(now=now) == 1
+        assert HPKE_KEYS.expire(now=now) == 1
         assert leader.aggregate([after]) == ["hpke_unknown_config_id"]
 
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from dap.errors import TaskEndedError
-from dap.hpke_keys import hpke_key_rotate
+from dap.hpke_keys import HPKE_KEYS
 from dap.models import AggregatedReport, BatchBucket, HpkeKey, Task
 from leader.collecting import collection_job_create, collection_job_delete
 from leader.errors import CollectionRefusedError
@@ -406,7 +406,7 @@ def test_end_while_a_job_is_on_its_way_leaves_nothing_behind() -> None:
 def test_uploads_do_not_outlive_the_key_that_opens_them() -> None:
     pair = Pair(min_batch_size=3)
     pair.upload(0)
-    hpke_key_rotate(now=pair.now)
+    HPKE_KEYS.rotate(now=pair.now)
     for _ in range(15):
         CLOCK.now += timedelta(days=1)
         pair.tick()
@@ -419,7 +419,7 @@ def test_report_taken_in_just_before_its_key_is_over_is_counted_and_then_the_key
 ) -> None:
     pair = Pair(min_batch_size=3)
     report = pair.report(0)
-    hpke_key_rotate(now=pair.now)
+    HPKE_KEYS.rotate(now=pair.now)
     CLOCK.now += timedelta(seconds=settings.HPKE_GRACE_SECONDS - 1)
     # Acknowledged at the last moment, and planned so much later that the key is over.
     assert reports_upload(task=pair.task, reports=[report], now=pair.now) == []
@@ -435,7 +435,7 @@ def test_report_taken_in_just_before_its_key_is_over_is_counted_and_then_the_key
 def test_key_outlives_an_upload_that_is_on_its_way_when_its_grace_period_ends(settings: Any) -> None:
     pair = Pair(min_batch_size=3)
     report = pair.report(0)
-    hpke_key_rotate(now=pair.now)
+    HPKE_KEYS.rotate(now=pair.now)
     looked_at = pair.now + timedelta(seconds=settings.HPKE_GRACE_SECONDS - 1)
     CLOCK.now = looked_at + timedelta(minutes=5)
     pair.tick()

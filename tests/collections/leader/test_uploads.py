@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 from django.test import Client
 
-from dap.hpke_keys import hpke_key_rotate
+from dap.hpke_keys import HPKE_KEYS
 from dap.limits import TooManyReportsError, skip
 from dap.models import AggregatedReport, Side
 from dap.selectors import rejections_of
@@ -104,7 +104,7 @@ def test_upload_of_a_report_that_was_too_early_succeeds_later() -> None:
 def test_upload_under_a_retired_key_is_taken_within_the_grace_period_only() -> None:
     pair = Pair()
     first, second = pair.report(0), pair.report(1)
-    hpke_key_rotate(now=pair.now)
+    HPKE_KEYS.rotate(now=pair.now)
     assert reports_upload(task=pair.task, reports=[first], now=pair.now) == []
     CLOCK.now += timedelta(days=14)
     (status,) = reports_upload(task=pair.task, reports=[second], now=pair.now)

@@ -1,0 +1,154 @@
+"""Key pairs to which others seal: made, handed out, retired, deleted. Each room keeps its own in a table.
+
+A key is handed out until the next one is made. From then on it only opens what was sealed to it before, for a
+grace period, and then it is deleted for good.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import F, Q
+
+from storage.erasable_keys import KeyErasedError
+from storage.sealing import secret_erase, secret_seal, secret_unseal, secrets_delete
+
+CONFIG_IDS = 256
+"""Numbers that keys can have: they travel in one byte."""
+
+
+class NoKeyError(ValueError):
+    """No key, or none any more, has this number; or no number is free."""
+
+
+class RotatingKey(models.Model):
+    """A key pair. The newest that is not retired is handed out."""
+
+    config_id = models.PositiveSmallIntegerField(unique=True, help_text="0 to 255.")
+    config = models.BinaryField(help_text="What is handed out, encoded.")
+    sealed = models.BinaryField(help_text="Private key, under the key-encryption key.")
+    created_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"key {self.config_id}"
+
+
+Key = TypeVar("Key", bound=RotatingKey)
+
+
+@dataclass(frozen=True)
+class KeyRing(Generic[Key]):
+    """The keys of one table.
+
+    Attributes:
+        model: the table.
+        kind: of the sealed secrets, as `sealing` wants it.
+        make: a fresh key of the given number, from a source of randomness: what is handed out, and the
+            private key.
+    """
+
+    model: type[Key]
+    kind: bytes
+    make: Callable[[int, secrets.SystemRandom], tuple[bytes, bytes]]
+
+    @transaction.atomic
+    def rotate(self, *, now: datetime) -> Key:
+        """Make a key pair, hand it out from now on, and retire those before it.
+
+        Two that rotate at once make one key between them.
+
+        Raises:
+            NoKeyError: all numbers are in use.
+        """
+        keys = self._keys().select_for_update().order_by("-created_at", "-pk")
+        taken = {key.config_id for key in keys}
+        newest = next(iter(keys), None)
+        # Whoever rotates at the same time computes the same number, and only one of the two keys is stored.
+        start = newest.config_id + 1 if newest else 1
+        free = [(start + step) % CONFIG_IDS for step in range(CONFIG_IDS)]
+        config_id = next((number for number in free if number not in taken), None)
+        if config_id is None:
+            raise NoKeyError("all 256 configuration identifiers are in use; wait for a grace period to end")
+        config, private_key = self.make(config_id, secrets.SystemRandom())
+        key = self.model(
+            config_id=config_id,
+            config=config,
+            sealed=secret_seal(private_key, kind=self.kind, owner=config),
+            created_at=now,
+        )
+        self._keys().bulk_create([key], ignore_conflicts=True)
+        self._keys().filter(retired_at=None).exclude(config_id=config_id).update(retired_at=now)
+        stored = self._keys().get(config_id=config_id)
+        if bytes(stored.config) != config:
+            secret_erase(key.sealed)
+        return stored
+
+    def expire(self, *, now: datetime, needed: frozenset[int] = frozenset()) -> int:
+        """Delete private keys whose grace period is over; the number of them.
+
+        Args:
+            needed: numbers of keys to which something is sealed that waits to be opened.
+        """
+        over = self._keys().filter(retired_at__lte=now - grace()).exclude(config_id__in=needed)
+        return secrets_delete(over, "sealed")
+
+    def handed_out(self, *, now: datetime) -> list[bytes]:
+        """Configurations to hand out; the first key is made when it is first asked for."""
+        if not self._current():
+            with transaction.atomic():
+                # Looked at again: who asked at the same moment may have made it, and one is enough.
+                if not self._current():
+                    self.rotate(now=now)
+        return [bytes(key.config) for key in self._current()]
+
+    def private_key(self, config_id: int) -> tuple[bytes, bytes]:
+        """A key that is kept: what was handed out, and the private key.
+
+        Also one whose grace period is over opens until `expire` deletes it: what was taken in time must not
+        be lost because it waited.
+
+        Raises:
+            NoKeyError: unknown, or deleted.
+        """
+        key = self._keys().filter(config_id=config_id).first()
+        if key is None:
+            raise NoKeyError(f"no key has the configuration identifier {config_id}")
+        config = bytes(key.config)
+        try:
+            return config, secret_unseal(key.sealed, kind=self.kind, owner=config)
+        except KeyErasedError as error:
+            raise NoKeyError(f"the key with the configuration identifier {config_id} is deleted") from error
+
+    def usable_ids(self, *, now: datetime) -> set[int]:
+        """Numbers of the keys to which something that arrives now may be sealed."""
+        keys = self._keys().filter(Q(retired_at=None) | Q(retired_at__gt=now - grace()))
+        return set(keys.values_list("config_id", flat=True))
+
+    def known(self) -> list[Key]:
+        """All keys that are kept, those handed out first."""
+        return list(self._keys().order_by(F("retired_at").desc(nulls_first=True), "-created_at", "-pk"))
+
+    def _current(self) -> list[Key]:
+        return list(self._keys().filter(retired_at=None).order_by("-created_at", "-pk"))
+
+    def _keys(self) -> models.QuerySet[Key]:
+        return self.model._default_manager.all()
+
+
+def grace() -> timedelta:
+    """For how long at least a retired key is kept, and what is sealed to it is taken."""
+    return timedelta(seconds=settings.HPKE_GRACE_SECONDS)
+
+
+def cache_seconds() -> int:
+    """For how long a client may go on using what it was handed out: at most half the grace period (DAP
+    18, section 4.3.1), so that a client that read just before a rotation still finds its key."""
+    return min(86_400, settings.HPKE_GRACE_SECONDS // 2)
