@@ -1,6 +1,8 @@
-"""Ciphertexts that come twice: no honest device sends any, as it draws each one's randomness anew.
+"""Reports whose content comes twice: no honest device sends any, as it draws all randomness anew.
 
-What is found is identical bytes. Anyone can rerandomize a ciphertext, and nobody can tell that it was.
+What is compared is the whole content, in its order. Were single ciphertexts compared, whoever saw one of a
+report that is still to come could send it in a report of their own, and the device's would be refused. Sent
+as a whole, it counts as the device meant it. Anyone can rerandomize a ciphertext, and nobody can tell.
 """
 
 import hashlib
@@ -14,46 +16,34 @@ from reports.models import CiphertextDigest
 from reports.parsing import WellFormedReport
 
 DIGEST_BYTES = 16
-DIGESTS_PER_REPORT = 16
-"""Kept of one report at most, which bounds what a histogram with many buckets stores: the smallest, so that
-a copy of the whole report always has the same. A copy of one ciphertext among more may pass."""
 
 ROWS_AT_ONCE = 5_000
 
 
-def digests_of(recipe: Recipe, report: WellFormedReport) -> frozenset[bytes]:
-    """Keyed hashes of the report's ciphertexts, as many as are kept.
+def digest_of(recipe: Recipe, report: WellFormedReport) -> bytes:
+    """A keyed hash of the report's ciphertexts, all of one length, in their order.
 
-    Keyed, so that who has the database but not the site's secret cannot recognize a ciphertext.
+    Keyed, so that who has the database but not the site's secret cannot recognize a report.
     """
     key = salted_hmac("reports.copies", str(recipe.identifier), algorithm="sha256").digest()
-    hashed = (hashlib.blake2b(part, key=key, digest_size=DIGEST_BYTES) for part in report.ciphertexts)
-    return frozenset(sorted(digest.digest() for digest in hashed)[:DIGESTS_PER_REPORT])
+    return hashlib.blake2b(report.payload, key=key, digest_size=DIGEST_BYTES).digest()
 
 
-def digests_claim(*, recipe: Recipe, digests: Mapping[bytes, frozenset[bytes]]) -> set[bytes]:
-    """Keep the digests of reports whose ciphertexts are new, in the caller's transaction.
+def digests_claim(*, recipe: Recipe, digests: Mapping[bytes, bytes]) -> set[bytes]:
+    """Keep the digests that are new, in the caller's transaction.
 
     Args:
-        digests: nonce → the report's digests, in the order in which the reports came.
+        digests: nonce → the report's digest, in the order in which the reports came.
 
     Returns:
-        Nonces of the reports with a ciphertext that came before. Nothing of them is kept.
+        Nonces of the reports whose content came before.
     """
-    copies, of = set(), dict[bytes, bytes]()
-    for nonce, own in digests.items():
-        if own.isdisjoint(of):
-            of |= dict.fromkeys(own, nonce)
-        else:
-            copies.add(nonce)
+    first: dict[bytes, bytes] = {}
+    for nonce, digest in digests.items():
+        first.setdefault(digest, nonce)
     # One order for everybody, so that two batches never wait for each other's rows.
-    fresh = _insert(recipe, sorted(of))
-    copies |= {nonce for digest, nonce in of.items() if digest not in fresh}
-    taken_back = [digest for digest in fresh if of[digest] in copies]
-    for start in range(0, len(taken_back), ROWS_AT_ONCE):
-        rows = CiphertextDigest.objects.filter(recipe=recipe)
-        rows.filter(digest__in=taken_back[start : start + ROWS_AT_ONCE]).delete()
-    return copies
+    fresh = _insert(recipe, sorted(first))
+    return {nonce for nonce, digest in digests.items() if digest not in fresh or first[digest] != nonce}
 
 
 def _insert(recipe: Recipe, digests: list[bytes]) -> set[bytes]:

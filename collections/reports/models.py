@@ -24,7 +24,7 @@ class ReportNonce(models.Model):
 
 
 class CiphertextDigest(models.Model):
-    """A keyed hash of a ciphertext in an accepted report: the reason why it comes in no other.
+    """A keyed hash of an accepted report's ciphertexts: the reason why they come in no other.
 
     Kept as long as the nonces.
     """

@@ -10,7 +10,7 @@ from django.utils import timezone
 from recipes.models import Recipe
 from recipes.selectors import recipe_accepts_reports
 from reports.chunking import reports_per_chunk
-from reports.copies import digests_claim, digests_of
+from reports.copies import digest_of, digests_claim
 from reports.models import RejectionCount, ReportNonce, StoredReports
 from reports.parsing import Decoder, ReportRejectedError, WellFormedReport, read_report
 
@@ -57,7 +57,7 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
             rejections.append(Rejection(index, error.reason, str(error)))
         else:
             well_formed[report.nonce] = (index, report)
-    digests = {nonce: digests_of(recipe, report) for nonce, (_, report) in well_formed.items()}
+    digests = {nonce: digest_of(recipe, report) for nonce, (_, report) in well_formed.items()}
     with transaction.atomic():
         _hold_open(recipe)
         fresh = _claim_nonces(recipe, sorted(well_formed))
@@ -100,7 +100,9 @@ def _duplicate() -> ReportRejectedError:
 
 
 def _copied() -> ReportRejectedError:
-    return ReportRejectedError("duplicate_ciphertext", "A ciphertext of this report was in another one.")
+    return ReportRejectedError(
+        "duplicate_ciphertext", "The ciphertexts of this report were sent in another one."
+    )
 
 
 def _hold_open(recipe: Recipe) -> None:

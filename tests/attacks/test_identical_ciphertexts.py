@@ -1,7 +1,8 @@
-"""One ciphertext in many reports: 2,048 that were identical, under a nonce each, used to be accepted.
+"""One report many times: 2,048 that were identical, under a nonce each, used to be accepted.
 
-Now a ciphertext counts in one report, and once in it. This stops whoever does not even rerandomize, and no
-other: rerandomized copies look like everybody's reports, which the last test shows.
+Now the ciphertexts of a report count once, as a whole, and nobody can block a report by sending parts of it.
+This stops whoever does not even rerandomize, and no other: rerandomized copies look like everybody's reports,
+which the last test shows.
 """
 
 import secrets
@@ -10,7 +11,6 @@ from typing import Any
 import pytest
 
 from recipes.models import Recipe
-from reports.copies import DIGESTS_PER_REPORT
 from reports.models import CiphertextDigest, ReportNonce, StoredReports
 from reports.operations import reports_submit
 from tests.factories import fresh_nonce, published_recipe, report_of_count, report_of_values
@@ -45,20 +45,32 @@ def test_of_2048_identical_reports_one_counts(in_a_batch: int) -> None:
     assert ReportNonce.objects.count() == CiphertextDigest.objects.count() == 1
 
 
-def test_ciphertext_comes_in_no_second_report_and_not_twice_in_one() -> None:
+def test_nobody_blocks_a_report_by_sending_parts_of_it_first() -> None:
+    """Parts used to be refused in a second report: one of them, seen on the way, kept the device's out."""
     recipe = published_recipe(statistic="histogram", k=3)
-    first, second = (report_of_values(recipe, [0, 1, 0, 0]) for _ in range(2))
-    assert refused(recipe, [first]) == []
-    mixed = {**second, "ciphertexts": [*second["ciphertexts"][:3], first["ciphertexts"][0]]}
-    twice = {**second, "ciphertexts": [*second["ciphertexts"][:3], second["ciphertexts"][0]]}
-    assert refused(recipe, [mixed, under_another_nonce(twice)]) == [
-        (0, "duplicate_ciphertext"),
-        (1, "duplicate_ciphertext"),
-    ]
-    # Nothing of a refused report is kept: its other ciphertexts may come, and its nonce.
-    assert refused(recipe, [second]) == []
-    # The other recipe knows nothing of them, but cannot read them either.
-    assert ReportNonce.objects.count() == 2
+    pending, junk = (report_of_values(recipe, [0, 1, 0, 0]) for _ in range(2))
+    seen, own = pending["ciphertexts"], junk["ciphertexts"]
+    attempts = [
+        [*(seen[i] if i == place else own[i] for i in range(4))] for place in range(4)
+    ]  # every ciphertext of it came before
+    attempts += [[*reversed(seen)], [*seen[1:], seen[0]], [*seen[:3], own[3]]]
+    sent = [{"nonce": fresh_nonce(), "ciphertexts": parts} for parts in attempts]
+    assert refused(recipe, sent) == []
+    assert refused(recipe, [pending]) == []
+    # Sent as a whole before the device, it counts as the device meant it, once.
+    late = report_of_values(recipe, [1, 0, 0, 0])
+    assert refused(recipe, [under_another_nonce(late)]) == []
+    assert refused(recipe, [late]) == [(0, "duplicate_ciphertext")]
+    assert sum(StoredReports.objects.values_list("count", flat=True)) == len(attempts) + 2
+
+
+def test_ciphertext_comes_once_in_a_report() -> None:
+    recipe = published_recipe(statistic="histogram", k=3)
+    report = report_of_values(recipe, [0, 1, 0, 0])
+    twice = {**report, "ciphertexts": [*report["ciphertexts"][:3], report["ciphertexts"][0]]}
+    assert refused(recipe, [twice]) == [(0, "duplicate_ciphertext")]
+    # Nothing of a refused report is kept: its nonce may come.
+    assert refused(recipe, [report]) == []
 
 
 def test_report_that_is_sent_again_is_said_to_be_there_already() -> None:
@@ -75,8 +87,7 @@ def test_what_is_kept_of_a_report_is_bounded_and_goes_with_its_nonce() -> None:
     recipe = published_recipe(statistic="histogram", k=40, cohort_size=2)
     report, other = (report_of_values(recipe, [0] * 41) for _ in range(2))
     assert refused(recipe, [report, other]) == []
-    assert CiphertextDigest.objects.count() == 2 * DIGESTS_PER_REPORT
-    # A copy of the whole is found whatever is kept.
+    assert CiphertextDigest.objects.count() == 2
     assert refused(recipe, [under_another_nonce(report)]) == [(0, "duplicate_ciphertext")]
     assert not any(
         bytes(digest.digest) in b"".join(report["ciphertexts"]) for digest in CiphertextDigest.objects.all()

@@ -9,7 +9,7 @@ EXPLANATIONS: Mapping[str, str] = {
     "wrong_ciphertext_count": "It has more or fewer ciphertexts than the statistic sends.",
     "invalid_ciphertext": "A ciphertext that cannot be one under the recipe's key.",
     "duplicate_nonce": "It was accepted before; sending again is harmless.",
-    "duplicate_ciphertext": "It holds the same ciphertext twice, or one of another report.",
+    "duplicate_ciphertext": "It holds the same ciphertext twice, or those of another report.",
     # In releases of simulations from before such reports were replaced.
     "value_out_of_range": "Decrypted, it holds a value that no honest device sends.",
     "wrong_length": "Decrypted, it has more or fewer values than the statistic sends.",
