@@ -84,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
         help="take part in no recipe with a larger ε (default: %(default)g; simulations have no limit)",
     )
     recipe.add_argument(
+        "--largest-local-epsilon",
+        type=float,
+        default=USUAL.largest_local_epsilon,
+        metavar="EPSILON",
+        help="take part in no recipe whose single reports have a larger local ε (default: %(default)g)",
+    )
+    recipe.add_argument(
         "--smallest-cohort",
         type=int,
         default=USUAL.smallest_cohort,
@@ -221,7 +228,7 @@ def _announce(recipe: PublishedRecipe) -> None:
 
 
 def _limits(options: argparse.Namespace) -> RecipeLimits:
-    return RecipeLimits(options.smallest_cohort, options.largest_epsilon)
+    return RecipeLimits(options.smallest_cohort, options.largest_epsilon, options.largest_local_epsilon)
 
 
 def _step(options: argparse.Namespace) -> None:

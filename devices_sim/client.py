@@ -307,6 +307,7 @@ def require_takes_part(
         raise RecipeRefusedError("this recipe is closed")
     if not recipe.simulation:
         limits.require(recipe.document, whose="this device")
+        limits.require_local(recipe.calibrated_statistic, whose="this device")
 
 
 def _not_joined(path: Path) -> NotJoinedError:

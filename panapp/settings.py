@@ -18,7 +18,7 @@ from panapp.logging import LOGGING as LOGGING
 from panapp.process_kinds import SEALING, SECRET, SIGNING, process_kind_named
 from panapp.queues import QueueNames
 from panapp.ticks import every
-from panprivacy.limits import NO_LIMIT, USUAL
+from panprivacy.limits import NO_LIMIT, NO_LOCAL_LIMIT, USUAL
 
 BASE_DIR = installation.BASE_DIR
 
@@ -227,6 +227,11 @@ LEADER_KEY = environment.verification_key("PANAPP_LEADER_KEY", own=SIGNING_KEY)
 # No recipe for real devices is published beyond these. Helpers and shufflers refuse smaller cohorts, too.
 LARGEST_EPSILON = environment.number(
     "PANAPP_LARGEST_EPSILON", NO_LIMIT if LOCAL else USUAL.largest_epsilon, most=NO_LIMIT
+)
+LARGEST_LOCAL_EPSILON = environment.number(
+    "PANAPP_LARGEST_LOCAL_EPSILON",
+    NO_LOCAL_LIMIT if LOCAL else USUAL.largest_local_epsilon,
+    most=NO_LOCAL_LIMIT,
 )
 SMALLEST_COHORT = environment.whole_number(
     "PANAPP_SMALLEST_COHORT", 2 if LOCAL else USUAL.smallest_cohort, minimum=2

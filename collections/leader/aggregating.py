@@ -27,7 +27,7 @@ from dap.selectors import times_collected
 from leader.exchange import UnexpectedAnswerError, exchange_ask, exchange_failed, is_wrong_for_good
 from leader.models import AggregationJob, CollectionJob, Planning, Uploads
 from leader.operations import task_lose
-from leader.selectors import reports_possible, uploads_waiting
+from leader.selectors import reports_possible, smallest_batch, uploads_waiting
 from leader.sizes import JOB_BYTES
 from leader.states import states_join, states_split
 from leader.uploads import uploads_store
@@ -149,7 +149,7 @@ def _is_worth_planning(task: Task, now: datetime) -> bool:
     waiting = total(_plannable(task, now), "count")
     if waiting == 0:
         return False
-    smallest = configuration_of(task).min_batch_size
+    smallest = smallest_batch(task=task)
     if task.state != Task.State.OPEN:
         return reports_possible(task=task) >= smallest
     planned = Planning.objects.filter(task=task).first()

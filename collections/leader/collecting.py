@@ -24,7 +24,7 @@ from leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for
 from leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
 from leader.operations import task_lose
 from leader.results import TOO_FEW
-from leader.selectors import is_collected_by_itself, reports_possible
+from leader.selectors import is_collected_by_itself, reports_possible, smallest_batch
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
 from panprivacy.dap.collection import (
     AggregateShare,
@@ -178,8 +178,7 @@ def _last_upload(task: Task) -> int:
 
 def _is_out_of_reach(task: Task) -> bool:
     """Whether no batch can become large enough any more, so that nothing that waits needs opening."""
-    smallest = configuration_of(task).min_batch_size
-    return task.state == Task.State.CLOSED and reports_possible(task=task) < smallest
+    return task.state == Task.State.CLOSED and reports_possible(task=task) < smallest_batch(task=task)
 
 
 def _is_settled(task: Task, job: CollectionJob) -> bool:
@@ -206,8 +205,9 @@ def _advance(task: Task, job: CollectionJob, now: datetime) -> None:
         _refuse(task, job, UNRECOGNIZED_TASK, task.outcome, now)
         return
     configuration = configuration_of(task)
-    smallest = configuration.min_batch_size
-    too_few = f"There are fewer reports than the {smallest:,} that a batch of this task must have."
+    smallest = smallest_batch(task=task)
+    least = configuration.min_batch_size  # words are shown, the margin is not
+    too_few = f"There are too few reports for a batch of this task, which has at least {least:,}."
     if job.start is None and job.batch_id is None:
         _choose_batch(task, job, smallest)
     if not _is_settled(task, job):

@@ -192,13 +192,15 @@ class EndNotice(Exchange):
 
 
 class CountNoise(models.Model):
-    """What is added to the number of valid reports of a task wherever it is shown.
+    """What is added to the number of valid reports of a task wherever it is shown, and how many it needs
+    beyond the smallest batch.
 
     Drawn once, and kept: two draws would tell more than one.
     """
 
     task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
     noise = models.BigIntegerField()
+    margin = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"noise on counts of task {self.task_id}"

@@ -7,8 +7,18 @@ from typing import Any
 from django.db.models import Max, Min, Q, QuerySet, Sum
 
 from dap.models import BatchBucket, Task
+from dap.operations import configuration_of
 from dap.selectors import report_count
-from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Exchange, HelperCount, Uploads
+from leader.models import (
+    AggregationJob,
+    CollectionJob,
+    Collector,
+    CountNoise,
+    EndNotice,
+    Exchange,
+    HelperCount,
+    Uploads,
+)
 from panprivacy.dap.basics import Interval
 from storage.columns import total
 
@@ -16,6 +26,13 @@ from storage.columns import total
 def uploads_waiting(*, task: Task, now: datetime) -> QuerySet[Uploads]:
     """Uploads that no job takes in yet and that may be planned now."""
     return Uploads.objects.filter(Q(not_before=None) | Q(not_before__lte=now), task=task, job=None)
+
+
+def smallest_batch(*, task: Task) -> int:
+    """Fewest reports with which a batch of the task is collected: `min_batch_size`, and the margin where one
+    was drawn. The helper is not asked below it, so that neither server shows whether it was a little more."""
+    margin = CountNoise.objects.filter(task=task).values_list("margin", flat=True).first() or 0
+    return configuration_of(task).min_batch_size + margin
 
 
 def reports_possible(*, task: Task) -> int:

@@ -1,12 +1,14 @@
 """What a recipe does to the budget of its population, and what would fit where it does not."""
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from ledger.budget import Rule
+from ledger.composed import Allowance
 from ledger.models import Population
 from ledger.operations import BudgetExceededError, budget_require_room, reservations_append, spending_append
 from ledger.selectors import Balance, balance_of, population_named
@@ -18,6 +20,9 @@ from panprivacy.statistic import Statistic
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
+
+SEARCH_SECONDS = 4.0
+"""How long is looked for values that would do."""
 
 LARGE_EPSILON = 100.0
 """At which the δ of an event is what it may fail by altogether."""
@@ -170,15 +175,24 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
 
 
 def what_fits(mechanism: Statistic[Any], population: Population) -> str:
-    """Which ε or cohort size the budget has room for, all other parameters as they are: a clause."""
-    if balance_of(population).share == 1:
+    """Which ε or cohort size the budget has room for, all other parameters as they are: a clause.
+
+    Looks for `SEARCH_SECONDS`, and one number longer; what was composed is remembered.
+    """
+    ends = time.monotonic() + SEARCH_SECONDS
+    balance = balance_of(population, Allowance(SEARCH_SECONDS))
+    if balance.share == 1:
         return NOTHING_WOULD_DO  # whatever is published costs something
 
     def fits(changed: Statistic[Any]) -> bool:
-        try:
-            budget_require_room(population=population, event=changed.aggregator_event())
-        except BudgetExceededError:
-            return False
-        return True
+        use = None
+        if time.monotonic() <= ends:
+            use = balance.use_with(changed.aggregator_event().as_dict())
+        if use is None:
+            raise TimeoutError
+        return not use.too_much
 
-    return remedy_clause(mechanism, fits)
+    try:
+        return remedy_clause(mechanism, fits)
+    except TimeoutError:
+        return "what would fit takes longer to find; try a smaller ε"

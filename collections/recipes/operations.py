@@ -57,13 +57,15 @@ def recipe_draft_save(
 
 
 def require_within_limits(draft: RecipeDraft) -> None:
-    """FieldError naming `cohort_size` or `epsilon` where this site asks no such thing of real devices."""
-    site_limits().require(draft.as_dict(), whose="this site")
+    """FieldError naming the member where this site asks no such thing of real devices."""
+    limits, whose = site_limits(), "this site"
+    limits.require(draft.as_dict(), whose=whose)
+    limits.require_local(statistic_class(draft.statistic)(draft.parameters.calibrated()), whose=whose)
 
 
 def site_limits() -> RecipeLimits:
     """How far recipes for real devices may go here."""
-    return RecipeLimits(settings.SMALLEST_COHORT, settings.LARGEST_EPSILON)
+    return RecipeLimits(settings.SMALLEST_COHORT, settings.LARGEST_EPSILON, settings.LARGEST_LOCAL_EPSILON)
 
 
 def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:

@@ -76,7 +76,18 @@ def refusals_of(statistic: Statistic[Any], population: str | None) -> Refusals:
 def limit_errors(
     statistic: Statistic[Any], limits: RecipeLimits, whose: str = "this site"
 ) -> list[FieldError]:
-    """A refusal for each of the limits beyond which this statistic's parameters go."""
+    """A refusal for each of the limits beyond which this (calibrated) statistic goes."""
+    found = _stated_errors(statistic, limits, whose)
+    if not found:
+        try:
+            limits.require_local(statistic, whose=whose)
+        except FieldError as error:
+            found.append(error)
+    return found
+
+
+def _stated_errors(statistic: Statistic[Any], limits: RecipeLimits, whose: str) -> list[FieldError]:
+    """Of the limits on parameters."""
     found = []
     for name in ("cohort_size", "epsilon"):
         value = getattr(statistic.parameters, name, None)
@@ -90,7 +101,7 @@ def limit_errors(
 def limit_remedies(statistic: Statistic[Any], limits: RecipeLimits) -> tuple[Remedy, ...]:
     """The limits themselves, of those beyond which this statistic goes."""
     ends = {"cohort_size": limits.smallest_cohort, "epsilon": limits.largest_epsilon}
-    return tuple(Remedy(error.field, ends[error.field]) for error in limit_errors(statistic, limits))
+    return tuple(Remedy(error.field, ends[error.field]) for error in _stated_errors(statistic, limits, ""))
 
 
 class _TooLateError(Exception):

@@ -154,8 +154,11 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
     if isinstance(outcome, TooFew):
         cohort_size = recipe.cohort_size
         release.cause = Cause.TOO_FEW
-        needed = trust_model_of(recipe).cohort_of
-        release.reason = f"fewer {needed} than the cohort size of {cohort_size:,}"
+        model = trust_model_of(recipe)
+        fewer, than = (
+            ("too few", "for") if model.counts_with_noise and not recipe.simulation else ("fewer", "than")
+        )
+        release.reason = f"{fewer} {model.cohort_of} {than} the cohort size of {cohort_size:,}"
         if coarse_step(cohort_size) < cohort_size:  # else there is no more to say
             so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
             release.reason += f" ({so_far})"

@@ -106,16 +106,17 @@ def simulation_start(
     devices = sum(chunk.count for chunk in chunks)
     workloads.DEVICES.check("workload.devices", int, devices)
     _require_in_time(devices, seconds)
-    recipe = recipe_publish_file(members=members, actor=actor, simulation=True)
-    with transaction.atomic():
-        simulation = Simulation.objects.create(
-            recipe=recipe,
-            workload=plan.workload,
-            seed=str(secrets.randbits(256) if seed is None else seed),
-            seed_given=seed is not None,
-            devices=devices,
-            started_at=clock.database_now(),
-        )
+    simulation = Simulation(
+        workload=plan.workload,
+        seed=str(secrets.randbits(256) if seed is None else seed),
+        seed_given=seed is not None,
+        devices=devices,
+        started_at=clock.database_now(),
+    )
+
+    def store(recipe: Recipe) -> None:
+        simulation.recipe = recipe
+        simulation.save(force_insert=True)
         DeviceChunk.objects.bulk_create(
             (
                 DeviceChunk(simulation=simulation, first=chunk.first, count=chunk.count, listed=chunk.listed)
@@ -123,6 +124,9 @@ def simulation_start(
             ),
             batch_size=500,
         )
+
+    # With the recipe or not at all: nobody simulates the devices of one that was published alone.
+    recipe_publish_file(members=members, actor=actor, simulation=True, stored=store)
     return simulation
 
 

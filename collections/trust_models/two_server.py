@@ -16,7 +16,7 @@ from leader.errors import RegistrationOverError
 from leader.models import CountNoise, EndNotice
 from leader.operations import COLLECTOR_CONFIG_ID, task_create, task_end
 from leader.registrations import registration_forget, registration_note
-from leader.results import Refusal, TaskResult, task_result
+from leader.results import Refusal, task_result
 from leader.selectors import LeaderProgress, exchanges_waiting, helper_count, progress_of
 from panprivacy.dap.basics import HpkeConfig, ReportError
 from panprivacy.dap.hpke import generate_keypair
@@ -152,6 +152,7 @@ class TwoServerModel(TrustModel):
         task = task_named(task_id=bytes.fromhex(str(recipe.identifier)), side=Side.LEADER)
         if task is not None:
             task_close(task=task)
+            self._noise_draw(recipe, task)
 
     def is_over(self, recipe: Recipe) -> bool:
         """The helper may have ended the task."""
@@ -161,11 +162,16 @@ class TwoServerModel(TrustModel):
         return task_result(_task(recipe)) is not None
 
     def draw(self, recipe: Recipe) -> None:
+        """For what was closed before closing drew it: the margin comes too late, the noise does not."""
+        self._noise_draw(recipe, _task(recipe))
+
+    @staticmethod
+    def _noise_draw(recipe: Recipe, task: Task) -> None:
         """Counts of simulations are exact: they hide nothing, and a seed gives the same result again."""
-        task = _task(recipe)
-        if not recipe.simulation and isinstance(task_result(task), TaskResult):
-            noise = noisy_count.draw(recipe.cohort_size, secrets.SystemRandom())
-            CountNoise.objects.get_or_create(task=task, defaults={"noise": noise})
+        if not recipe.simulation:
+            source, size = secrets.SystemRandom(), recipe.cohort_size
+            noise, margin = noisy_count.draw(size, source), noisy_count.draw_margin(size, source)
+            CountNoise.objects.get_or_create(task=task, defaults={"noise": noise, "margin": margin})
 
     def outcome(self, recipe: Recipe) -> Outcome | None:
         task = _task(recipe)

@@ -8,6 +8,11 @@ exact number would give it away.
 The noise is discrete Laplace of scale √B/2 for a cohort of B, so that the published number is
 ε = 2/√B differentially private in the validity of one report. Thus it takes some √B reports to read anything
 from it, as many as from the sum itself, whose randomized responses have a standard deviation of at most √B/2.
+
+Whether there is a result at all is decided by noise, too: a margin of 0 to 2t valid reports beyond the cohort
+size, t plus discrete Laplace noise of scale √B/8, held within −t..t. Never below, since the guarantees are
+those of a cohort of B. The decision is (ε, δ)-differentially private in the validity of one report, with
+ε = 8/√B and δ = 1e-6: above 0 and below 2t the noise gives e^ε, and it reaches either end with at most δ.
 """
 
 import math
@@ -20,6 +25,9 @@ from typing import Any
 from panprivacy import discrete_laplace
 from panprivacy.estimate import Estimate
 from panprivacy.statistic import ReportStatistic
+
+MARGIN_DELTA = 1e-6
+"""δ of the decision whether there is a result."""
 
 
 def scale(cohort_size: int) -> Fraction:
@@ -35,6 +43,29 @@ def epsilon(cohort_size: int) -> float:
 def draw(cohort_size: int, random_source: random.Random) -> int:
     """What is added to the number of valid reports wherever it is shown; drawn once for a recipe."""
     return discrete_laplace.sample(scale(cohort_size), random_source)
+
+
+def margin_epsilon(cohort_size: int) -> float:
+    """ε = 8/√B of the decision whether there is a result, when one report becomes valid or invalid."""
+    return 1 / float(_margin_scale(cohort_size))
+
+
+def usual_margin(cohort_size: int) -> int:
+    """t: valid reports that are needed beyond the cohort size in the middle; never more than 2t. The least t
+    whose noise is below −t + 1 with at most `MARGIN_DELTA`: exp(−t/scale)/(1 + exp(−1/scale))."""
+    scale = float(_margin_scale(cohort_size))
+    return math.ceil(-scale * math.log(MARGIN_DELTA * (1 + math.exp(-1 / scale))))
+
+
+def draw_margin(cohort_size: int, random_source: random.Random) -> int:
+    """Valid reports beyond the cohort size without which there is no result; drawn once for a recipe."""
+    usual = usual_margin(cohort_size)
+    noise = discrete_laplace.sample(_margin_scale(cohort_size), random_source)
+    return usual + min(max(noise, -usual), usual)
+
+
+def _margin_scale(cohort_size: int) -> Fraction:
+    return scale(cohort_size) / 4
 
 
 def estimate(statistic: ReportStatistic[Any], total: Sequence[int], reports: int) -> Estimate:

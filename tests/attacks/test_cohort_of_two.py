@@ -4,6 +4,7 @@ Before there were limits it worked 6 times of 6. Now a site in production publis
 device takes part in none, whatever the site allows.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,16 @@ from trust_models.publishing import recipe_publish_file
 pytestmark = pytest.mark.django_db
 
 GREEDY = {"epsilon": 20.0, "cohort_size": 2}
+SHARED = {"statistic": "mean", "k": 10, "guarantee": "aggregator", "epsilon": 2.0, "cohort_size": 100}
+"""Within the limits on ε and the cohort. Its noise is the whole cohort's: who sends 99 of 100 reports,
+without noise, reads the last but for noise of scale 2.2, a local ε of 30."""
 
 
 @pytest.fixture
 def production(settings: Any) -> None:
     settings.SMALLEST_COHORT = USUAL.smallest_cohort
     settings.LARGEST_EPSILON = USUAL.largest_epsilon
+    settings.LARGEST_LOCAL_EPSILON = USUAL.largest_local_epsilon
 
 
 def sent(client: Client, recipe: Recipe, count: int) -> None:
@@ -84,6 +89,30 @@ def test_draft_from_before_the_limits_is_shown_with_the_reason_and_not_published
     assert answer.status_code == 422
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
+
+
+def test_mean_whose_noise_the_cohort_shares_is_neither_published_nor_answered(
+    settings: Any, tmp_path: Path
+) -> None:
+    recipe = published_recipe(**SHARED)
+    served = ServedRecipe(
+        str(recipe.identifier), recipe.published.document, bytes(recipe.signature), status="open"
+    )
+    key = verification_key().public_bytes_raw()
+    with pytest.raises(FieldError, match=r"local ε of 30\.1, and the limit for this device is 16") as error:
+        Device.join(tmp_path / "state", served, verification_key=key)
+    assert error.value.field == "guarantee"
+    limits = replace(USUAL, largest_local_epsilon=31)
+    with Device.join(tmp_path / "state", served, verification_key=key, limits=limits) as device:
+        assert device.recipe.identifier == recipe.identifier
+    settings.LARGEST_LOCAL_EPSILON = USUAL.largest_local_epsilon
+    with pytest.raises(FieldError, match="the limit for this site is 16"):
+        recipe_publish_file(members=recipe_members(**SHARED), actor=None)
+    for allowed in (
+        {**SHARED, "guarantee": "local"},
+        {"statistic": "histogram", "k": 3, "epsilon": 8.0, "cohort_size": 100},
+    ):
+        assert recipe_publish_file(members=recipe_members(**allowed), actor=None).identifier
 
 
 @pytest.mark.usefixtures("production")

@@ -7,15 +7,20 @@ numbers of valid reports were published, and an estimate of full precision gave 
 
 Now these numbers are shown with noise, drawn once, and the estimate is computed from them. Here: all that is
 shown depends on the number of valid reports through the noisy number only, exactly; that number is
-ε-differentially private with ε = 2/√(cohort size) for each report, exactly; and it is drawn once.
+ε-differentially private with ε = 2/√(cohort size) for each report, exactly; and it is drawn once. Whether
+there is a result was decided by the exact number: who brought it to the cohort size had one report decide.
+Now a margin is drawn, too.
 """
 
+import itertools
 import math
+import random
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from helper.models import ReleasedShare
 from leader.models import CountNoise
 from ledger.models import Spending
 from panprivacy.discrete_laplace import variance
@@ -71,6 +76,7 @@ def test_everything_shown_depends_on_the_noisy_number_alone(
     seen = []
     for invalid in (1, 4, 7):
         monkeypatch.setattr(noisy_count, "draw", lambda *_, noise=invalid: noise - 3)
+        monkeypatch.setattr(noisy_count, "draw_margin", lambda *_: 0)
         with undone():
             closed = collected(recipe, invalid)
             before = everything_shown(recipe, reader)
@@ -86,8 +92,9 @@ def test_everything_shown_depends_on_the_noisy_number_alone(
 
 def test_noise_is_drawn_once_whatever_dies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two draws at this scale of 50 agree with probability below 1/200: five that all do, below 1e-9."""
-    recipe = collected(two_server_recipe(cohort_size=20), 0)
+    monkeypatch.setattr(noisy_count, "draw_margin", lambda *_: 0)
     monkeypatch.setattr(noisy_count, "scale", lambda _: 50)
+    recipe = collected(two_server_recipe(cohort_size=20), 0)
 
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -126,6 +133,7 @@ def test_noisy_number_keeps_its_epsilon_for_each_report_and_costs_what_the_docs_
 def test_estimate_of_a_release_does_not_give_the_exact_number_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the published values anyone computes the sum and the number of reports: it is the noisy one."""
     monkeypatch.setattr(noisy_count, "draw", lambda *_: 5)
+    monkeypatch.setattr(noisy_count, "draw_margin", lambda *_: 0)
     recipe = collected(two_server_recipe(cohort_size=20), 0)
     release = result_release(recipe=recipe)
     assert release is not None
@@ -133,3 +141,57 @@ def test_estimate_of_a_release_does_not_give_the_exact_number_away(monkeypatch: 
     expected = noisy_count.estimate(recipe.published.calibrated_statistic, (HONEST,), HONEST + ASKED + 5)
     assert tuple(release.values) == pytest.approx(expected.values, rel=1e-12)
     assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors, rel=1e-12)
+
+
+def test_one_report_at_the_cohort_size_does_not_decide_whether_there_is_a_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The margin decides, drawn once with the closing; above it and below, both servers show the same of any
+    number of valid reports, and the helper is not asked to tell."""
+    reader, now = auditor(), timezone.now()
+    recipe = two_server_recipe(cohort_size=20)
+    time_is(monkeypatch, lambda: now)
+    monkeypatch.setattr(noisy_count, "draw", lambda *_: 0)
+    monkeypatch.setattr(noisy_count, "draw_margin", lambda *_: 4)
+    shown, outcomes = [], []
+    for invalid in (7, 6, 5, 4, 3):  # 20 to 24 valid ones
+        with undone():
+            closed = collected(recipe, invalid)
+            monkeypatch.setattr(noisy_count, "draw_margin", lambda *_: 0)  # a second draw would release
+            release = result_release(recipe=closed)
+            monkeypatch.setattr(noisy_count, "draw_margin", lambda *_: 4)
+            assert release is not None
+            outcomes.append(release.outcome)
+            shown.append((release.reason, ReleasedShare.objects.exists(), everything_shown(recipe, reader)))
+    assert outcomes == ["withheld"] * 4 + ["released"]
+    assert shown[0] == shown[1] == shown[2] == shown[3]
+    assert shown[0][0].startswith("too few valid reports for the cohort size of 20")
+    assert not shown[0][1]
+
+
+@pytest.mark.parametrize("cohort_size", [2, 20, 100, 10_000])
+def test_decision_keeps_its_epsilon_and_delta_for_each_report(cohort_size: int) -> None:
+    """Summed over the whole distribution, by the definition of the noise: no chance is involved."""
+    usual, epsilon = noisy_count.usual_margin(cohort_size), noisy_count.margin_epsilon(cohort_size)
+    assert epsilon == pytest.approx(8 / math.sqrt(cohort_size), rel=1e-12)
+    assert usual <= 1.8 * math.sqrt(cohort_size) + 1
+    ratio = math.exp(-epsilon)
+    released, total = [0.0], 0.0  # Pr[released] with one report more each, from the cohort size less one
+    for margin in range(2 * usual + 1):
+        x = margin - usual
+        ends = ratio**usual / (1 + ratio)
+        total += ends if abs(x) == usual else (1 - ratio) / (1 + ratio) * ratio ** abs(x)
+        released.append(min(total, 1.0))
+    assert released[-1] == pytest.approx(1, rel=1e-9)
+    for less, more in itertools.pairwise(released):
+        for one, other in ((less, more), (more, less), (1 - less, 1 - more), (1 - more, 1 - less)):
+            assert one <= math.exp(epsilon) * other + noisy_count.MARGIN_DELTA * (1 + 1e-6)
+
+
+def test_margins_stay_within_their_ends_and_are_drawn_of_the_stated_noise() -> None:
+    """2,000 draws of mean t: the mean is off by 0.2, five standard errors, with at most 1e-6."""
+    usual = noisy_count.usual_margin(100)
+    source = random.Random(5)
+    drawn = [noisy_count.draw_margin(100, source) for _ in range(2_000)]
+    assert 0 <= min(drawn) < usual < max(drawn) <= 2 * usual
+    assert sum(drawn) / len(drawn) == pytest.approx(usual, abs=0.2)

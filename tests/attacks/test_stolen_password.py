@@ -6,7 +6,10 @@ Now: everybody changes their own under `/password/`, which ends every other sess
 sign-in, on the site and in the admin, and every change.
 """
 
+from typing import Any
+
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -94,3 +97,27 @@ def test_every_sign_in_is_on_record_once_and_a_refused_one_as_such(mary: User, a
 def test_page_is_found_from_every_page() -> None:
     assert 'href="/password/"' in signed_in().get("/").content.decode()
     assert 'href="/password/"' not in Client().get("/").content.decode()
+
+
+@pytest.mark.usefixtures("mary")
+@pytest.mark.parametrize(
+    ("page", "field", "others"),
+    [
+        ("own-password", "old_password", CHANGE),
+        ("sign-out-everywhere", "password", {}),
+        ("own-tokens", "password", {"name": "n", "scopes": ["results:read"], "days": "1"}),
+    ],
+)
+def test_open_window_is_no_place_to_guess_the_password(page: str, field: str, others: dict[str, Any]) -> None:
+    """These pages asked for it as often as anybody liked; now wrong ones are counted with failed sign-ins."""
+    window = signed_in()
+    tried = [
+        window.post(reverse(page), {**others, field: f"guess {i}"}).status_code
+        for i in range(settings.AXES_FAILURE_LIMIT)
+    ]
+    assert set(tried[:-1]) == {422}
+    assert tried[-1] in {403, 429}
+    # The right one tells nothing now, here and at the door.
+    assert window.post(reverse(page), {**others, field: OLD}).status_code == tried[-1]
+    assert not is_signed_in(signed_in())
+    assert is_signed_in(window)

@@ -1,18 +1,67 @@
-"""The form with which somebody makes an API token for their own account."""
+"""Forms that ask for one's own password, so that nobody who finds an open window does what they are for.
+
+A wrong one counts as a failed sign-in: who found the window could else guess as often as they like.
+"""
 
 from typing import Any
 
 from django import forms
-from django.contrib.auth.models import User
+from django.contrib.auth import authenticate
+from django.contrib.auth.forms import PasswordChangeForm
+from django.http import HttpRequest
 
 from api_tokens.models import NAME_LENGTH
 from api_tokens.operations import LONGEST_DAYS
 from api_tokens.selectors import scopes_open_to
+from audit.access import signed_in_user
 from panprivacy.errors import FieldError
 
 
-class TokenForm(forms.Form):
-    """What the token is for and for how long. The password is asked, as the page may have been left open."""
+def _require_own_password(request: HttpRequest, password: str) -> None:
+    """ValidationError where it is another, or too many were; the answer then is that of a lockout."""
+    user = signed_in_user(request)
+    if authenticate(request, username=user.get_username(), password=password) != user:
+        raise forms.ValidationError("This is not your password.")
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """Django's form for a new password."""
+
+    def __init__(self, request: HttpRequest, *arguments: Any) -> None:
+        super().__init__(signed_in_user(request), *arguments)
+        self._request = request
+
+    def clean_old_password(self) -> str:
+        """The account's own."""
+        password = str(self.cleaned_data["old_password"])
+        _require_own_password(self._request, password)
+        return password
+
+
+class SignOutForm(forms.Form):
+    """One's own password, and nothing else."""
+
+    password = forms.CharField(
+        label="Your password",
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, request: HttpRequest, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._request = request
+
+    def clean_password(self) -> str:
+        """The account's own."""
+        password = str(self.cleaned_data["password"])
+        _require_own_password(self._request, password)
+        return password
+
+
+class TokenForm(SignOutForm):
+    """What the token is for and for how long."""
+
+    field_order = ("name", "scopes", "days", "password")
 
     name = forms.CharField(max_length=NAME_LENGTH, help_text="What it is for, e.g. nightly report.")
     scopes = forms.MultipleChoiceField(
@@ -27,25 +76,12 @@ class TokenForm(forms.Form):
         initial=30,
         help_text=f"From 1 to {LONGEST_DAYS}.",
     )
-    password = forms.CharField(
-        label="Your password",
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
 
-    def __init__(self, *arguments: Any, user: User, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._user = user
+    def __init__(self, request: HttpRequest, *arguments: Any) -> None:
+        super().__init__(request, *arguments)
         scopes = self.fields["scopes"]
         if isinstance(scopes, forms.MultipleChoiceField):
-            scopes.choices = [(scope.name, scope.title) for scope in scopes_open_to(user)]
-
-    def clean_password(self) -> str:
-        """The account's own."""
-        password = str(self.cleaned_data["password"])
-        if not self._user.check_password(password):
-            raise forms.ValidationError("This is not your password.")
-        return password
+            scopes.choices = [(scope.name, scope.title) for scope in scopes_open_to(signed_in_user(request))]
 
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field."""

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -17,7 +15,7 @@ from api_tokens.selectors import tokens_of
 from audit.access import signed_in_user
 from audit.sessions import PasswordChangedError, sessions_end
 from pages.access import AccessCheckedView
-from pages.account.forms import TokenForm
+from pages.account.forms import OwnPasswordForm, SignOutForm, TokenForm
 from panprivacy.errors import FieldError
 
 
@@ -34,10 +32,10 @@ class OwnPasswordView(OwnView):
     every API token."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return _page(request, PasswordChangeForm(signed_in_user(request)))
+        return _page(request, OwnPasswordForm(request))
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        form = PasswordChangeForm(signed_in_user(request), request.POST)
+        form = OwnPasswordForm(request, request.POST)
         if not form.is_valid():
             return _page(request, form, status=422)
         # The entry in the log and the password stand or fall together (audit.accounts).
@@ -51,27 +49,6 @@ class OwnPasswordView(OwnView):
         return redirect("own-password")
 
 
-class SignOutForm(forms.Form):
-    """One's own password, so that nobody who finds an open window does it."""
-
-    password = forms.CharField(
-        label="Your password",
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
-
-    def __init__(self, user: User, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.user = user
-
-    def clean_password(self) -> str:
-        """The password; an error where it is another."""
-        password: str = self.cleaned_data["password"]
-        if not self.user.check_password(password):
-            raise forms.ValidationError("This is not your password.")
-        return password
-
-
 class SignOutEverywhereView(OwnView):
     """End every session of the account, this one too.
 
@@ -79,11 +56,11 @@ class SignOutEverywhereView(OwnView):
     """
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return _sign_out_page(request, SignOutForm(signed_in_user(request)))
+        return _sign_out_page(request, SignOutForm(request))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         user = signed_in_user(request)
-        form = SignOutForm(user, request.POST)
+        form = SignOutForm(request, request.POST)
         if not form.is_valid():
             return _sign_out_page(request, form, status=422)
         try:
@@ -104,11 +81,11 @@ class OwnTokensView(OwnView):
     """One's own API tokens, and a new one."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return _tokens_page(request, TokenForm(user=signed_in_user(request)))
+        return _tokens_page(request, TokenForm(request))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         user = signed_in_user(request)
-        form = TokenForm(request.POST, user=user)
+        form = TokenForm(request, request.POST)
         if form.is_valid():
             cleaned = form.cleaned_data
             try:
@@ -123,7 +100,7 @@ class OwnTokensView(OwnView):
                 form.add_field_error(error)
             else:
                 # In the answer itself and nowhere else: a redirect would have to keep it until then.
-                return _tokens_page(request, TokenForm(user=user), made=token, text=text)
+                return _tokens_page(request, TokenForm(request), made=token, text=text)
         return _tokens_page(request, form, status=422)
 
 
@@ -147,5 +124,5 @@ def _tokens_page(request: HttpRequest, form: TokenForm, status: int = 200, **mad
     )
 
 
-def _page(request: HttpRequest, form: PasswordChangeForm, status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, form: OwnPasswordForm, status: int = 200) -> HttpResponse:
     return render(request, "registration/password.html", {"form": form}, status=status)

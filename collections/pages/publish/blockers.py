@@ -104,7 +104,8 @@ def _warnings(statistic: Statistic[Any], population_size: int | None) -> list[Wa
     if statistic.device_input is not DeviceInput.ITEMS:
         fixes = {remedy.name: _fix(remedy) for remedy in limit_remedies(statistic, USUAL)}
         warned = [
-            Warned(_REFUSED[error.field], (fixes[error.field],)) for error in limit_errors(statistic, USUAL)
+            Warned(_REFUSED[error.field], tuple(fixes[name] for name in (error.field,) if name in fixes))
+            for error in limit_errors(statistic, USUAL)
         ]
     if statistic.device_input is DeviceInput.EVENTS and population_size is not None:
         reporting = round(population_size * statistic.parameters.sampling_rate)
@@ -115,6 +116,8 @@ def _warnings(statistic: Statistic[Any], population_size: int | None) -> list[Wa
 
 _REFUSED = {
     "cohort_size": f"Devices refuse cohorts below {USUAL.smallest_cohort:,}, unless they are set otherwise.",
+    "guarantee": "Devices refuse reports that tell this much by themselves (their local ε is above "
+    f"{number(USUAL.largest_local_epsilon)}), unless they are set otherwise.",
     "epsilon": f"Devices refuse ε above {number(USUAL.largest_epsilon)}, unless they are set otherwise.",
 }
 

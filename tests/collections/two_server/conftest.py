@@ -14,4 +14,5 @@ def _leader(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.HELPER_URL = scene.HELPER_URL
     # Where the noise is not what a test is about; tests/attacks has those that are about it.
     monkeypatch.setattr("panprivacy.two_server.noisy_count.draw", lambda *_: 0)
+    monkeypatch.setattr("panprivacy.two_server.noisy_count.draw_margin", lambda *_: 0)
     settings.HELPER_KEY = scene.verification_key_of(scene.HELPER_SIGNING_KEY)

@@ -118,7 +118,7 @@ def test_release_ends_the_task_on_both_sides_and_says_why(bits: tuple[int, ...])
         outcomes.append(task.outcome)
     assert outcomes[0] == ("the result was released" if release.reports else release.reason)
     # That too few came was told the helper at once, in the leader's words.
-    assert outcomes[1] == outcomes[0] or "fewer reports" in outcomes[1]
+    assert outcomes[1] == outcomes[0] or "too few reports" in outcomes[1]
     assert not AggregatedReport.objects.exists()
 
 
