@@ -21,7 +21,7 @@ from panprivacy.statistic import Statistic
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
 
-SEARCH_SECONDS = 4.0
+SEARCH_SECONDS = 15.0
 """How long is looked for values that would do."""
 
 LARGE_EPSILON = 100.0

@@ -69,6 +69,15 @@ def test_publish_exactly_at_the_budget_is_allowed_and_a_hair_above_refused() -> 
 
 
 @pytest.mark.django_db
+def test_refusal_does_not_wait_for_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It used to look for it however long it took."""
+    monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)
+    budgeted(0.5 * composed_epsilon(events_of(**COHORT), DELTA))
+    with pytest.raises(FieldError, match="what would fit takes longer to find"):
+        published_recipe(population="clinics", **COHORT)
+
+
+@pytest.mark.django_db
 def test_refusal_says_what_is_left_and_what_would_fit_and_stores_nothing() -> None:
     alone = composed_epsilon(events_of(**COHORT), DELTA)
     budgeted(1.2 * alone)

@@ -308,6 +308,21 @@ def test_site_that_does_not_know_its_address_simulates_nothing(settings: Any) ->
     assert not Recipe.objects.exists()
 
 
+def test_crash_while_the_devices_are_stored_publishes_no_recipe_that_nobody_simulates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It used to stay open for a day, without a device."""
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DeviceChunk.objects, "bulk_create", die)
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert not Recipe.objects.exists()
+    assert not Simulation.objects.exists()
+
+
 def test_more_simulations_than_allowed_at_once_are_refused() -> None:
     for _ in range(MOST_AT_ONCE):
         start()
