@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from audit.operations import entry_append
+from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.limits import RecipeLimits

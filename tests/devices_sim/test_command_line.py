@@ -15,7 +15,16 @@ from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 
 KEY = base64.b64encode(VERIFICATION_KEY).decode()
 
-JOIN = ("--verification-key", KEY, "--smallest-cohort", "2", "--largest-epsilon", "20")
+JOIN = (
+    "--verification-key",
+    KEY,
+    "--smallest-cohort",
+    "2",
+    "--largest-epsilon",
+    "20",
+    "--largest-local-epsilon",
+    "20",
+)
 """The tests' cohorts are smaller than devices accept by default."""
 
 
