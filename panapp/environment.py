@@ -28,6 +28,14 @@ def text(name: str, default: str | None = None) -> str:
     return value
 
 
+def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+    """One of the choices."""
+    value = os.environ.get(name) or default
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    return value
+
+
 def long_text(name: str, minimum: int) -> str:
     """A value of at least `minimum` characters; it must be set."""
     value = text(name)

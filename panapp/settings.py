@@ -236,6 +236,9 @@ LARGEST_LOCAL_EPSILON = environment.number(
 SMALLEST_COHORT = environment.whole_number(
     "PANAPP_SMALLEST_COHORT", 2 if LOCAL else USUAL.smallest_cohort, minimum=2
 )
+# Whether every recipe for real devices needs the approval of another analyst; else those of the populations
+# that say so.
+FOUR_EYES = environment.choice("PANAPP_FOUR_EYES", "off", ("off", "on")) == "on"
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
 # were handed out for half as long: below an hour they would hardly do anything but ask.
 HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)

@@ -36,6 +36,9 @@ UNKNOWN = (
 class PopulationSerializer(serializers.Serializer[dict[str, Any]]):
     name = serializers.CharField()
     description = serializers.CharField()
+    four_eyes = serializers.BooleanField(
+        help_text="Whether publishing needs another analyst’s approval: so says the site or the population."
+    )
     model = serializers.CharField(help_text="Always aggregator: someone who reads only combined results.")
     relation = serializers.CharField(help_text="Always replace: one device's whole history for another.")
     delta = serializers.FloatField(help_text="δ of every ε here: the budget's, or 1e-6 without a budget.")
@@ -107,6 +110,11 @@ class PopulationChangeSerializer(serializers.Serializer[dict[str, Any]]):
     budget = BudgetSerializer(
         allow_null=True, help_text="Null for none: spending is recorded and nothing refused."
     )
+    four_eyes = serializers.BooleanField(
+        required=False,
+        help_text="Whether publishing needs the approval of another analyst, also where the site asks for "
+        "none. By default as it stands; of a new population, false.",
+    )
 
 
 class NewPopulationSerializer(PopulationChangeSerializer):
@@ -150,12 +158,13 @@ class PopulationListView(APIView):
         examples=example(NEW, request_only=True),
     )
     def post(self, request: Request) -> Response:
-        members = read_object(request._request, BODY_BYTES, names=tuple(NEW))
+        members = read_object(request._request, BODY_BYTES, names=(*NEW, "four_eyes"))
         try:
             population = population_create(
                 name=_text(members, "name"),
                 description=_text(members, "description"),
                 budget=_budget(members, Rule.FILTER),
+                four_eyes=bool(_four_eyes(members)),
                 actor=signed_in_user(request._request),
             )
         except FieldError as error:
@@ -197,12 +206,13 @@ class PopulationView(APIView):
     )
     def put(self, request: Request, name: str) -> Response:
         population = _population(name)
-        members = read_object(request._request, BODY_BYTES, names=tuple(CHANGE))
+        members = read_object(request._request, BODY_BYTES, names=(*CHANGE, "four_eyes"))
         try:
             changed = population_change(
                 population=population,
                 description=_text(members, "description"),
                 budget=_budget(members, Rule(population.rule)),
+                four_eyes=_four_eyes(members),
                 actor=signed_in_user(request._request),
             )
         except FieldError as error:
@@ -225,6 +235,13 @@ def _text(members: Mapping[str, object], name: str) -> str:
     if not isinstance(value, str):
         raise FieldError(name, f"must be text, not {as_typed(value)}")
     return value
+
+
+def _four_eyes(members: Mapping[str, object]) -> bool | None:
+    value = members.get("four_eyes")
+    if "four_eyes" in members and not isinstance(value, bool):
+        raise FieldError("four_eyes", f"must be true or false, not {as_typed(value)}")
+    return value if isinstance(value, bool) else None
 
 
 def _budget(members: Mapping[str, object], rule: Rule) -> Budget | None:

@@ -36,6 +36,7 @@ def balance_document(balance: Balance) -> dict[str, Any]:
     return {
         "name": balance.population.name,
         "description": balance.population.description,
+        "four_eyes": balance.population.needs_approval,
         "model": MODEL,
         "relation": RELATION,
         "delta": balance.delta,

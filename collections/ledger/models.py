@@ -1,5 +1,6 @@
 """Populations with their budgets, and what recipes spent of them."""
 
+from django.conf import settings
 from django.db import models
 
 from ledger.budget import Budget, Rule
@@ -22,6 +23,10 @@ class Population(models.Model):
         choices=[(rule.value, rule.name.lower()) for rule in Rule],
         help_text="What may be published within the budget.",
     )
+    four_eyes = models.BooleanField(
+        default=False,
+        help_text="Publishing for it needs the approval of another analyst, whatever the site says.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -36,6 +41,11 @@ class Population(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether nobody publishes for it without another analyst: so says the site, or the population."""
+        return bool(settings.FOUR_EYES) or self.four_eyes
 
     @property
     def budget(self) -> Budget | None:

@@ -46,9 +46,17 @@ class BudgetExceededError(FieldError):
 
 @transaction.atomic
 def population_create(
-    *, name: str, description: str, budget: Budget | None, actor: AbstractBaseUser | None
+    *,
+    name: str,
+    description: str,
+    budget: Budget | None,
+    actor: AbstractBaseUser | None,
+    four_eyes: bool = False,
 ) -> Population:
     """Make a population.
+
+    Args:
+        four_eyes: whether publishing for it needs the approval of another analyst.
 
     Raises:
         FieldError: the name is taken or has other characters than a-z, 0-9 and -, or the
@@ -60,7 +68,9 @@ def population_create(
         raise FieldError("name", error.message) from None
     if name in ADDRESSES:
         raise FieldError("name", f"must not be {name}: a page has this address")
-    population = Population(name=name, description=_description(description), **_columns(budget))
+    population = Population(name=name, description=_description(description), four_eyes=four_eyes)
+    for column, value in _columns(budget).items():
+        setattr(population, column, value)
     try:
         with transaction.atomic():
             population.save(force_insert=True)
@@ -70,25 +80,35 @@ def population_create(
         action=POPULATION_CREATED,
         subject=_subject(population),
         actor=actor,
-        details={"description": population.description, **_columns(budget)},
+        details={"description": population.description, "four_eyes": four_eyes, **_columns(budget)},
     )
     return population
 
 
 @transaction.atomic
 def population_change(
-    *, population: Population, description: str, budget: Budget | None, actor: AbstractBaseUser | None
+    *,
+    population: Population,
+    description: str,
+    budget: Budget | None,
+    actor: AbstractBaseUser | None,
+    four_eyes: bool | None = None,
 ) -> Population:
     """Change description, budget or its rule, also to less than is spent: then nothing more can be published.
+
+    Args:
+        four_eyes: whether publishing for it needs the approval of another analyst; None leaves it as it is.
 
     Raises:
         FieldError: the description is too long.
     """
     # The same lock as spending: who publishes meets either the old budget or the new one.
     population = Population.objects.select_for_update(no_key=True).get(pk=population.pk)
-    names = ("description", "epsilon", "delta", "rule")
+    names = ("description", "epsilon", "delta", "rule", "four_eyes")
     before = {name: getattr(population, name) for name in names}
     after = before | {"description": _description(description), **_columns(budget)}
+    if four_eyes is not None:
+        after["four_eyes"] = four_eyes
     if before == after:
         return population
     for name, value in after.items():

@@ -77,7 +77,7 @@ class RecipeAdmin(ReadOnlyAdmin):
     list_select_related = ("created_by",)
     search_fields = ("name", "question", "identifier")
     # What is exact of them stands in `document`; what only the draft said is the analysts' own.
-    exclude = ("signature", "draft")
+    exclude = ("signature", "draft", "editors")
 
     class Media:
         css = {"all": ("admin.css",)}  # noqa: RUF012  # read once, when the class is made

@@ -1,8 +1,9 @@
 """Recipes: drafts, what they cost, the published documents and their keys.
 
-Others call `operations` (drafts, keys, the row lock), `budget` (what a recipe does to its population's),
-`refusals` (what keeps one from being published), `selectors`, `access`, `errors`, `actions` and `item_lists`,
-and read `models`. `api` and `drafts_api` are the REST API, and `scopes` says what its tokens may be for.
+Others call `operations` (drafts, keys, the row lock), `approvals` (four eyes), `budget` (what a recipe does
+to its population's), `refusals` (what keeps one from being published), `selectors`, `access`, `errors`,
+`actions` and `item_lists`, and read `models`. `api`, `approvals_api` and `drafts_api` are the REST API, and
+`scopes` says what its tokens may be for.
 
 It must not know reports, results or pages, nor what differs between trust models.
 """
@@ -11,6 +12,8 @@ __all__ = [
     "access",
     "actions",
     "api",
+    "approvals",
+    "approvals_api",
     "budget",
     "converters",
     "drafts_api",

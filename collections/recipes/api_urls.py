@@ -1,6 +1,7 @@
 from django.urls import path
 
 from recipes.api import RecipeListView, RecipeView, VerificationKeyView
+from recipes.approvals_api import ApproveView, AskApprovalView, DeclineView
 from recipes.drafts_api import DraftListView, DraftView
 
 urlpatterns = [
@@ -8,5 +9,8 @@ urlpatterns = [
     path("recipes/", RecipeListView.as_view(), name="api-recipes"),
     path("recipes/drafts/", DraftListView.as_view(), name="api-drafts"),
     path("recipes/drafts/<int:number>/", DraftView.as_view(), name="api-draft"),
+    path("recipes/<int:number>/ask-approval/", AskApprovalView.as_view(), name="api-ask-approval"),
+    path("recipes/<int:number>/approve/", ApproveView.as_view(), name="api-approve"),
+    path("recipes/<int:number>/decline/", DeclineView.as_view(), name="api-decline"),
     path("recipes/<identifier:identifier>/", RecipeView.as_view(), name="api-recipe"),
 ]

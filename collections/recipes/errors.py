@@ -5,5 +5,9 @@ class RecipeStateError(ValueError):
     """The recipe is not in the state that the operation requires."""
 
 
+class ApprovalNeededError(RecipeStateError):
+    """Publishing it needs the approval of another analyst."""
+
+
 class PartnerUnavailableError(RecipeStateError):
     """A helper or a shuffler did not answer, or not so that it could be believed. It may be tried again."""

@@ -2,11 +2,19 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 
 from django.conf import settings
 from django.db import models
 
 from panprivacy.recipe import PublishedRecipe, recipe_of
+
+NOTE_LENGTH = 300
+
+
+def content_hash(document: Mapping[str, object]) -> str:
+    """SHA-256 of a document's JSON with sorted names, in 64 digits."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 class Recipe(models.Model):
@@ -46,6 +54,9 @@ class Recipe(models.Model):
     closes_at = models.DateTimeField(null=True)
     simulation = models.BooleanField(default=False, help_text="Reports come from simulated devices.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    editors = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, related_name="+", help_text="Who wrote any of the draft."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     published_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
@@ -75,7 +86,7 @@ class Recipe(models.Model):
     @property
     def draft_hash(self) -> str:
         """SHA-256 of the draft's JSON with sorted names, in 64 digits: it tells what a reviewer saw."""
-        return hashlib.sha256(json.dumps(self.draft, sort_keys=True).encode()).hexdigest()
+        return content_hash(self.draft)
 
     @property
     def published(self) -> PublishedRecipe:
@@ -137,3 +148,54 @@ class AskedAgain(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recipe_id} asks {self.origin_id} again"
+
+
+LIVE = ("asked", "approved")
+"""States of an approval that may still lead to a publication."""
+
+
+class Approval(models.Model):
+    """That one analyst asked another to approve of exactly this content, and what came of it.
+
+    Of a draft of a recipe, or of a series, which is kept nowhere else until it is published.
+    """
+
+    class State(models.TextChoices):
+        ASKED = "asked", "Waiting"
+        APPROVED = "approved", "Approved"
+        DECLINED = "declined", "Declined"
+        VOID = "void", "Void"
+        USED = "used", "Published"
+
+    recipe = models.ForeignKey(Recipe, models.CASCADE, null=True, related_name="approvals")
+    document = models.JSONField(help_text="What is to be published, as in a recipe file.")
+    content = models.CharField(max_length=64, help_text="SHA-256 of the document.")
+    state = models.CharField(max_length=10, choices=State, default=State.ASKED)
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField()
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    note = models.CharField(max_length=NOTE_LENGTH, blank=True, help_text="Of who decided.")
+
+    class Meta:
+        ordering = ("-pk",)
+        indexes = (models.Index(fields=("state", "content")),)
+        constraints = (
+            models.UniqueConstraint(
+                name="approval_one_at_a_time",
+                fields=("recipe",),
+                condition=models.Q(state__in=LIVE),
+            ),
+            models.CheckConstraint(
+                name="approval_decided_by_another",
+                condition=models.Q(decided_by=None) | ~models.Q(decided_by=models.F("asked_by")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.get_state_display()}"
+
+    @property
+    def subject(self) -> str:
+        """What the log calls it."""
+        return f"draft {self.recipe_id}" if self.recipe_id else f"proposal {self.pk}"

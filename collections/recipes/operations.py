@@ -14,7 +14,7 @@ from panprivacy.limits import RecipeLimits
 from panprivacy.recipe import RecipeDraft
 from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
 from recipes.errors import RecipeStateError as RecipeStateError
-from recipes.models import AskedAgain, Recipe, RecipeKey
+from recipes.models import LIVE, Approval, AskedAgain, Recipe, RecipeKey
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_unseal
 
@@ -53,6 +53,10 @@ def recipe_draft_save(
         if before.get(name) != after.get(name)
     }
     if changed:
+        if actor is not None:
+            recipe.editors.add(actor)
+        # Also where a later edit takes this one back: who approved has not seen what lay between.
+        recipe.approvals.filter(state__in=LIVE).update(state=Approval.State.VOID)
         entry_append(action=DRAFT_SAVED, subject=_subject(recipe), actor=actor, details=changed)
     return recipe
 

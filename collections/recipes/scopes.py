@@ -10,3 +10,9 @@ RECIPES_WRITE = scope_declare(
     may=may_publish,
     includes=(RECIPES_READ,),
 )
+RECIPES_APPROVE = scope_declare(
+    "recipes:approve",
+    "Approve or decline what others want to publish",
+    may=may_publish,
+    includes=(RECIPES_READ,),
+)

@@ -15,12 +15,13 @@ from audit.access import signed_in_user
 from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
 from panprivacy.recipe import format_time, parse_time
+from recipes.approvals_api import ApprovalSerializer, approval_document
 from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
-from recipes.errors import PartnerUnavailableError
+from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.scopes import RECIPES_WRITE
 from releases.api_shapes import ChangeSerializer, EndsSerializer
 from series.models import NOTE_LENGTH, Round, Series
-from series.operations import SeriesStateError, series_mark, series_publish, series_stop
+from series.operations import SeriesStateError, series_approval_ask, series_mark, series_publish, series_stop
 from series.selectors import Point, series_list, trend
 from web.json_requests import read_object
 from web.openapi import CURSOR, example, problem_response
@@ -114,6 +115,7 @@ class SeriesListView(APIView):
         responses={
             201: OpenApiResponse(SeriesSerializer, "The series; `Location` is its address."),
             400: REFUSED,
+            409: problem_response("It needs the approval of another analyst."),
             503: problem_response("Another server did not answer; nothing was changed."),
         },
         examples=example(SERIES_FILE, request_only=True),
@@ -126,8 +128,39 @@ class SeriesListView(APIView):
             raise unavailable(f"Nothing was changed: {error}.") from None
         except FieldError as error:
             raise invalid_field(error) from None
+        except RecipeStateError as error:
+            raise conflict(error) from None
         location = reverse("api-series", args=[series.identifier])
         return Response(series_document(series), status=201, headers={"Location": location})
+
+
+class SeriesAskApprovalView(APIView):
+    """An analyst asks for the approval of a series."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
+
+    @extend_schema(
+        summary="Ask for the approval of a series",
+        description="Where its population needs four eyes, another analyst must approve of it on its page, "
+        "once for all rounds. Then this account publishes the same content. Sent twice, it is one request.",
+        operation_id="series_approval_ask",
+        request=SeriesFileSerializer,
+        responses={
+            200: ApprovalSerializer,
+            400: REFUSED,
+            409: problem_response("Its population needs no approval."),
+        },
+        examples=example(SERIES_FILE, request_only=True),
+    )
+    def post(self, request: Request) -> Response:
+        members = read_object(request._request, BODY_BYTES)
+        try:
+            asked = series_approval_ask(members=members, actor=signed_in_user(request._request))
+        except FieldError as error:
+            raise invalid_field(error) from None
+        except RecipeStateError as error:
+            raise conflict(error) from None
+        return Response(approval_document(asked))
 
 
 class SeriesView(APIView):

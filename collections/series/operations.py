@@ -14,9 +14,10 @@ from ledger.operations import spending_return
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeDraft, format_time
 from panprivacy.series import SeriesDraft
+from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits
 from recipes.errors import PartnerUnavailableError, RecipeStateError
-from recipes.models import Recipe
+from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, Series
@@ -56,6 +57,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
     Raises:
         FieldError: a field is unknown, missing or out of range, or all rounds together exceed the
             population's budget. Nothing was stored.
+        ApprovalNeededError: another analyst must approve of the series. Its rounds need no more then.
     """
     draft = SeriesDraft.from_mapping(members)
     now = clock.database_now()
@@ -63,6 +65,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
     require_within_limits(draft.recipe)
     if actor is not None and (same := _running(draft, actor, now)):
         return same
+    approval_require(recipe=None, document=draft.as_dict(), actor=actor)
     first = draft.round(1, len(openings), openings[0])
     if first.window(now)[1] <= now:
         raise FieldError(
@@ -74,11 +77,22 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
             return _plan(draft, openings, now, actor)
 
 
+def series_approval_ask(*, members: Mapping[str, object], actor: User) -> Approval:
+    """Ask another analyst to approve of a series, once for all its rounds: then publish its document.
+
+    Raises:
+        FieldError: as `series_publish`, but for the budget.
+        RecipeStateError: it needs no approval.
+    """
+    return content_approval_ask(document=SeriesDraft.from_mapping(members).as_dict(), actor=actor)
+
+
 def _plan(draft: SeriesDraft, openings: tuple[datetime, ...], now: datetime, actor: User | None) -> Series:
     if actor is not None:
         User.objects.select_for_update(no_key=True).get(pk=actor.pk)
         if same := _running(draft, actor, now):
             return same
+    approval = approval_spend(recipe=None, document=draft.as_dict(), actor=actor)
     series = Series.objects.create(
         identifier=secrets.token_hex(8),
         name=draft.recipe.name,
@@ -101,6 +115,7 @@ def _plan(draft: SeriesDraft, openings: tuple[datetime, ...], now: datetime, act
             "rounds": len(rounds),
             "population": draft.recipe.population,
             "statistic": draft.recipe.statistic,
+            **({"approved_by": approval} if approval else {}),
         },
     )
     return series

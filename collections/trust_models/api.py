@@ -13,6 +13,8 @@ from audit.access import signed_in_user
 from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
 from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe, recipe_document
+from recipes.approvals import approval_missing, approval_of_draft
+from recipes.approvals_api import ApprovalSerializer, approval_document
 from recipes.drafts_api import (
     BODY_BYTES,
     RECIPE_FILE,
@@ -74,6 +76,10 @@ class ReviewSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class DraftReviewSerializer(ReviewSerializer):
+    needs_approval = serializers.BooleanField(
+        help_text="Whether another analyst must approve before this account may publish it."
+    )
+    approval = ApprovalSerializer(allow_null=True, help_text="Of this content; null where nobody asked.")
     reviewed = serializers.CharField(help_text="SHA-256 of what was reviewed; publishing asks for it.")
 
 
@@ -109,8 +115,18 @@ class DraftReviewView(APIView):
 
     @extend_schema(summary="Review a draft", responses=DraftReviewSerializer, operation_id="draft_review")
     def get(self, request: Request, number: int) -> Response:
-        recipe = numbered_recipe(number)
-        return Response({**_reviewed(recipe.draft).document(), "reviewed": recipe.draft_hash})
+        recipe, user = numbered_recipe(number), signed_in_user(request._request)
+        review, asked = _reviewed(recipe.draft), approval_of_draft(recipe)
+        missing = approval_missing(recipe, user)
+        return Response(
+            {
+                **review.document(),
+                "publishable": review.publishable and not missing,
+                "needs_approval": bool(missing),
+                "approval": None if asked is None else approval_document(asked),
+                "reviewed": recipe.draft_hash,
+            }
+        )
 
 
 class PublishView(APIView):

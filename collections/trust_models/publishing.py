@@ -12,6 +12,7 @@ from audit.operations import entry_append
 from panprivacy.recipe import RecipeDraft, format_time
 from panprivacy.trust_models import under_trust
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
+from recipes.approvals import approval_require, approval_spend
 from recipes.budget import affordable, saying_what_fits, spend
 from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
@@ -45,14 +46,17 @@ def recipe_publish(
         FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
             exceed its population's budget, or another server refuses it).
         PartnerUnavailableError: it did not answer; the draft is as it was, and can be published later.
-        RecipeStateError: the recipe is not a draft, or was changed after it was read or while its key was
-            made.
+        RecipeStateError: the recipe is not a draft, was changed after it was read or while its key was
+            made, or needs the approval of another analyst.
     """
     status_require(recipe, Recipe.Status.DRAFT)
-    content = recipe.draft
+    content, approval = recipe.draft, ""
     if reviewed is not None and reviewed != recipe.draft_hash:
         raise RecipeStateError("the draft was changed after it was shown; read it once more")
     draft = RecipeDraft.from_mapping(content)
+    if not simulation:
+        # Before another server is asked.
+        approval_require(recipe=recipe, document=content, actor=actor)
     with saying_what_fits(draft):
         prepared = _prepare(draft, simulation, partners, universe)
         with transaction.atomic():
@@ -61,7 +65,9 @@ def recipe_publish(
                 raise RecipeStateError(
                     "the draft was changed while it was being published; look at it once more"
                 )
-            return _publish(recipe, prepared, actor)
+            if not simulation:
+                approval = approval_spend(recipe=recipe, document=content, actor=actor)
+            return _publish(recipe, prepared, actor, approval)
 
 
 def recipe_publish_file(
@@ -82,14 +88,21 @@ def recipe_publish_file(
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was stored.
+        ApprovalNeededError: an account wants to publish it, for which another one must approve. Simulations
+            need none, nor does what is reserved: its series was approved.
     """
-    draft = RecipeDraft.from_mapping(members)
+    draft, approval = RecipeDraft.from_mapping(members), ""
+    exempt = simulation or reserved is not None
+    if not exempt:
+        approval_require(recipe=None, document=draft.as_dict(), actor=actor)
     with saying_what_fits(draft):
         prepared = _prepare(draft, simulation, partners, universe, reserved)
         with transaction.atomic():
             recipe = Recipe(created_by=actor)
             recipe_fill(recipe, draft)
-            recipe = _publish(recipe, prepared, actor)
+            if not exempt:
+                approval = approval_spend(recipe=None, document=draft.as_dict(), actor=actor)
+            recipe = _publish(recipe, prepared, actor, approval)
             stored(recipe)
             return recipe
 
@@ -125,7 +138,7 @@ def _prepare(
     return _Prepared(made, now, guarantees, reserved)
 
 
-def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None) -> Recipe:
+def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: str) -> Recipe:
     published = prepared.secrets.published
     spend(published=published, reserved=prepared.reserved)
     recipe.identifier = published.identifier
@@ -148,6 +161,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None) -> Recipe:
             "population": published.population,
             "trust": published.trust.value,
             "simulation": published.simulation,
+            **({"approved_by": approval} if approval else {}),
         },
     )
     return recipe

@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.contrib.auth.models import User
+from django.urls import reverse
+
 from pages.recipe.troubles import troubles_of
-from recipes.models import Recipe
+from recipes.approvals import approvals_answered, approvals_waiting
+from recipes.models import Approval, Recipe
 from releases.progress import progress_text
 from releases.selectors import unfinished_recipes
 from trust_models import trust_model_of
@@ -39,3 +43,34 @@ def attention_of(now: datetime) -> list[Attention]:
             clause = progress_text(so_far.received, recipe.cohort_size)
             found.append(Attention(recipe, f"Closes within a day, with {clause} reports."))
     return found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Something that waits for an approval, or has got its answer: where it is, what it asks, and why it is
+    shown, as a sentence."""
+
+    url: str
+    question: str
+    why: str
+
+
+def approvals_of(user: User) -> list[Asked]:
+    """What waits for this account's approval, then what was answered to its own requests."""
+    waiting = [
+        _asked(one, f"Waits for your approval. {one.asked_by.get_username()} asked.")
+        for one in approvals_waiting(user)[:MOST]
+    ]
+    answered = [
+        _asked(one, "Approved: you can publish it." if one.state == one.State.APPROVED else "Declined.")
+        for one in approvals_answered(user)[:MOST]
+    ]
+    return waiting + answered
+
+
+def _asked(approval: Approval, why: str) -> Asked:
+    if approval.recipe_id:
+        url = reverse("recipe-draft", args=[approval.recipe_id])
+    else:
+        url = reverse("series-proposal", args=[approval.pk])
+    return Asked(url, str(approval.document.get("question", "")), why)

@@ -11,9 +11,10 @@ from django.utils.cache import patch_vary_headers
 from django.utils.safestring import SafeString
 from django.views import View
 
+from audit.access import signed_in_user
 from ledger.selectors import shown_spending
 from pages.charts.shown import small_chart
-from pages.overview.attention import attention_of
+from pages.overview.attention import approvals_of, attention_of
 from pages.overview.filters import filters_of
 from pages.recipe.charts import release_chart
 from pages.recipe.presentation import (
@@ -74,6 +75,7 @@ class OverviewView(View):
             if may_publish(request.user):
                 drafts = drafts_list()[:PAGE_SIZE]
                 context |= {"drafts": drafts[:DRAFTS], "more_drafts": drafts[DRAFTS:]}
+                context["approvals"] = approvals_of(signed_in_user(request))
                 context["attention"] = attention_of(timezone.now())
         if not context["cards"]:
             context["nobody_yet"] = not get_user_model().objects.exists()

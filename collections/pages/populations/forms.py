@@ -56,6 +56,14 @@ class PopulationForm(forms.Form):
         "who has seen a result decides what is published next.",
     )
 
+    four_eyes = forms.ChoiceField(
+        label="Four eyes",
+        choices=[("site", "As the site says"), ("always", "Always")],
+        initial="site",
+        required=False,
+        help_text="Whether publishing for it needs the approval of another analyst.",
+    )
+
     def __init__(self, *arguments: Any, population: Population | None = None, **options: Any) -> None:
         if population is not None:
             options["initial"] = {
@@ -64,6 +72,7 @@ class PopulationForm(forms.Form):
                 "delta": population.delta,
                 "no_budget": population.epsilon is None,
                 "rule": population.rule,
+                "four_eyes": "always" if population.four_eyes else "site",
             }
         super().__init__(*arguments, **options)
         if population is not None:
@@ -97,6 +106,12 @@ class PopulationForm(forms.Form):
             except FieldError as error:
                 self.add_error(error.field, _sentence(error))
         return cleaned
+
+    @property
+    def asked_four_eyes(self) -> bool | None:
+        """Of a valid form, whether four eyes are always needed; None where a request does not say."""
+        chosen = self.cleaned_data.get("four_eyes")
+        return chosen == "always" if chosen else None
 
     def _rule(self, cleaned: dict[str, Any]) -> Rule:
         """The rule chosen; where a request names none, the one that stands."""

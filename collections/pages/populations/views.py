@@ -109,6 +109,7 @@ class NewPopulationView(AdministratorsOnly):
                     name=form.cleaned_data["name"],
                     description=form.cleaned_data["description"],
                     budget=form.budget,
+                    four_eyes=bool(form.asked_four_eyes),
                     actor=signed_in_user(request),
                 )
             except FieldError as error:
@@ -135,6 +136,7 @@ class PopulationEditView(AdministratorsOnly):
                     population=population,
                     description=form.cleaned_data["description"],
                     budget=form.budget,
+                    four_eyes=form.asked_four_eyes,
                     actor=signed_in_user(request),
                 )
             except FieldError as error:

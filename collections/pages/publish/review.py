@@ -7,15 +7,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from audit.access import signed_in_user
 from pages.kinds import kind_of
 from pages.publish.blockers import TIMES, Blockers, blockers_of
 from pages.publish.changes import changes_of, origin_of_draft
 from pages.publish.forms import recipe_form_class
+from pages.publish.four_eyes import four_eyes_of_draft
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import event_rows, parameter_rows
 from pages.words.sentences import guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
+from recipes.errors import ApprovalNeededError
 from recipes.models import Recipe
 from trust_models.review import review_of
 
@@ -68,8 +71,18 @@ def review_page(
             problems, fixes = (*blockers.problems, closed), (*blockers.fixes, TIMES)
             blockers = replace(blockers, problems=problems, fixes=fixes, warnings=())
         context["publishable"] = not blockers.problems
+    others = bool(blockers.problems)
+    four_eyes = four_eyes_of_draft(recipe, signed_in_user(request))
+    context["four_eyes"] = four_eyes
+    if four_eyes.missing:
+        # Nobody is asked to read what could not be published anyway.
+        context["askable"] = four_eyes.may_ask and context.get("publishable", False)
+        context["publishable"] = False
+        refused = None if isinstance(refused, ApprovalNeededError) else refused
+        problems = (*blockers.problems, f"{four_eyes.missing[:1].upper()}{four_eyes.missing[1:]}.")
+        blockers = replace(blockers, problems=problems, warnings=())
     # A refusal of the budget or of a limit stands there already, with what would fit.
-    if refused is not None and not (isinstance(refused, FieldError) and blockers.problems):
+    if refused is not None and not (isinstance(refused, FieldError) and others):
         problems = (_refusal(recipe, refused), *blockers.problems)
         blockers = replace(blockers, problems=problems, warnings=())
     return render(request, "publish/draft.html", context | {"blockers": blockers}, status=status)

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from pages.publish.views import (
+    ApprovalView,
     DraftDeleteView,
     DraftEditView,
     DraftView,
@@ -17,5 +18,6 @@ urlpatterns = [
     path("recipes/drafts/<int:pk>/", DraftView.as_view(), name="recipe-draft"),
     path("recipes/drafts/<int:pk>/edit/", DraftEditView.as_view(), name="recipe-draft-edit"),
     path("recipes/drafts/<int:pk>/publish/", PublishView.as_view(), name="recipe-publish"),
+    path("recipes/drafts/<int:pk>/approval/", ApprovalView.as_view(), name="recipe-approval"),
     path("recipes/drafts/<int:pk>/delete/", DraftDeleteView.as_view(), name="recipe-draft-delete"),
 ]

@@ -23,12 +23,14 @@ from pages.publish.changes import (
     without_times,
 )
 from pages.publish.forms import RecipeForm, recipe_form_class
+from pages.publish.four_eyes import decided
 from pages.publish.promise import Promise, promise_of
 from pages.publish.review import review_page
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.statistic import Statistic
 from panprivacy.trust_models import trust_named, trusts_of
+from recipes.approvals import draft_approval_ask
 from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
@@ -173,6 +175,28 @@ class PublishView(PublishersOnly):
         kind = kind_of(type(published.published.calibrated_statistic))
         messages.success(request, f"Published. {kind.published}")
         return redirect("recipe", identifier=published.identifier)
+
+
+class ApprovalView(PublishersOnly):
+    """Ask for the approval of a draft, approve it or decline it."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = found(Recipe.objects.all(), "draft", pk=pk)
+        user, reviewed = signed_in_user(request), request.POST.get("reviewed", "")
+        try:
+            if request.POST.get("decision") == "ask":
+                draft_approval_ask(recipe=recipe, reviewed=reviewed, actor=user)
+                messages.success(request, "Asked. Other analysts find it on their home page.")
+            else:
+                messages.success(request, decided(request, recipe.approvals.filter(content=reviewed).first()))
+        except (FieldError, RecipeStateError) as error:
+            recipe.refresh_from_db()
+            if recipe.status == Recipe.Status.DRAFT:
+                return review_page(request, recipe, refused=RecipeStateError(str(error)), status=422)
+            messages.info(request, f"Nothing was changed: {error}.")
+        return redirect("recipe-draft", pk=pk)
 
 
 class DraftDeleteView(PublishersOnly):

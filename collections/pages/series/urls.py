@@ -1,11 +1,19 @@
 from django.urls import path, re_path
 
-from pages.series.views import NewSeriesView, SeriesListView, SeriesMarkView, SeriesStopView, SeriesView
+from pages.series.views import (
+    NewSeriesView,
+    ProposalView,
+    SeriesListView,
+    SeriesMarkView,
+    SeriesStopView,
+    SeriesView,
+)
 
 ONE = r"^series/(?P<identifier>[0-9a-f]{16})/"
 
 urlpatterns = [
     path("series/", SeriesListView.as_view(), name="series-list"),
+    path("series/proposals/<int:pk>/", ProposalView.as_view(), name="series-proposal"),
     path("recipes/<identifier:identifier>/repeat/", NewSeriesView.as_view(), name="series-new"),
     re_path(ONE + "$", SeriesView.as_view(), name="series"),
     re_path(ONE + "stop/$", SeriesStopView.as_view(), name="series-stop"),

@@ -1,7 +1,9 @@
 """Pages of series."""
 
+import json
+
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views import View
@@ -9,14 +11,28 @@ from django.views import View
 from audit.access import signed_in_user
 from pages.access import PublishersOnly
 from pages.charts.shown import shown_chart
+from pages.publish.four_eyes import decided, four_eyes_of
 from pages.series.charts import trend_chart
-from pages.series.forms import SeriesForm
+from pages.series.forms import CHOICES, SeriesForm
 from pages.series.trend import trend_rows
+from pages.trust_models import SHOWN
+from pages.words.parameters_table import parameter_rows
+from pages.words.sentences import guarantee_texts
 from panprivacy.errors import FieldError
+from panprivacy.series import SeriesDraft
+from panprivacy.trust_models import under_trust
 from recipes.access import may_publish
-from recipes.models import Recipe
+from recipes.approvals import approval_needed, content_approval_missing
+from recipes.errors import RecipeStateError
+from recipes.models import Approval, Recipe
 from series.models import NOTE_LENGTH, Round, Series
-from series.operations import SeriesStateError, series_mark, series_publish, series_stop
+from series.operations import (
+    SeriesStateError,
+    series_approval_ask,
+    series_mark,
+    series_publish,
+    series_stop,
+)
 from series.selectors import series_list, trend
 from web.paging import page_of
 
@@ -49,14 +65,40 @@ class NewSeriesView(PublishersOnly):
         recipe = _repeated(identifier)
         form = SeriesForm(request.POST, recipe=recipe)
         if form.is_valid():
+            members, user = form.members(), signed_in_user(request)
             try:
-                series = series_publish(members=form.members(), actor=signed_in_user(request))
+                if approval_needed(recipe.published.population):
+                    asked = series_approval_ask(members=members, actor=user)
+                    return redirect("series-proposal", pk=asked.pk)
+                series = series_publish(members=members, actor=user)
             except FieldError as refusal:
                 form.add_refusal(refusal)
+            except RecipeStateError as error:
+                form.add_error(None, f"{error}.")
             else:
                 messages.success(request, "Published. The first round is asked within seconds.")
                 return redirect("series", identifier=series.identifier)
         return _form_page(request, form, recipe, status=422)
+
+
+class ProposalView(PublishersOnly):
+    """A series that needs the approval of another analyst: what is asked about, and what came of it."""
+
+    def get(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return _proposal_page(request, _proposal(pk))
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        approval = _proposal(pk)
+        try:
+            if request.POST.get("decision") == "publish":
+                series = series_publish(members=approval.document, actor=signed_in_user(request))
+                messages.success(request, "Published. The first round is asked within seconds.")
+                return redirect("series", identifier=series.identifier)
+            messages.success(request, decided(request, approval))
+        except (FieldError, RecipeStateError) as error:
+            approval.refresh_from_db()
+            return _proposal_page(request, approval, problem=f"{error}.", status=422)
+        return redirect("series-proposal", pk=pk)
 
 
 class SeriesStopView(PublishersOnly):
@@ -115,9 +157,41 @@ def _page(
     return render(request, "series/series.html", context, status=status)
 
 
+def _proposal(pk: int) -> Approval:
+    return get_object_or_404(Approval.objects.exclude(state=Approval.State.VOID), pk=pk, recipe=None)
+
+
+def _proposal_page(
+    request: HttpRequest, approval: Approval, problem: str = "", status: int = 200
+) -> HttpResponse:
+    reader = signed_in_user(request)
+    try:
+        draft = SeriesDraft.from_mapping(approval.document)
+        statistic = draft.recipe.calibrated_statistic()
+        missing = content_approval_missing(approval)
+    except FieldError as error:
+        raise Http404(str(error)) from None
+    guarantees = under_trust(statistic.guarantees(), draft.recipe.trust)
+    context = {
+        "proposal": approval,
+        "draft": draft,
+        "every": dict(CHOICES).get(str(draft.every), draft.every),
+        "mechanism": statistic,
+        "trust": SHOWN[draft.recipe.trust],
+        "rows": parameter_rows(statistic.parameters),
+        "guarantees": guarantee_texts(guarantees),
+        "four_eyes": four_eyes_of(approval, missing, reader),
+        "may_publish": not missing and reader == approval.asked_by,
+        "problem": problem,
+        "raw": json.dumps(approval.document, indent=2, ensure_ascii=False),
+    }
+    return render(request, "series/proposal.html", context, status=status)
+
+
 def _repeated(identifier: str) -> Recipe:
     return get_object_or_404(Recipe, identifier=identifier, simulation=False)
 
 
 def _form_page(request: HttpRequest, form: SeriesForm, recipe: Recipe, status: int = 200) -> HttpResponse:
-    return render(request, "series/form.html", {"form": form, "recipe": recipe}, status=status)
+    context = {"form": form, "recipe": recipe, "needs_approval": approval_needed(recipe.published.population)}
+    return render(request, "series/form.html", context, status=status)

@@ -68,7 +68,7 @@ def _subject(entry: Entry, recipe: Recipe | None, *, drafts: bool) -> SafeString
             return format_html("“{}”", name)
     if kind == "series" and name:
         return _link(str(entry.details.get("name") or name), "series", name)
-    if kind == "draft" and name.isdigit():
+    if kind in ("draft", "proposal") and name.isdigit():
         gone = entry.details.get("name")
         return format_html("“{}”", gone) if isinstance(gone, str) else format_html("number {}", name)
     return format_html("“{}”", entry.subject)
@@ -90,10 +90,30 @@ def _published(entry: Entry, what: SafeString) -> SafeString:
     if entry.details.get("simulation"):
         return format_html("{} published the simulation {}.", _who(entry), what)
     population = entry.details.get("population")
+    approved = _approved_by(entry)
     if not population:
-        return format_html("{} published the recipe {}.", _who(entry), what)
+        return format_html("{} published the recipe {}.{}", _who(entry), what, approved)
     asked = _link(population, "population", population)
-    return format_html("{} published the recipe {} for the population {}.", _who(entry), what, asked)
+    return format_html(
+        "{} published the recipe {} for the population {}.{}", _who(entry), what, asked, approved
+    )
+
+
+def _series_published(entry: Entry, what: SafeString) -> SafeString:
+    return format_html("{} published the series {}.{}", _who(entry), what, _approved_by(entry))
+
+
+def _approved_by(entry: Entry) -> str:
+    """What is added where publishing needed the approval of another analyst."""
+    approved: dict[object, str] = {
+        "another account": " Another account had approved it.",
+        "operator": " The operator published it, without the approval of another analyst.",
+    }
+    return approved.get(entry.details.get("approved_by"), "")
+
+
+def _declined(entry: Entry, what: SafeString) -> SafeString:
+    return format_html("{} declined {}: “{}”.", _who(entry), what, entry.details["note"])
 
 
 def _drafted(entry: Entry, what: SafeString) -> SafeString:
@@ -211,7 +231,10 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "result_released": _simple("The result of {what} was released."),
     "result_withheld": _withheld,
     "intrusion_announced": _announced,
-    "series_published": _simple("{who} published the series {what}."),
+    "approval_asked": _simple("{who} asked for the approval of {what}."),
+    "approved": _simple("{who} approved {what}."),
+    "declined": _declined,
+    "series_published": _series_published,
     "series_stopped": _simple("{who} stopped the series {what}."),
     "series_marked": _series_marked,
     "series_round_skipped": _round_skipped,

@@ -8,12 +8,18 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panapp.database import require_migrated_database
-from panapp.recipe_file import read_recipe_file, require_recipe_file, take_universe
+from panapp.recipe_file import (
+    WITHOUT_APPROVAL,
+    read_recipe_file,
+    require_recipe_file,
+    take_universe,
+)
 from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
 from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
 from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
+from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
@@ -84,7 +90,7 @@ class Command(BaseCommand):
             elif action == "publish":
                 number = 0 if members else int(options["file"])
                 published = place.publish(number, members, universe, simulation=options["simulation"])
-                self._publish(published, as_json=options["json"])
+                self._publish(published, as_json=options["json"], here=options["site"] is None)
             elif action == "close":
                 recipe = place.close(options["identifier"])
                 self.stdout.write(f"Closed {recipe['document']['name']!r}: {recipe['id']}")
@@ -101,12 +107,14 @@ class Command(BaseCommand):
         except (FieldError, RecipeStateError) as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
 
-    def _publish(self, recipe: dict[str, Any], *, as_json: bool) -> None:
+    def _publish(self, recipe: dict[str, Any], *, as_json: bool, here: bool) -> None:
         published = PublishedRecipe.from_document(recipe["document"])
         statistic = published.calibrated_statistic
         if not published.simulation and statistic.device_input is not DeviceInput.ITEMS:
             for error in limit_errors(statistic, USUAL, whose="devices that are not set otherwise"):
                 self.stderr.write(f"Warning: devices may refuse it. {error}")
+        if here and not published.simulation and approval_needed(published.population):
+            self.stderr.write(WITHOUT_APPROVAL)
         if not as_json:
             self.stdout.write(f"Published {recipe['document']['name']!r}: {recipe['id']}")
             return

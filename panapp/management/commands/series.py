@@ -13,13 +13,14 @@ from devices_sim.fleet import FleetError
 from panapp.collection import CollectionStalledError
 from panapp.database import require_migrated_database
 from panapp.device_file import OPTIONS
-from panapp.recipe_file import read_recipe_file, require_series_file
+from panapp.recipe_file import WITHOUT_APPROVAL, read_recipe_file, require_series_file
 from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
 from panapp.series_simulation import ROUND, series_simulate
 from panapp.services import ServiceError
 from panprivacy.errors import FieldError
 from panprivacy.recipe import format_time, parse_time
 from panprivacy.series import ROUNDS, SeriesDraft
+from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError
 from series.api import series_document
 from series.models import Round, Series
@@ -89,6 +90,8 @@ class Command(BaseCommand):
         members = read_recipe_file(options["file"])
         require_series_file(members)
         series = _place(options).publish(members)
+        if options["site"] is None and approval_needed(series["file"].get("population")):
+            self.stderr.write(WITHOUT_APPROVAL)
         openings = [planned["opens_at"] for planned in series["rounds"]]
         if options["json"]:
             content = {"series": series["id"], **series["file"], "openings": openings}

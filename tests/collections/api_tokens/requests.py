@@ -9,7 +9,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from audit.models import Entry
 from ledger.models import Population
-from recipes.models import Recipe
+from recipes.models import Approval, Recipe
 from releases.models import Release
 from series.models import Mark, Round, Series
 from simulations.models import Simulation
@@ -38,6 +38,7 @@ BODIES = {
     ("POST", "api-withhold"): {"reason": "the helper is gone"},
     ("POST", "api-populations"): {"name": "clinics", "description": "", "budget": None},
     ("POST", "api-series-list"): {**RECIPE, "every": "week", "rounds": 2},
+    ("POST", "api-series-ask-approval"): {**RECIPE, "every": "week", "rounds": 2},
     ("POST", "api-series-mark"): {"note": "version 2"},
     ("PUT", "api-population"): {"description": "All.", "budget": {"epsilon": 1.0, "delta": 1e-6}},
 }
@@ -73,6 +74,10 @@ class Operation:
     def body(self, draft: Recipe) -> dict[str, Any]:
         if (self.method, self.name) == ("POST", "api-publish"):
             return {"reviewed": draft.draft_hash}
+        if self.name in ("api-ask-approval", "api-approve"):
+            return {"reviewed": draft.draft_hash}
+        if self.name == "api-decline":
+            return {"reviewed": draft.draft_hash, "note": "the cohort is too small"}
         return BODIES.get((self.method, self.name), {})
 
     def ask(self, client: Client, draft: Recipe, recipe: Recipe, **headers: str) -> Any:
@@ -98,6 +103,7 @@ def state() -> tuple[Any, ...]:
     """What requests may change, but for the log of refusals."""
     return (
         list(Recipe.objects.order_by("pk").values_list("pk", "status", "draft")),
+        list(Approval.objects.order_by("pk").values_list("pk", "state")),
         list(Simulation.objects.order_by("pk").values_list("pk", "state")),
         list(Round.objects.order_by("pk").values_list("pk", "state")),
         Mark.objects.count(),

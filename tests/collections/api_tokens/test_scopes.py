@@ -7,6 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from api_tokens.operations import token_create
+from ledger.models import Population
+from recipes.approvals import draft_approval_ask
 from recipes.models import Recipe
 from series.operations import series_publish
 from simulations.operations import simulation_start
@@ -19,13 +21,16 @@ from web.scopes import Public, Scope, scopes_declared
 pytestmark = pytest.mark.django_db
 
 RESTRICTED = restricted()
-WITHIN = {"recipes:write": {"recipes:write", "recipes:read"}}
+WITHIN = {
+    "recipes:write": {"recipes:write", "recipes:read"},
+    "recipes:approve": {"recipes:approve", "recipes:read"},
+}
 """What a scope allows, where that is more than itself."""
 
 ROLES = {
-    "analyst": {"recipes:read", "recipes:write", "log:read"},
+    "analyst": {"recipes:read", "recipes:write", "recipes:approve", "log:read"},
     "auditor": {"log:read"},
-    "administrator": {"recipes:read", "recipes:write", "populations:write", "log:read"},
+    "administrator": {"recipes:read", "recipes:write", "recipes:approve", "populations:write", "log:read"},
     "nobody": set(),
 }
 """Role → scopes that its accounts can have."""
@@ -53,6 +58,11 @@ def scene(operation: Operation) -> tuple[Recipe, Recipe]:
         )
     if operation.name in {"api-series-stop", "api-series-mark"}:
         series_publish(members=BODIES["POST", "api-series-list"], actor=None)
+    if operation.name in ("api-ask-approval", "api-series-ask-approval", "api-approve", "api-decline"):
+        Population.objects.update(four_eyes=True)
+    if operation.name in ("api-approve", "api-decline"):
+        asker = account("asker", "Analysts")
+        draft_approval_ask(recipe=draft, reviewed=draft.draft_hash, actor=asker)
     if operation.name == "api-withhold":
         recipe = recipe_close(recipe=recipe, actor=None)
     return draft, recipe
