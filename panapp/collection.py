@@ -88,8 +88,15 @@ def collection_run(
         if forecast is not None:
             forewarn(forecast)
         fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
-        truth = devices.truth(recipe.published.calibrated_statistic, fleet)
-        truth_record(recipe=recipe, values=truth, devices=fleet.devices, sampled=fleet.sampled)
+        statistic = recipe.published.calibrated_statistic
+        truth = devices.truth(statistic, fleet)
+        truth_record(
+            recipe=recipe,
+            values=truth,
+            devices=fleet.devices,
+            sampled=fleet.sampled,
+            segments=devices.segment_truths(statistic, fleet),
+        )
         submitted = time.monotonic()
         simulation_close(recipe=recipe, actor=actor)
         release = _wait_for_release(devices.sends, recipe, services, say)

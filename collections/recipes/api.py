@@ -96,8 +96,9 @@ class GuaranteeSerializer(serializers.Serializer[dict[str, Any]]):
 class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
     id = serializers.CharField(help_text="SHA-256 of the canonical document.")
     document = serializers.DictField(
-        help_text="Every public parameter. `event` (1 to 60 of a-z, 0-9, dot, _ and -), `event_definition` "
-        "and `labels` (a name for each value of the answer) are absent where the recipe has none."
+        help_text="Every public parameter. `event` (1 to 60 of a-z, 0-9, dot, _ and -), `event_definition`, "
+        "`labels` (a name for each value of the answer) and `segments` (1 to 20 labels, of which a device "
+        "knows its own) are absent where the recipe has none."
     )
     signature = serializers.CharField(help_text="Ed25519 signature in base64.")
     helper_signature = serializers.CharField(

@@ -72,10 +72,21 @@ def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | N
         "confidence": release.confidence,
         "projection": release.projection,
         "details": release.details or {},
+        "segments": segments_document(release, truth),
     }
     if truth is not None:
         document |= {"truth": truth.values, "devices": truth.devices, "sampled": truth.sampled}
     return document
+
+
+def segments_document(release: Release, truth: SimulatedTruth | None) -> list[dict[str, Any]] | None:
+    """What is told of each segment, with what is true where a simulation knows it; None without segments."""
+    if release.segments is None:
+        return None
+    told = [dict(segment) for segment in release.segments]
+    for segment, true in zip(told, (truth and truth.segments) or [], strict=False):
+        segment["truth"] = {"devices": true["devices"], "answers": true["answers"]}
+    return told
 
 
 def release_json(document: Mapping[str, Any]) -> Iterator[str]:

@@ -52,6 +52,9 @@ class Release(models.Model):
         default=list, help_text="Each of all values together, with its `level`; the widest first."
     )
     details = models.JSONField(null=True, help_text="What else the statistic says; none where nothing.")
+    segments = models.JSONField(
+        null=True, help_text="What is told of each segment; none where the recipe asks by none."
+    )
     excerpt = models.JSONField(
         null=True, help_text="What pages show of all these numbers; none where nothing was released."
     )
@@ -68,6 +71,7 @@ class SimulatedTruth(models.Model):
 
     recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="truth")
     values = models.JSONField()
+    segments = models.JSONField(null=True, help_text="Of each segment; none where the recipe asks by none.")
     devices = models.PositiveBigIntegerField()
     sampled = models.PositiveBigIntegerField()
 

@@ -1,9 +1,10 @@
 """From sub-aggregates to the one result of a recipe."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.contrib.auth.models import AbstractBaseUser
@@ -164,7 +165,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
             release.reason += f" ({so_far})"
         return release
     try:
-        estimate = outcome.estimate(recipe.published)
+        estimate, segments = outcome.estimate(recipe.published), outcome.segments(recipe.published)
     except ArithmeticError:
         # Parameters at the edge of what floating point can hold. Without this end the key would stay.
         logger.exception("estimate_failed", recipe=recipe.identifier)
@@ -183,6 +184,8 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
     release.intervals = [asdict(interval) for interval in estimate.stated_intervals()]
     if estimate.details:
         release.details = dict(estimate.details)
+    if segments:
+        release.segments = [segment.as_dict() for segment in segments]
     release.excerpt = excerpt_made(**{name: getattr(release, name) for name in NUMBERS})
     return release
 
@@ -192,15 +195,31 @@ def _tell(release: Release, servers: Sequence[ServerShown]) -> None:
     release.rejected = dict(sum((Counter(server.rejected) for server in servers), Counter()))
 
 
-def truth_record(*, recipe: Recipe, values: Sequence[float], devices: int, sampled: int) -> SimulatedTruth:
+def truth_record(
+    *,
+    recipe: Recipe,
+    values: Sequence[float],
+    devices: int,
+    sampled: int,
+    segments: Sequence[Mapping[str, Any]] = (),
+) -> SimulatedTruth:
     """Store the exact answer of a simulation beside its recipe.
+
+    Args:
+        segments: of each, `label`, `devices` and `answers`; none where the recipe asks by none.
 
     Raises:
         RecipeStateError: the recipe is not a simulation.
     """
     if not recipe.simulation:
         raise RecipeStateError("only a simulation has a known truth")
-    return SimulatedTruth.objects.create(recipe=recipe, values=list(values), devices=devices, sampled=sampled)
+    return SimulatedTruth.objects.create(
+        recipe=recipe,
+        values=list(values),
+        devices=devices,
+        sampled=sampled,
+        segments=[dict(segment) for segment in segments] or None,
+    )
 
 
 def _advance(recipe: Recipe, now: datetime) -> None:

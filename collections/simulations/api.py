@@ -62,7 +62,9 @@ class WorkloadSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="Of random events: the probability of one in a step, or their mean number (poisson).",
     )
     csv = serializers.CharField(
-        required=False, help_text="With the header `device,step,events`, or `device,value`; at most 8 MiB."
+        required=False,
+        help_text="With the header `device,step,events` (and `segment`, where the recipe has "
+        "segments), or `device,value`; at most 8 MiB.",
     )
 
 

@@ -13,7 +13,7 @@ def as_json(result: FleetResult) -> dict[str, Any]:
         "sampled": result.sampled,
         "accepted": result.accepted,
         "rejected": dict(result.rejected),
-        # Answers are numbers or texts, which names of members could not tell apart.
+        # Answers are numbers, texts or pairs of both, which names of members could not tell apart.
         "answers": [
             [answer, devices, result.accepted_by_answer[answer]]
             for answer, devices in result.devices_by_answer.items()
@@ -27,7 +27,10 @@ def of_json(members: dict[str, Any]) -> FleetResult:
     """What `as_json` gave; nothing at all where the members are empty."""
     if not members:
         return FleetResult()
-    answers = members["answers"]
+    answers = [
+        (tuple(answer) if isinstance(answer, list) else answer, devices, accepted)
+        for answer, devices, accepted in members["answers"]
+    ]
     return FleetResult(
         devices=members["devices"],
         sampled=members["sampled"],

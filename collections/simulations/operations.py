@@ -267,8 +267,14 @@ def _note_problem(simulation: Simulation, error: TransportError) -> None:
 def _conclude(simulation: Simulation, total: FleetResult) -> None:
     """All devices are done: keep the truth, and close the recipe, so that its result is released."""
     recipe = simulation.recipe
-    truth = reporting_model(recipe.published).truth(recipe.published.calibrated_statistic, total)
-    truth_record(recipe=recipe, values=truth, devices=total.devices, sampled=total.sampled)
+    model, statistic = reporting_model(recipe.published), recipe.published.calibrated_statistic
+    truth_record(
+        recipe=recipe,
+        values=model.truth(statistic, total),
+        devices=total.devices,
+        sampled=total.sampled,
+        segments=model.segment_truths(statistic, total),
+    )
     simulation_close(recipe=recipe, actor=None)
     _end(simulation, Simulation.State.REPORTED, "")
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from devices_sim.fleet_result import FleetResult
 from recipes.models import Recipe
-from releases.models import Release
+from releases.exports import segments_document
+from releases.models import Release, SimulatedTruth
 from releases.selectors import interval_of
 from trust_models import trust_model_of
 
@@ -66,12 +67,19 @@ class CollectionResult:
             },
             **self._stated_besides(shape),
             "truth": shape(self.truth),
+            **self._by_segment(),
             "privacy": [
                 {member: guarantee[member] for member in PRIVACY_MEMBERS}
                 for guarantee in self.release.guarantees
             ],
             "seconds": {name: round(seconds, 3) for name, seconds in self.seconds.items()},
         }
+
+    def _by_segment(self) -> dict[str, Any]:
+        """What is told of each segment beside what is true of it, where the recipe asks by segment."""
+        truth = SimulatedTruth.objects.filter(recipe=self.recipe).first()
+        found = segments_document(self.release, truth)
+        return {} if found is None else {"segments": found}
 
     def _stated_besides(self, shape: Callable[[Any], Any]) -> dict[str, Any]:
         """What only some statistics say: bounds of the error, and details."""

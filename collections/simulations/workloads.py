@@ -12,6 +12,7 @@ import msgpack
 from devices_sim.trust_models import ReportingModel, reporting_model
 from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
 from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
+from devices_sim.workloads.segments import Located
 from devices_sim.workloads.synthetic import PROBABILITY, RATE, SyntheticBucket
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
@@ -195,7 +196,7 @@ def _file(kind: str, csv: object, model: ReportingModel, statistic: Statistic[An
 def _listed(devices: Iterable[tuple[str, Any]], size: int) -> Iterator[Chunk]:
     first, waiting = 0, []
     for name, given in devices:
-        waiting.append([name, given if isinstance(given, str) else sorted(given)])
+        waiting.append([name, _packed(given)])
         if len(waiting) == size:
             yield Chunk(first, size, msgpack.packb(waiting))
             first += size
@@ -204,9 +205,18 @@ def _listed(devices: Iterable[tuple[str, Any]], size: int) -> Iterator[Chunk]:
         yield Chunk(first, len(waiting), msgpack.packb(waiting))
 
 
+def _packed(given: Any) -> Any:
+    if isinstance(given, Located):
+        return {"steps": sorted(given.steps), "segment": given.segment}
+    return given if isinstance(given, str) else sorted(given)
+
+
 def _unpacked(listed: bytes) -> Iterator[tuple[str, Any]]:
     for name, given in msgpack.unpackb(listed):
-        yield name, given if isinstance(given, str) else frozenset(given)
+        if isinstance(given, dict):
+            yield name, Located(frozenset(given["steps"]), given["segment"])
+        else:
+            yield name, given if isinstance(given, str) else frozenset(given)
 
 
 def _require_members(members: Mapping[str, object], names: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
+from panprivacy.segment_estimates import SegmentEstimate
 from panprivacy.two_server import noisy_count
 
 
@@ -30,6 +31,10 @@ class Sum:
         """What the recipe's statistic makes of it."""
         return report_statistic(recipe).estimate(self.total, self.reports)
 
+    def segments(self, recipe: PublishedRecipe) -> tuple[SegmentEstimate, ...]:
+        """The same for each segment of the recipe; empty where it asks by none."""
+        return report_statistic(recipe).segment_estimates(self.total, self.reports)
+
 
 @dataclass(frozen=True)
 class NoisySum(Sum):
@@ -37,6 +42,11 @@ class NoisySum(Sum):
 
     def estimate(self, recipe: PublishedRecipe) -> Estimate:
         return noisy_count.estimate(report_statistic(recipe), self.total, self.reports)
+
+    def segments(self, recipe: PublishedRecipe) -> tuple[SegmentEstimate, ...]:
+        statistic = report_statistic(recipe)
+        scale = float(noisy_count.scale(statistic.cohort_size))
+        return statistic.segment_estimates(self.total, self.reports, scale)
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,10 @@ class Estimated:
         if self.made is None:
             raise ArithmeticError("no estimate could be computed from the data")
         return self.made
+
+    def segments(self, recipe: PublishedRecipe) -> tuple[SegmentEstimate, ...]:
+        """None: items of a stream have no segments."""
+        return ()
 
 
 @dataclass(frozen=True)

@@ -265,12 +265,22 @@ class Segmented(Mechanism[Any]):
         Args:
             population, failure_probability: as of `expected_margin`; for all intervals of segments together.
         """
+        return self._expected_margin(population, failure_probability, coins=1)
+
+    def expected_reports_for_sure(self, population: int, failure_probability: float) -> float:
+        """About how many reports a segment surely has, if all have as many devices: `segments_shown` compares
+        that with the cohort size. Args: as of `expected_segment_margin`."""
+        margin = self._expected_margin(population, failure_probability, coins=self._numbers)
+        return (population / len(self.segments) - margin) * float(self.parameters.sampling_rate)
+
+    def _expected_margin(self, population: int, failure_probability: float, *, coins: int) -> float:
         self.require_population(population)
         return bits_expected_margin(
             self._response,
             population,
             self.parameters.sampling_rate,
             failure_probability / Ones.quantities(len(self.segments), self._numbers),
+            coins=coins,
             devices=population / len(self.segments),
         )
 

@@ -12,7 +12,7 @@ DEVICES = Kind(
     "Its notes are encrypted: even someone who opens the device cannot read them.",
     device_input=DeviceInput.EVENTS,
     groups=(
-        ("The question", ("name", "question", "event", "event_definition", "labels")),
+        ("The question", ("name", "question", "event", "event_definition", "labels", "segments")),
         ("What a device counts", ("steps", "step_seconds", "*")),
         ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
         ("Whom devices must trust", ("trust",)),

@@ -9,6 +9,8 @@ from pages.trust_models import SHOWN
 from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
+from panprivacy.mechanisms.segmented import Segmented
+from panprivacy.planning.expectation import MISSED
 from panprivacy.remedies import Remedy
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
@@ -111,6 +113,8 @@ def _warnings(statistic: Statistic[Any], population_size: int | None) -> list[Wa
         reporting = round(population_size * statistic.parameters.sampling_rate)
         if reporting < statistic.cohort_size:
             warned.append(_too_few(reporting, statistic.cohort_size))
+        elif isinstance(statistic, Segmented):
+            warned += _small_segments(statistic, population_size)
     return warned
 
 
@@ -132,6 +136,22 @@ def _too_few(reporting: int, cohort_size: int) -> Warned:
     take = urlencode({"cohort_size": reporting})
     said = f"Largest cohort that is reached if every device reports: {number(reporting)}"
     return Warned(sentence, (Fix(said, f"Take a cohort of {number(reporting)}", take),))
+
+
+def _small_segments(statistic: Segmented, population_size: int) -> list[Warned]:
+    """That no segment would surely have a cohort, even if all are equally large."""
+    sure = int(statistic.expected_reports_for_sure(population_size, MISSED))
+    if sure >= statistic.cohort_size:
+        return []
+    sentence = (
+        f"Segments may not be shown: of {len(statistic.segments)} equally large ones, each surely has about "
+        f"{number(max(sure, 0))} reports, and the cohort size is {number(statistic.cohort_size)}."
+    )
+    if sure < USUAL.smallest_cohort:
+        return [Warned(sentence, ())]
+    said = f"Largest cohort that each of them surely has: {number(sure)}"
+    fix = Fix(said, f"Take a cohort of {number(sure)}", urlencode({"cohort_size": sure}))
+    return [Warned(sentence, (fix,))]
 
 
 def _fix(remedy: Remedy) -> Fix:

@@ -8,8 +8,28 @@ from urllib.parse import urlencode
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from pages.words.sentences import sampling_sentence
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.planning.expectation import expected_margin, margin_points
+from panprivacy.mechanisms.segmented import Segmented
+from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
 from web.numbers import significant
+
+
+@dataclass(frozen=True)
+class SegmentPreview:
+    """What to expect of each segment, if all have as many devices.
+
+    Attributes:
+        count: how many segments there are.
+        devices: of each.
+        margin: of an answer within one, in devices; all of them together.
+        points: the same in percentage points of the segment.
+        shown: whether it surely has a cohort.
+    """
+
+    count: int
+    devices: int
+    margin: str
+    points: str
+    shown: bool
 
 
 @dataclass(frozen=True)
@@ -25,6 +45,7 @@ class DevicePreview:
         reporting: number of devices expected to report.
         releases_nothing: whether fewer are expected than the cohort size.
         plan_query: for the address of the planner with the same numbers.
+        segments: None where the recipe asks by none.
     """
 
     template: ClassVar = "publish/preview/_devices.html"
@@ -43,6 +64,7 @@ class DevicePreview:
     sampling: str
     plot: QuantilePlot
     plan_query: str
+    segments: SegmentPreview | None
 
     @property
     def line(self) -> str:
@@ -74,6 +96,20 @@ def preview_of_devices(mechanism: Mechanism[Any], population_size: int) -> Devic
         sampling=sampling_sentence(parameters.sampling_rate),
         plot=quantile_plot(error),
         plan_query=_plan_query(mechanism, population_size),
+        segments=_segments(mechanism, population_size) if isinstance(mechanism, Segmented) else None,
+    )
+
+
+def _segments(mechanism: Segmented, population_size: int) -> SegmentPreview:
+    margin = mechanism.expected_segment_margin(population_size, MISSED)
+    each = population_size / len(mechanism.segments)
+    sure = mechanism.expected_reports_for_sure(population_size, MISSED)
+    return SegmentPreview(
+        count=len(mechanism.segments),
+        devices=round(each),
+        margin=significant(margin),
+        points=significant(100 * margin / each),
+        shown=sure >= mechanism.cohort_size,
     )
 
 

@@ -17,6 +17,9 @@ from ledger.selectors import population_choices
 from pages.kinds import kind_of
 from pages.trust_models import SHOWN, ShownTrustModel
 from panprivacy.asked_event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS
+from panprivacy.asked_segments import MOST_SEGMENTS, SEGMENT_LENGTH, segments_of
+from panprivacy.asked_segments import allowed as segments_allowed
+from panprivacy.catalogue import statistic_of
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, PublicParameters, description_of
@@ -66,6 +69,7 @@ FOLDED = {
     "labels",
     "opens_at",
     "sampling_rate",
+    "segments",
     "table_size",
     "target_margin",
 }
@@ -140,18 +144,27 @@ def range_errors(description: Description) -> dict[str, str]:
 
 
 class LabelsField(forms.CharField):
-    """Texts, one per line; empty lines at the end do not count."""
+    """Texts, one per line; empty lines at the end do not count.
+
+    Args:
+        most: lines.
+        length: of a line, in characters.
+    """
 
     widget = forms.Textarea(attrs={"rows": 4, "spellcheck": "false"})
+
+    def __init__(self, *, most: int, length: int, **members: Any) -> None:
+        super().__init__(required=False, **members)
+        self._most, self._length = most, length
 
     def to_python(self, value: Any) -> list[str] | None:  # type: ignore[override]  # several texts
         """The lines; None where there are none. The domain says which of them cannot be."""
         # A stored draft has a list already.
         lines = value if isinstance(value, list) else str(value or "").rstrip().splitlines()
-        if len(lines) > MOST_LABELS or any(len(line) > 2 * LABEL_LENGTH for line in lines):
+        if len(lines) > self._most or any(len(line) > 2 * self._length for line in lines):
             # Nothing so long is sent back as it stands.
             raise forms.ValidationError(
-                f"Must be at most {number(MOST_LABELS)} lines of 1 to {LABEL_LENGTH} characters."
+                f"Must be at most {number(self._most)} lines of 1 to {self._length} characters."
             )
         return [line.strip() for line in lines] or None
 
@@ -184,8 +197,16 @@ class RecipeForm(forms.Form):
     )
     labels = LabelsField(
         label="Labels",
-        required=False,
+        most=MOST_LABELS,
+        length=LABEL_LENGTH,
         help_text="Names of the answer’s values, one per line, in their order: as many as there are values.",
+    )
+    segments = LabelsField(
+        label="Segments",
+        most=MOST_SEGMENTS,
+        length=SEGMENT_LENGTH,
+        help_text="Parts of the population to compare, one per line: labels that a device knows of itself, "
+        "as its version. Two are an A/B test. The first is what others are compared with.",
     )
     population = forms.ChoiceField(
         choices=population_choices,
@@ -243,6 +264,14 @@ class RecipeForm(forms.Form):
                 self.add_field_error(error)
         return cleaned
 
+    def statistic(self) -> Statistic[Any]:
+        """What would be asked, once validated; FieldError where it cannot be with these segments."""
+        given = {"segments": self.cleaned_data.get("segments")}
+        segments = segments_of(given, self.mechanism, null_is_absent=True)
+        if self.parameters is None:
+            raise ValueError("the form has no parameters")
+        return statistic_of(self.mechanism.statistic, self.parameters, segments)
+
     def trust_options(self) -> list["TrustOption"]:
         """The trust models as choices, those that cannot be chosen with the reason."""
         chosen = self["trust"].value() or trusts_of(self.mechanism)[0].value
@@ -286,7 +315,7 @@ class RecipeForm(forms.Form):
 
     def preview_errors(self) -> list[tuple[str, str]]:
         """(label, message) of every field that the preview needs and that has an error."""
-        needed = {*self.mechanism.parameters_class.names(), "population_size"}
+        needed = {*self.mechanism.parameters_class.names(), "population_size", "segments"}
         return [
             (str(self.fields[name].label), " ".join(map(str, messages)))
             for name, messages in self.errors.items()
@@ -389,6 +418,8 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     form = cast("type[RecipeForm]", type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism}))
     if mechanism.scalar:
         del form.base_fields["labels"]
+    if not segments_allowed(mechanism):
+        del form.base_fields["segments"]
     shown = {name for _, names in kind.groups for name in names} | set(mechanism.parameters_class.names())
     # Copies: fields that subclasses inherit are shared between them.
     form.base_fields = {name: deepcopy(form.base_fields[name]) for name in form.base_fields if name in shown}

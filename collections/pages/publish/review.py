@@ -51,7 +51,7 @@ def review_page(
             "kind": kind,
             "needs_universe": expected.needs_universe,
             "rows": parameter_rows(statistic.parameters),
-            "event_rows": event_rows(draft.event),
+            "event_rows": event_rows(draft.event, draft.segments),
             "plan": draft.plan,
             "planned": kind.planned(statistic, draft.plan),
             "guarantees": guarantee_texts(expected.guarantees),

@@ -312,11 +312,10 @@ def _marks(form: RecipeForm, changes: Iterable[Change]) -> dict[str, str]:
 def _preview(form: RecipeForm) -> Any:
     """The preview of a bound form, or None with the reasons among the form's errors."""
     form.is_valid()
-    if form.parameters is None or "population_size" in form.errors:
+    if form.parameters is None or {"population_size", "segments"} & form.errors.keys():
         return None
     try:
-        statistic = form.mechanism(form.parameters)
-        return kind_of(form.mechanism).preview(statistic, form.cleaned_data.get("population_size"))
+        return kind_of(form.mechanism).preview(form.statistic(), form.cleaned_data.get("population_size"))
     except FieldError as error:
         form.add_field_error(error)
         return None
@@ -329,7 +328,7 @@ def _promise(form: RecipeForm) -> Promise | None:
     try:
         # Not cleaned where it cannot be had here: what it would promise can be said all the same.
         trust = trust_named(form.cleaned_data.get("trust") or trusts_of(form.mechanism)[0])
-        return promise_of(form.mechanism(form.parameters), form.cleaned_data.get("population"), trust)
+        return promise_of(form.statistic(), form.cleaned_data.get("population"), trust)
     except FieldError:
         return None
 
@@ -344,7 +343,7 @@ def _blockers(form: RecipeForm) -> Blockers | None:
         trust = trust_named(cleaned.get("trust") or trusts_of(form.mechanism)[0])
         return blockers_of(
             type(form),
-            form.mechanism(form.parameters),
+            form.statistic(),
             cleaned.get("population"),
             trust,
             cleaned.get("population_size"),

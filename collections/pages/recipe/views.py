@@ -35,6 +35,7 @@ from pages.recipe.presentation import (
     status_of,
     whole_text,
 )
+from pages.recipe.segments import segments_shown
 from pages.recipe.standing import standing_of
 from pages.recipe.troubles import TroubleShown, troubles_of
 from pages.trust_models import SHOWN
@@ -91,7 +92,7 @@ class RecipeView(View):
             "mechanism": published.calibrated_statistic,
             "status": status_of(recipe, release, timezone.now()),
             "rows": parameter_rows(published.parameters),
-            "event_rows": event_rows(published.event),
+            "event_rows": event_rows(published.event, published.segments),
             "planned": kind.planned(published.calibrated_statistic, stated_plan(recipe)),
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),
@@ -293,5 +294,6 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
         "whole": whole_text(recipe, release),
         "error_sentence": error_sentence(recipe, release),
         "picture_text": result_text(recipe, release),
+        "segments": segments_shown(recipe, release, truth),
         "chart": shown_chart(release_chart(recipe, release, truth), "result"),
     }

@@ -29,11 +29,12 @@ def parameter_rows(parameters: PublicParameters) -> list[ParameterRow]:
     ]
 
 
-def event_rows(event: AskedEvent) -> list[ParameterRow]:
-    """Event and labels as rows of the same table; none for what the recipe does not name."""
+def event_rows(event: AskedEvent, segments: tuple[str, ...]) -> list[ParameterRow]:
+    """Event, labels and segments as rows of the same table; none for what the recipe does not name."""
     given = (
         ("Event", event.name, "What is counted, as applications call it."),
         ("Definition of the event", event.definition, "When exactly it happens."),
         ("Labels", "; ".join(event.labels), "Names of the answer’s values, in their order."),
+        ("Segments", "; ".join(segments), "Each device says, scrambled, in which of these it is."),
     )
     return [ParameterRow(label, value, meaning, False) for label, value, meaning in given if value]

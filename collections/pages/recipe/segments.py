@@ -1,0 +1,206 @@
+"""What is told of each segment of a result: rows of a table, a sentence on each difference, and a chart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
+from pages.charts.shown import ShownChart, shown_chart
+from panprivacy.asked_segments import FIELD
+from recipes.models import Recipe
+from releases.exports import segments_document
+from releases.models import Release, SimulatedTruth
+from web.numbers import at_place, number, place_of
+
+MOST_ROWS = 200
+"""Rows of the table; the file has all."""
+
+MOST_CATEGORIES = 30
+"""Answers in a chart; with more, there is none."""
+
+COLUMNS = 2
+CAP = 18
+DOT = 9
+
+
+@dataclass(frozen=True)
+class SegmentRow:
+    """One answer within one segment, as text; empty where not known.
+
+    Attributes:
+        difference: to the first segment that is shown, in words.
+        more_than_noise: whether it is.
+        truth: of a simulation: "120 of 400".
+    """
+
+    segment: str
+    devices: str
+    answer: str
+    count: str
+    share: str
+    difference: str
+    more_than_noise: bool
+    truth: str
+
+
+@dataclass(frozen=True)
+class SegmentsShown:
+    """The section of a page.
+
+    Attributes:
+        level: of all intervals together: "95%".
+        first: label of the segment that the others are compared with; empty where none is shown.
+        compared: whether any other one is.
+        left_out: how many rows the table has not.
+        hidden: labels of segments that are not shown, each with the reason.
+        several: whether there are several answers.
+        simulated: whether the truth is known.
+    """
+
+    level: str
+    first: str
+    compared: bool
+    rows: tuple[SegmentRow, ...]
+    left_out: int
+    hidden: tuple[tuple[str, str], ...]
+    several: bool
+    simulated: bool
+    chart: ShownChart | None
+
+
+def segments_shown(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> SegmentsShown | None:
+    """What a released result tells by segment; None where its recipe asks by none."""
+    told = segments_document(release, truth)
+    if told is None:
+        return None
+    shown = [segment for segment in told if segment["shown"]]
+    count = len(shown[0]["shares"]) if shown else 0
+    labels = [recipe.published.label(place) for place in range(count)]
+    rows = [_row(segment, place, label) for segment in shown for place, label in enumerate(labels)]
+    return SegmentsShown(
+        level=_percent(shown[0]["intervals"][0]["level"]) if shown else "",
+        first=shown[0]["label"] if shown else "",
+        compared=len(shown) > 1,
+        rows=tuple(rows[:MOST_ROWS]),
+        left_out=max(0, len(rows) - MOST_ROWS),
+        hidden=tuple((segment["label"], segment["reason"]) for segment in told if not segment["shown"]),
+        several=count > 1,
+        simulated=truth is not None and bool(truth.segments),
+        chart=_chart(recipe, shown, labels) if shown and count <= MOST_CATEGORIES else None,
+    )
+
+
+def _row(segment: Mapping[str, Any], place: int, answer: str) -> SegmentRow:
+    widest, difference, true = segment["intervals"][0], segment["difference"], segment.get("truth")
+    return SegmentRow(
+        segment=segment["label"],
+        devices=_with_ends(segment["devices"], widest["devices"]),
+        answer=answer,
+        count=_with_ends(segment["answers"][place], widest["answers"][place]),
+        share=_with_ends(segment["shares"][place], widest["shares"][place], points=True),
+        difference="" if difference is None else _difference(difference, place),
+        more_than_noise=bool(difference and difference["more_than_noise"][place]),
+        truth=f"{number(true['answers'][place])} of {number(true['devices'])}" if true else "",
+    )
+
+
+def _difference(difference: Mapping[str, Any], place: int) -> str:
+    """“3.2 points more (2.1 to 4.3 points): more than noise.”"""
+    share, (low, high) = 100 * difference["shares"][place], difference["intervals"][place]
+    decimals = place_of((high - low) * 50)
+    ends = f"{at_place(100 * low, decimals)} to {at_place(100 * high, decimals)} points"
+    if not difference["more_than_noise"][place]:
+        return f"No difference beyond noise ({ends})."
+    direction = "more" if share > 0 else "fewer"
+    return f"{at_place(abs(share), decimals)} points {direction} ({ends}): more than noise."
+
+
+def _with_ends(value: float, ends: Sequence[float], *, points: bool = False) -> str:
+    """An estimate with its interval, at the place that the interval allows: of parts, in percent."""
+    scale, sign = (100, "%") if points else (1, "")
+    half = scale * (ends[1] - ends[0]) / 2
+    # Devices are whole.
+    decimals = place_of(half) if points else max(place_of(half), 0)
+    low, high = (at_place(scale * end, decimals) + sign for end in ends)
+    return f"{at_place(scale * value, decimals)}{sign} ({low} to {high})"
+
+
+def _percent(level: float) -> str:
+    return f"{number(round(100 * level, 6))}%"
+
+
+def _chart(recipe: Recipe, shown: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> ShownChart:
+    """Shares with their intervals: one place for each segment; of several answers, a panel for each segment,
+    on one scale."""
+    if len(labels) == 1:
+        places = [segment["label"] for segment in shown]
+        parts = [("", places, [_drawn(segment, 0) for segment in shown])]
+    else:
+        parts = [
+            (segment["label"], list(labels), [_drawn(segment, place) for place in range(len(labels))])
+            for segment in shown
+        ]
+    ends = [end for _, _, drawn in parts for one in drawn for end in one if end is not None]
+    low, high = min(0.0, *ends), max(*ends, 1.0)
+    room = 0.06 * (high - low)
+    panels = tuple(
+        Panel(
+            title=title,
+            x=Axis(scale=Scale.CATEGORY, categories=tuple(places)),
+            y=Axis(title="% of the segment", low=low - room if low < 0 else 0.0, high=high + room),
+            series=(_intervals(places, drawn), *_marks(places, drawn)),
+        )
+        for title, places, drawn in parts
+    )
+    chart = Chart(
+        title=f"{recipe.question} By segment",
+        description="The share of each segment’s devices. The table says the same.",
+        panels=panels,
+        height=180,
+        columns=COLUMNS if len(panels) > 1 else 1,
+    )
+    return shown_chart(chart, FIELD)
+
+
+def _drawn(segment: Mapping[str, Any], place: int) -> tuple[float, float, float, float | None]:
+    """Estimate, low, high and truth of a share, in percent."""
+    low, high = segment["intervals"][0]["shares"][place]
+    true = segment.get("truth")
+    share = true["answers"][place] / true["devices"] if true and true["devices"] else None
+    return 100 * segment["shares"][place], 100 * low, 100 * high, None if share is None else 100 * share
+
+
+def _intervals(places: Sequence[str], drawn: Sequence[tuple[float, float, float, float | None]]) -> Series:
+    x: list[Value] = []
+    y: list[Value] = []
+    for label, (_, low, high, _) in zip(places, drawn, strict=True):
+        x += [label, label, None]
+        y += [low, high, None]
+    sizes = [CAP, CAP, 0] * len(places)
+    return Series(
+        name="interval, all of them together",
+        role="interval-95",
+        width=2,
+        symbol="line-ew",
+        size=sizes,
+        x=x,
+        y=y,
+    )
+
+
+def _marks(places: Sequence[str], drawn: Sequence[tuple[float, float, float, float | None]]) -> list[Series]:
+    values: list[Value] = [estimate for estimate, *_ in drawn]
+    found = [Series(name="estimate", role="estimate", symbol="circle", size=DOT, x=places, y=values)]
+    truths: list[Value] = [truth for *_, truth in drawn]
+    if any(truth is not None for truth in truths):
+        found.append(
+            Series(
+                name="truth (simulation only)",
+                role="truth",
+                symbol="diamond-open",
+                size=13,
+                x=places,
+                y=truths,
+            )
+        )
+    return found

@@ -1,0 +1,176 @@
+"""Segments from the form to the result: its page, its files, and what is not shown."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from aggregation.operations import chunk_process, chunks_plan
+from panprivacy.recipe import PublishedRecipe
+from recipes.models import Recipe
+from releases.operations import result_release
+from simulations.models import Simulation
+from simulations.operations import chunk_run, chunks_take, simulation_start
+from simulations.selectors import outcome_of
+from tests.collections.simulations.site import Site
+from tests.factories import recipe_members
+from tests.page_text import page_text
+from tests.scenes import analyst, simulated_recipe
+
+pytestmark = pytest.mark.django_db
+
+SEGMENTS = ["2.0", "2.1 <b>", "nightly"]
+TRUTH = [(40, 30), (40, 5), (4, 4)]
+"""Devices of each segment, and those of them with an event; two more devices are in none."""
+
+CSV = "device,step,events,segment\n" + "".join(
+    f"{place}-{number},1,{int(number < having)},{SEGMENTS[place]}\n"
+    for place, (devices, having) in enumerate(TRUTH)
+    for number in range(devices)
+) + "x,1,1,\ny,2,1,\n"  # fmt: skip
+
+FORM = {
+    "name": "Crashes",
+    "question": "Which version crashes more?",
+    "segments": "2.0\r\n2.1 <b>\r\nnightly\r\n\r\n",
+    "steps": "7",
+    "step_seconds": "86400",
+    "epsilon": "1",
+    "delta": "1e-6",
+    "population": "everyone",
+    "population_size": "30000",
+    "sampling_rate": "1",
+    "cohort_size": "1000",
+    "encryption": "elgamal-secp256k1",
+    "action": "save",
+}
+
+
+@pytest.fixture
+def signed_in(client: Client) -> Client:
+    client.force_login(analyst())
+    return client
+
+
+def new_url(statistic: str = "count_nonzero") -> str:
+    return f"{reverse('recipe-new')}?statistic={statistic}"
+
+
+@pytest.fixture
+def simulated(settings: Any) -> Simulation:
+    """A released simulation. At ε = 9 a cell flips with 1.2e-4: all of 516 stay below 7 with 1 − 1e-15."""
+    settings.SITE_URL = "http://localhost"
+    members = recipe_members(segments=SEGMENTS, epsilon=9.0, cohort_size=20)
+    simulation = simulation_start(
+        members=members, workload={"kind": "events", "csv": CSV}, seed=1, actor=None
+    )
+    while chunks := chunks_take(simulation=simulation):
+        for chunk in chunks:
+            chunk_run(chunk=chunk, transport=Site())
+    recipe = Recipe.objects.get()
+    for chunk in chunks_plan(recipe=recipe):
+        chunk_process(chunk=chunk)
+    assert result_release(recipe=recipe) is not None
+    simulation.refresh_from_db()
+    return simulation
+
+
+def test_segments_pass_from_the_form_to_the_signed_document(signed_in: Client) -> None:
+    review = page_text(signed_in.post(new_url(), FORM, follow=True))
+    assert "2.0; 2.1 &lt;b&gt;; nightly" in review
+    draft = Recipe.objects.get()
+    assert draft.draft["segments"] == SEGMENTS
+    edited = page_text(signed_in.get(reverse("recipe-draft-edit", args=[draft.pk])))
+    assert "2.0 2.1 &lt;b&gt; nightly</textarea>" in edited
+    assert "By segment, if each of the 3 has 10,000 devices" in edited
+    signed_in.post(reverse("recipe-publish", args=[draft.pk]), {"reviewed": draft.draft_hash})
+    recipe = Recipe.objects.get()
+    assert PublishedRecipe.from_document(json.loads(recipe.document)).segments == tuple(SEGMENTS)
+    page = page_text(signed_in.get(reverse("recipe", args=[recipe.identifier])))
+    assert "2.0; 2.1 &lt;b&gt;; nightly" in page
+    assert '--segment "…"' in page
+    again = signed_in.get(f"{new_url()}&from={recipe.identifier}")
+    assert again.context["form"]["segments"].value() == "\n".join(SEGMENTS)
+
+
+@pytest.mark.parametrize(
+    ("segments", "said"),
+    [
+        ("\r\n".join(map(str, range(21))), "at most 20 lines"),
+        ("2.0\r\n2.0", "stands twice"),
+        ("2.0\r\n\r\n2.1", "one line of 1 to 60 characters each"),
+        ("2.0\r\n\x1b[2J", "one line of 1 to 60 characters each"),
+        ("2.0\r\n" + "x" * 10_000, "lines of 1 to 60 characters"),
+        ("x" * 61, "1 to 60 characters each"),
+    ],
+)
+def test_impossible_segments_land_on_their_field(signed_in: Client, segments: str, said: str) -> None:
+    response = signed_in.post(new_url(), {**FORM, "segments": segments})
+    assert response.status_code == 422
+    page = page_text(response)
+    error = page.split('id="id_segments_error">')[1].split("</p>")[0]
+    assert error.count(said) == 1
+    assert "x" * 200 not in error
+    assert not Recipe.objects.exists()
+
+
+def test_form_of_another_statistic_has_no_segments(signed_in: Client) -> None:
+    assert 'name="segments"' in page_text(signed_in.get(new_url("histogram")))
+    assert 'name="segments"' not in page_text(signed_in.get(new_url("mean")))
+
+
+def test_form_warns_where_no_segment_would_be_shown_and_says_what_would_help(signed_in: Client) -> None:
+    page = page_text(signed_in.post(new_url(), {**FORM, "population_size": "3200", "action": "preview"}))
+    assert "Segments may not be shown: of 3 equally large ones, each surely has about" in page
+    (cohort,) = {part.split('"')[0] for part in page.split('value="cohort_size=')[1:]}
+    again = page_text(
+        signed_in.post(
+            new_url(), {**FORM, "population_size": "3200", "cohort_size": cohort, "action": "preview"}
+        )
+    )
+    assert "Segments may not be shown" not in again
+
+
+def test_result_tells_shown_segments_beside_the_truth_and_nothing_of_small_ones(
+    simulated: Simulation, client: Client
+) -> None:
+    recipe, collected = simulated.recipe, outcome_of(simulated)
+    assert collected is not None
+    answer = client.get(reverse("result-json", args=[recipe.identifier]))
+    document = json.loads(b"".join(answer.streaming_content))  # type: ignore[arg-type]
+    assert document["segments"] == collected.as_dict()["segments"]
+    old, new, nightly = document["segments"]
+    assert nightly == {
+        "label": "nightly",
+        "shown": False,
+        "reason": "it may have had fewer than 20 devices, the cohort size",
+        "devices": None,
+        "answers": [],
+        "shares": [],
+        "intervals": [],
+        "difference": None,
+        "truth": {"devices": 4, "answers": [4.0]},
+    }
+    assert old["truth"] == {"devices": 40, "answers": [30.0]}
+    assert old["devices"] == pytest.approx(40, abs=8)
+    assert [interval["level"] for interval in old["intervals"]] == [0.95, 0.66]
+    assert new["difference"]["to"] == "2.0"
+    assert new["difference"]["more_than_noise"] == [True]
+    assert document["truth"] == [39.0], "of all segments; devices of none are not in the answer"
+    assert document["estimate"][0] == pytest.approx(39, abs=8)
+
+    page = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
+    assert "2.1 &lt;b&gt;" in page
+    assert "<b>" not in page
+    assert ": more than noise.</strong>" in page
+    assert "nightly: it may have had fewer than 20 devices, the cohort size." in page
+    assert page.count("30 of 40") == 1
+
+
+def test_result_without_segments_says_so_to_programs_only(client: Client) -> None:
+    recipe = simulated_recipe({0: 30, 1: 20}, cohort_size=50, epsilon=4.0)
+    answer = client.get(reverse("result-json", args=[recipe.identifier]))
+    assert json.loads(b"".join(answer.streaming_content))["segments"] is None  # type: ignore[arg-type]
+    assert "By segment" not in page_text(client.get(reverse("recipe", args=[recipe.identifier])))
