@@ -138,7 +138,7 @@ def _note(pk: int, status: int | None, problem: str, *, final: bool) -> None:
     now = clock.settled_now()
     with transaction.atomic():
         # The subscription first, as everybody does: switching one off touches its other deliveries.
-        subscription = Subscription.objects.select_for_update().filter(deliveries=pk).first()
+        subscription = Subscription.objects.select_for_update(of=("self",)).filter(deliveries=pk).first()
         row = Delivery.objects.select_for_update().filter(pk=pk, state=State.WAITING).first()
         if subscription is None or row is None:
             return

@@ -108,6 +108,11 @@ class Delivery(models.Model):
         return f"{self.message_id}, {self.state}"
 
     @property
+    def waits_after_failure(self) -> bool:
+        """Whether an attempt failed, and the next one has its time."""
+        return self.state == self.State.WAITING and not self.queued and self.attempts_made > 0
+
+    @property
     def message_id(self) -> str:
         """As receivers know it: a repeated one is the same message."""
         return f"msg_{self.message.hex}"

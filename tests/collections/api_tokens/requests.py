@@ -1,5 +1,6 @@
 """Every address of the API with its methods, from the registry of URLs, and one request for each."""
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from audit.models import Entry
 from ledger.models import Population
+from notifications.models import Delivery, Subscription
 from recipes.models import Approval, Recipe
 from releases.models import Release
 from series.models import Mark, Round, Series
@@ -40,6 +42,7 @@ BODIES = {
     ("POST", "api-series-list"): {**RECIPE, "every": "week", "rounds": 2},
     ("POST", "api-series-ask-approval"): {**RECIPE, "every": "week", "rounds": 2},
     ("POST", "api-series-mark"): {"note": "version 2"},
+    ("POST", "api-webhooks"): {"url": "https://receiver.example/", "events": ["result.released"]},
     ("PUT", "api-population"): {"description": "All.", "budget": {"epsilon": 1.0, "delta": 1e-6}},
 }
 """Of requests that change something, what lets them succeed."""
@@ -64,6 +67,8 @@ class Operation:
             "<identifier:identifier>": str(recipe.identifier),
             "<slug:name>": "everyone",
             "<slug:series>": str(Series.objects.values_list("identifier", flat=True).first()),
+            "<slug:webhook>": str(Subscription.objects.values_list("identifier", flat=True).first()),
+            "<uuid:message>": str(Delivery.objects.values_list("message", flat=True).first() or uuid.uuid4()),
             "<uuid:simulation>": str(Simulation.objects.values_list("pk", flat=True).first()),
         }
         path = f"/{self.route}"
@@ -107,6 +112,7 @@ def state() -> tuple[Any, ...]:
         list(Simulation.objects.order_by("pk").values_list("pk", "state")),
         list(Round.objects.order_by("pk").values_list("pk", "state")),
         Mark.objects.count(),
+        list(Delivery.objects.order_by("pk").values_list("pk", "state")),
         list(Release.objects.order_by("pk").values_list("pk", "outcome")),
         list(Population.objects.order_by("pk").values_list("name", "description", "epsilon")),
         Entry.objects.exclude(action__in=("access_denied", "api_token_refused")).count(),

@@ -8,6 +8,8 @@ from django.test import Client
 
 from api_tokens.operations import token_create
 from ledger.models import Population
+from notifications.models import Delivery, Event
+from notifications.operations import webhook_create
 from recipes.approvals import draft_approval_ask
 from recipes.models import Recipe
 from series.operations import series_publish
@@ -24,14 +26,19 @@ RESTRICTED = restricted()
 WITHIN = {
     "recipes:write": {"recipes:write", "recipes:read"},
     "recipes:approve": {"recipes:approve", "recipes:read"},
+    "webhooks:write": {"webhooks:write", "webhooks:read"},
 }
 """What a scope allows, where that is more than itself."""
 
+WEBHOOKS = {"webhooks:read", "webhooks:write"}
 ROLES = {
-    "analyst": {"recipes:read", "recipes:write", "recipes:approve", "log:read"},
-    "auditor": {"log:read"},
-    "administrator": {"recipes:read", "recipes:write", "recipes:approve", "populations:write", "log:read"},
-    "nobody": set(),
+    "analyst": {"recipes:read", "recipes:write", "recipes:approve", "log:read", *WEBHOOKS},
+    "auditor": {"log:read", *WEBHOOKS},
+    "administrator": {
+        *("recipes:read", "recipes:write", "recipes:approve", "populations:write", "log:read"),
+        *WEBHOOKS,
+    },
+    "nobody": WEBHOOKS,
 }
 """Role → scopes that its accounts can have."""
 
@@ -43,8 +50,21 @@ def _site(settings: Any) -> None:
 
 def account_of(role: str) -> User:
     if role == "administrator":
-        return account("ada", is_superuser=True)
-    return {"analyst": analyst, "auditor": auditor}.get(role, lambda: account("passerby"))()
+        user = account("ada", is_superuser=True)
+    else:
+        user = {"analyst": analyst, "auditor": auditor}.get(role, lambda: account("passerby"))()
+    hook, _ = webhook_create(user=user, url="https://receiver.example/", events=["result.released"])
+    now = hook.created_at
+    event = Event.objects.create(key="log 1", kind="result.released", at=now, subject="", name="")
+    Delivery.objects.create(
+        subscription=hook,
+        event=event,
+        state=Delivery.State.DELIVERED,
+        created_at=now,
+        next_attempt_at=now,
+        give_up_at=now,
+    )
+    return user
 
 
 def scene(operation: Operation) -> tuple[Recipe, Recipe]:

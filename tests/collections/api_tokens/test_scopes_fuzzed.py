@@ -11,6 +11,7 @@ import schemathesis
 from django.conf import settings
 
 from api_tokens.operations import token_create
+from notifications.operations import test_send, webhook_create
 from series.operations import series_publish
 from simulations.operations import simulation_start
 from tests.collections.api_tokens.requests import BODIES, state
@@ -41,6 +42,12 @@ RESTRICTED = [
     "/api/v1/series/{series}/stop/",
     "/api/v1/simulations/",
     "/api/v1/simulations/{simulation}/",
+    "/api/v1/webhooks/",
+    "/api/v1/webhooks/{webhook}/",
+    "/api/v1/webhooks/{webhook}/deliveries/",
+    "/api/v1/webhooks/{webhook}/deliveries/{message}/again/",
+    "/api/v1/webhooks/{webhook}/rotate/",
+    "/api/v1/webhooks/{webhook}/test/",
 ]
 api = described_api().include(path=RESTRICTED)
 
@@ -58,13 +65,17 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         seed=None,
         actor=None,
     )
+    user = account("ada", is_superuser=True)
+    hook, _ = webhook_create(user=user, **BODIES["POST", "api-webhooks"])
     return {
+        "webhook": hook.identifier,
+        "message": str(test_send(subscription=hook).message),
         "simulation": str(started.pk),
         "series": series_publish(members=BODIES["POST", "api-series-list"], actor=None).identifier,
         "number": draft_recipe().pk,
         "identifier": published_recipe().identifier,
         "name": "everyone",
-        "user": account("ada", is_superuser=True),
+        "user": user,
     }
 
 

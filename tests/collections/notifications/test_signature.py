@@ -1,6 +1,11 @@
 """Signatures are those of Standard Webhooks: the vector that its own libraries are tested with."""
 
 import base64
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from notifications.signature import secret_text, signed_headers
 
@@ -23,3 +28,27 @@ def test_two_secrets_give_a_signature_each() -> None:
     both = signed_headers(MESSAGE, AT, BODY, [b"new", KEY])["webhook-signature"].split(" ")
     assert len(both) == 2
     assert both[1] == SIGNATURE
+
+
+def verify_of_the_docs() -> Any:
+    text = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
+    (code,) = re.findall(r"```python\n(import base64.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102  # what receivers copy
+    return names["verify"]
+
+
+def test_receiver_that_does_what_the_docs_say_takes_what_we_sign_and_nothing_else() -> None:
+    verify = verify_of_the_docs()
+    headers = signed_headers(MESSAGE, AT, BODY, [b"the new secret", KEY])
+    verify(SECRET, headers, BODY, now=AT + 299.0)
+    for wrong in (
+        (secret_text(b"another"), headers, BODY, AT),
+        (SECRET, headers, BODY + b" ", AT),
+        (SECRET, {**headers, "webhook-id": "msg_other"}, BODY, AT),
+        (SECRET, {**headers, "webhook-timestamp": str(AT + 1)}, BODY, AT),
+        (SECRET, headers, BODY, AT + 301),
+        (SECRET, headers, BODY, None),
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            verify(*wrong[:3], now=wrong[3])

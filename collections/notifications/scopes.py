@@ -1,0 +1,16 @@
+"""What API tokens may be for, of webhooks. All that they tell is public, so every account may have some."""
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+from web.scopes import scope_declare
+
+
+def may_subscribe(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Whether the account may be told what happens: every one that works."""
+    return user.is_authenticated and user.is_active
+
+
+WEBHOOKS_READ = scope_declare("webhooks:read", "See your webhooks and their deliveries", may=may_subscribe)
+WEBHOOKS_WRITE = scope_declare(
+    "webhooks:write", "Add, test and delete your webhooks", may=may_subscribe, includes=(WEBHOOKS_READ,)
+)

@@ -1,0 +1,1 @@
+"""The Atom feed of results (RFC 4287), for feed readers and programs."""

@@ -1,0 +1,79 @@
+"""The feed: results for real devices that were released, newest first."""
+
+import hashlib
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.cache import get_conditional_response
+from django.utils.http import http_date, quote_etag
+from django.views import View
+
+from ledger.models import Population
+from pages.feed.atom import FeedEntry, atom_document
+from pages.missing import found, missing
+from pages.recipe.embedding import result_text
+from recipes.models import Recipe
+from releases.selectors import overview_search
+from series.models import Series
+from web.paging import text_of
+
+ENTRIES = 50
+
+KEPT = "public, max-age=300"
+
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class FeedView(View):
+    """Of all results, or with `?population=` or `?series=` of those."""
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        name, title, home = "all", "Results · Private telemetry", reverse("overview")
+        results = overview_search(status="released").filter(simulation=False)
+        if population := text_of(request.GET, "population"):
+            found(Population.objects.all(), "population", name=population)
+            results = results.filter(draft__population=population)
+            name, title = f"population {population}", f"Results of {population} · Private telemetry"
+            home = reverse("population", args=[population])
+        if identifier := text_of(request.GET, "series"):
+            series = Series.objects.filter(identifier=identifier).first()
+            if series is None:
+                raise missing("recipe")
+            results = results.filter(round__series=series)
+            name += f" series {identifier}"
+            title, home = f"{series.name} · Private telemetry", reverse("series", args=[identifier])
+        recipes = list(results.order_by("-release__released_at", "-release__pk")[:ENTRIES])
+        site = settings.SITE_URL or request.build_absolute_uri("/").rstrip("/")
+        document = atom_document(
+            name=name,
+            title=title,
+            own=f"{site}{request.get_full_path()}",
+            home=f"{site}{home}",
+            entries=[_entry(recipe, site) for recipe in recipes],
+            begun=BEGUN,
+        )
+        changed = max((recipe.release.released_at for recipe in recipes), default=BEGUN)
+        etag = quote_etag(hashlib.sha256(document).hexdigest())
+        response: HttpResponseBase | None = get_conditional_response(
+            request, etag=etag, last_modified=int(changed.timestamp())
+        )
+        if response is None:
+            response = HttpResponse(document, content_type="application/atom+xml; charset=utf-8")
+        response["ETag"], response["Last-Modified"] = etag, http_date(int(changed.timestamp()))
+        response["Cache-Control"] = KEPT
+        return response
+
+
+def _entry(recipe: Recipe, site: str) -> FeedEntry:
+    identifier = str(recipe.identifier)
+    return FeedEntry(
+        name=identifier,
+        title=recipe.name,
+        text=result_text(recipe, recipe.release),
+        at=recipe.release.released_at,
+        page=f"{site}{reverse('recipe', args=[identifier])}",
+        picture=f"{site}{reverse('result-svg', args=[identifier])}",
+    )
