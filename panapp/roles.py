@@ -45,6 +45,7 @@ _SITE_APPS = (
 _SITE_MIDDLEWARE = (
     "web.bodies.BodiesMiddleware",
     "panapp.request_metrics.RequestsBeforeMiddleware",
+    "web.compression.PagesGZipMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -29,6 +29,7 @@ urlpatterns = [
     path("", include("pages.plan.urls")),
     path("", include("pages.papers.urls")),
     path("", include("pages.recipe.urls")),
+    path("", include("pages.compare.urls")),
     path("", include("pages.series.urls")),
     path("", include("pages.simulate.urls")),
     path("", include("panapp.operations_urls")),

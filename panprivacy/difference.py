@@ -102,7 +102,7 @@ def widened(values: Sequence[float], interval: Interval, among: int, *, step: fl
     each = failure / len(values)
     factor = math.log(2 * each / among) / math.log(each)
     return Interval(
-        level=round(1 - 2 * failure / among, 12),
+        level=1 - 2 * failure / among,
         low=tuple(
             None if low is None else min(value + factor * (low - step - value), low)
             for value, low in zip(values, interval.low, strict=True)

@@ -7,7 +7,9 @@ from enum import StrEnum
 
 from django.db.models import QuerySet
 
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
+from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
 from recipes.models import Recipe
 from releases.changes import Change, change_between
 from releases.models import Release
@@ -76,13 +78,32 @@ class Compared:
     change: Change | None
 
 
+def recipes_to_compare(identifiers: Sequence[str], *, least: int = 2) -> list[Recipe]:
+    """The published recipes with these identifiers and their releases, in this order.
+
+    Raises:
+        FieldError: named `recipe`: they are fewer than `least` or more than `MOST`, one stands there twice,
+            or no published recipe has it.
+    """
+    if not least <= len(identifiers) <= MOST:
+        raise FieldError("recipe", f"must be given {least} to {MOST} times, not {len(identifiers)}")
+    if len(set(identifiers)) < len(identifiers):
+        raise FieldError("recipe", "must name different recipes: one stands there twice")
+    rows = Recipe.objects.select_related("release").filter(identifier__in=[_text(one) for one in identifiers])
+    found = {str(recipe.identifier): recipe for recipe in rows}
+    for identifier in identifiers:
+        if identifier not in found:
+            raise FieldError("recipe", f"must be the identifier of a recipe here, not {as_typed(identifier)}")
+    return [found[identifier] for identifier in identifiers]
+
+
 def results_compare(recipes: Sequence[Recipe]) -> list[Compared]:
     """Each of 1 to `MOST` published recipes with the first one. All differences hold together, also those
     between any other two of them."""
     first = recipes[0]
     obstacles = [(), *(obstacles_between(first, other) for other in recipes[1:])]
     among = sum(not found for found in obstacles)
-    compared = []
+    compared: list[Compared] = []
     for recipe, found in zip(recipes, obstacles, strict=True):
         release: Release | None = getattr(recipe, "release", None)
         change = None
@@ -165,6 +186,11 @@ def _of_the_questions(one: PublishedRecipe, other: PublishedRecipe) -> Iterator[
         yield Obstacle.LABELS
     if one.segments != other.segments:
         yield Obstacle.SEGMENTS
+
+
+def _text(identifier: str) -> str:
+    """What a database may be asked for: PostgreSQL refuses NUL."""
+    return identifier if IDENTIFIER_PATTERN.fullmatch(identifier) else ""
 
 
 def _unless_same(

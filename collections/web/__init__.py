@@ -2,7 +2,7 @@
 
 Others call `problems` and `problem_errors` (RFC 9457), `failures` and `errors` (answers to what went wrong),
 `bodies`, `json_requests` and `messagepack` (reading what is sent), `scopes` (what API tokens may be for),
-`bounded_logging`, `paging`, `openapi`, and `numbers` (how figures are shown).
+`bounded_logging`, `compression`, `paging`, `openapi`, and `numbers` (how figures are shown).
 
 It must not know recipes, reports, or any other room.
 """
@@ -10,6 +10,7 @@ It must not know recipes, reports, or any other room.
 __all__ = [
     "bodies",
     "bounded_logging",
+    "compression",
     "errors",
     "failures",
     "htmx",

@@ -25,7 +25,7 @@ def test_several_results_are_widened_as_laplace_errors_under_a_union_bound():
     """The end of an interval at 1 − a lies at −ln(a) scales of a Laplace distribution, above and below."""
     scale = 7.0
     found = widened([1.0] * 3, Interval.around(0.95, [1.0] * 3, [-math.log(0.05 / 3) * scale] * 3), among=10)
-    assert found.level == 0.99
+    assert found.level == pytest.approx(0.99)
     assert found.high == pytest.approx((1 - math.log(0.01 / 3) * scale,) * 3)
     assert found.low == pytest.approx((1 + math.log(0.01 / 3) * scale,) * 3)
     assert difference([1.0] * 3, [1.0] * 3, found, found, among=10).interval.level == 0.9

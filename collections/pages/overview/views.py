@@ -66,6 +66,8 @@ class OverviewView(View):
             page = page_of(overview_search(**filters.given), request, PAGE_SIZE)
             context["page"] = page
             context["cards"] = [_card(recipe) for recipe in page.rows]
+            # One result alone has nothing to be compared with.
+            context["comparable"] = sum(card.latest is not None for card in context["cards"]) > 1
             context["filtered"] = filters.narrowed or bool(page.newest)
         htmx = htmx_of(request)
         partial = htmx and not htmx.history_restore_request

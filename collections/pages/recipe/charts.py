@@ -46,17 +46,17 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     for interval, (role, width, cap) in zip(intervals, LINES, strict=False):
         name = name_of(excerpt, interval)
         ends = list(zip(values, interval.low, interval.high, strict=True))
-        series.append(_interval(name, role, width, cap, labels, ends, horizontal))
+        series.append(interval_series(name, role, width, cap, labels, ends, horizontal))
         shown += [end for one in ends for end in one if end is not None]
-    series.append(_marks("estimate", "estimate", "circle", DOT, labels, values, horizontal))
+    series.append(marks_series("estimate", "estimate", "circle", DOT, labels, values, horizontal))
     for (key, name), role in zip(THRESHOLDS.items(), ("line-3", "line-4"), strict=True):
         if release.details and verdict_of(release) and key in release.details:
             threshold = release.details[key]
-            series.append(_marks(name, role, "line-ns", 28, labels, [threshold], horizontal))
+            series.append(marks_series(name, role, "line-ns", 28, labels, [threshold], horizontal))
             shown.append(threshold)
     if truth is not None:
         truths = [truth.values[position] for position in positions]
-        series.append(_marks(TRUTH_NAME, "truth", "diamond-open", 13, labels, truths, horizontal))
+        series.append(marks_series(TRUTH_NAME, "truth", "diamond-open", 13, labels, truths, horizontal))
         shown += truths
     low, high = min(shown), max(shown)
     room = MARGIN * (high - low)
@@ -74,14 +74,15 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     )
 
 
-def _marks(
+def marks_series(
     name: str, role: str, symbol: str, size: float, labels: list[str], values: list[float], horizontal: bool
 ) -> Series:
+    """A mark for each value."""
     series = Series(name=name, role=role, symbol=symbol, size=size, x=labels, y=values)
     return _lying(series) if horizontal else series
 
 
-def _interval(
+def interval_series(
     name: str,
     role: str,
     width: float,

@@ -26,7 +26,7 @@ def change_in_words(statistic: Statistic[Any], change: Change) -> str:
         return UNKNOWN
     size, ends = shown
     if not found.more_than_noise[0]:
-        return f"No change beyond noise ({ends})."
+        return f"No change beyond noise ({ends} {unit_of(statistic, change)})."
     return f"{'Up' if found.values[0] > 0 else 'Down'} by {size} ({ends}): more than noise."
 
 
@@ -39,11 +39,13 @@ def difference_texts(statistic: Statistic[Any], change: Change, row: int) -> tup
         return None
     value, low, high = scale * value, scale * low, scale * high
     place = place_of(max(value - low, high - value)) if high > low else 0
-    unit = statistic.unit if change.shares is None else POINTS
-    return (
-        f"{at_place(abs(value), place)} {unit}",
-        f"{at_place(low, place)} to {at_place(high, place)} {unit}",
-    )
+    ends = f"{at_place(low, place)} to {at_place(high, place)}"
+    return f"{at_place(abs(value), place)} {unit_of(statistic, change)}", ends
+
+
+def unit_of(statistic: Statistic[Any], change: Change) -> str:
+    """What a change is told in."""
+    return statistic.unit if change.shares is None else POINTS
 
 
 def scaled(change: Change) -> tuple[Difference, float]:

@@ -1,0 +1,69 @@
+"""Results beside each other: chosen in the address, so that a comparison is a link."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views import View
+
+from pages.charts.shown import shown_chart
+from pages.compare.charts import difference_chart, results_chart
+from pages.compare.presentation import choices_of, shown_results
+from pages.recipe.presentation import percent
+from panprivacy.errors import FieldError
+from recipes.models import Recipe
+from releases.comparing import MOST, comparable_with, latest_results, recipes_to_compare, results_compare
+from releases.comparison_exports import comparison_csv, level_of
+
+
+class CompareView(View):
+    """Two results or more, each with the first; below that, what there is to choose from."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        chosen = request.GET.getlist("recipe")
+        context: dict[str, Any] = {"most": MOST}
+        recipes: list[Recipe] = []
+        try:
+            recipes = recipes_to_compare(chosen, least=0)
+        except FieldError as error:
+            context["problem"] = f"This cannot be compared: a recipe {error.message}."
+        context |= _comparison(recipes, _query(recipes)) if len(recipes) > 1 else {}
+        if len(recipes) < MOST:
+            comparable = comparable_with(recipes[0]) if recipes else []
+            context["choices"] = choices_of(comparable, latest_results(), recipes)
+        context["chosen"] = recipes
+        return render(request, "compare/compare.html", context, status=422 if "problem" in context else 200)
+
+
+class ComparisonCsvView(View):
+    """The comparison as CSV, exact."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        try:
+            recipes = recipes_to_compare(request.GET.getlist("recipe"))
+        except FieldError as error:
+            raise Http404(f"{error}.") from None
+        content = comparison_csv(results_compare(recipes))
+        response = HttpResponse(content, content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = 'attachment; filename="comparison.csv"'
+        return response
+
+
+def _comparison(recipes: list[Recipe], query: str) -> dict[str, Any]:
+    compared = results_compare(recipes)
+    level = level_of(compared)
+    results, differences = results_chart(compared), difference_chart(compared)
+    return {
+        "results": shown_results(compared),
+        "level": "" if level is None else percent(level),
+        "in_points": any(one.change and one.change.shares for one in compared),
+        "results_chart": None if results is None else shown_chart(results, "results"),
+        "chart": None if differences is None else shown_chart(differences, "differences"),
+        "query": query,
+    }
+
+
+def _query(recipes: list[Recipe]) -> str:
+    query = QueryDict(mutable=True)
+    query.setlist("recipe", [str(recipe.identifier) for recipe in recipes])
+    return query.urlencode()

@@ -1,0 +1,82 @@
+"""A comparison as files: exact values, nothing rounded."""
+
+import csv
+import io
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+from panprivacy.difference import Difference
+from releases.comparing import Compared
+
+COLUMNS = (
+    "recipe",
+    "label",
+    "estimate",
+    "difference",
+    "low",
+    "high",
+    "more_than_noise",
+    "share_difference",
+    "share_low",
+    "share_high",
+    "share_more_than_noise",
+    "level",
+    "obstacles",
+)
+
+
+def comparison_document(compared: Sequence[Compared]) -> dict[str, Any]:
+    """All of it as plain JSON values; differences are to the first result."""
+    return {
+        "first": compared[0].recipe.identifier,
+        "level": level_of(compared),
+        "results": [_result(one) for one in compared],
+    }
+
+
+def level_of(compared: Sequence[Compared]) -> float | None:
+    """With which all differences hold together; None where there are none."""
+    levels = [one.change.estimates.interval.level for one in compared if one.change]
+    return levels[0] if levels else None
+
+
+def comparison_csv(compared: Sequence[Compared]) -> str:
+    """A line for each value of each result. Those of the first one have no difference."""
+    lines = io.StringIO()
+    writer = csv.writer(lines)
+    writer.writerow(COLUMNS)
+    for one in compared:
+        statistic = one.recipe.published.calibrated_statistic
+        values = [] if one.release is None else one.release.values
+        change = one.change
+        found = (None, None) if change is None else (change.estimates, change.shares)
+        ends = [column for difference in found for column in _columns(difference)]
+        level = None if change is None else change.estimates.interval.level
+        last = (level, " ".join(one.obstacles))
+        # strict=False: a column that repeats has no end.
+        for row, (value, *differences) in enumerate(zip(values, *ends, strict=False)):
+            writer.writerow([one.recipe.identifier, statistic.label(row), value, *differences, *last])
+        if not values:
+            writer.writerow([one.recipe.identifier, *repeat(None, len(COLUMNS) - 2), last[1]])
+    return lines.getvalue()
+
+
+def _columns(found: Difference | None) -> list[Any]:
+    if found is None:
+        return [repeat(None)] * 4
+    return [found.values, found.interval.low, found.interval.high, found.more_than_noise]
+
+
+def _result(one: Compared) -> dict[str, Any]:
+    statistic, release = one.recipe.published.calibrated_statistic, one.release
+    return {
+        "recipe": one.recipe.identifier,
+        "name": one.recipe.name,
+        "outcome": None if release is None else release.outcome,
+        "unit": statistic.unit,
+        "labels": list(statistic.labels),
+        "estimate": [] if release is None else release.values,
+        "obstacles": list(one.obstacles),
+        "change": None if one.change is None else one.change.members(),
+    }
