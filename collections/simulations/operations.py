@@ -49,6 +49,9 @@ CHUNK_DEVICES = 1_000
 REQUEST_SECONDS = 0.04
 """About how long the server takes for one request, whatever is in it."""
 
+EVENT_SECONDS = 1e-6
+"""About how long one random event takes."""
+
 LARGEST_SECONDS = SIMULATION_LIFETIME.total_seconds() / 2
 """Of a single worker; then a simulation has time to spare before its recipe is closed."""
 
@@ -98,6 +101,8 @@ def simulation_start(
     statistic = draft.calibrated_statistic()
     plan = workloads.planned(workload, model, statistic)
     seconds = _seconds_per_device(draft, model, statistic)
+    # Devices draw their events whether or not they take part.
+    seconds += EVENT_SECONDS * statistic.parameters.step_count * plan.workload.get("probability", 0.0)
     if plan.devices is not None:
         _require_in_time(plan.devices, seconds)
     size = max(1, min(CHUNK_DEVICES, int(CHUNK_SECONDS / seconds)))

@@ -323,6 +323,14 @@ def test_crash_while_the_devices_are_stored_publishes_no_recipe_that_nobody_simu
     assert not Simulation.objects.exists()
 
 
+def test_events_of_devices_that_hardly_ever_report_are_a_part_of_what_a_simulation_takes() -> None:
+    """A million devices of 100,000 events used to be taken for minutes, and held workers for hours."""
+    with pytest.raises(FieldError, match="one worker would take") as refused:
+        start({"kind": "bernoulli", "devices": 1_000_000, "rate": 1.0}, steps=100_000, sampling_rate=0.001)
+    assert refused.value.field == "workload.devices"
+    assert not Recipe.objects.exists()
+
+
 def test_more_simulations_than_allowed_at_once_are_refused() -> None:
     for _ in range(MOST_AT_ONCE):
         start()
