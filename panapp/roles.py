@@ -26,6 +26,7 @@ _SITE_APPS = (
     "storage",
     "audit",
     "api_tokens",
+    "gateway",
     "dap",
     "leader",
     "streams",
@@ -120,6 +121,7 @@ class Role:
         tasks: whether it has workers, and with them a broker and a cache that processes share.
         checks: what `/health/ready` looks at.
         metrics: collectors that `/metrics` reads, as dotted names.
+        oblivious: names of the addresses that requests in capsules may ask (gateway).
         static_folders: with static files of apps that are not installed, below the project.
         data_folder: where its data lies unless PANAPP_DATA_DIR says otherwise, below the project.
     """
@@ -135,6 +137,7 @@ class Role:
     tasks: bool
     checks: tuple[str, ...]
     metrics: tuple[str, ...]
+    oblivious: tuple[str, ...]
     static_folders: tuple[str, ...]
     data_folder: str
 
@@ -174,12 +177,13 @@ _ALL_IN_ONE = Role(
     tasks=True,
     checks=_SITE_CHECKS,
     metrics=_SITE_METRICS,
+    oblivious=("api-recipe", "api-verification-key", "api-report", "leader-hpke-config", "leader-reports"),
     static_folders=(),
     data_folder="var",
 )
 _HELPER = Role(
     name="helper",
-    apps=(*_PARTNER_APPS, "dap", "helper"),
+    apps=(*_PARTNER_APPS, "gateway", "dap", "helper"),
     urlconf="panapp.helper_urls",
     errors="web.problem_errors",
     middleware=_PARTNER_MIDDLEWARE,
@@ -189,6 +193,7 @@ _HELPER = Role(
     tasks=False,
     checks=("database", "migrations", "keys", "writes", "clock"),
     metrics=("panapp.task_metrics.TasksCollector", "panapp.clock_metrics.ClocksCollector"),
+    oblivious=("helper-hpke-config",),
     # Its page looks like the site's.
     static_folders=("collections/pages/static",),
     data_folder="var/helper",
@@ -208,6 +213,7 @@ ROLES = {
             name="shuffler",
             apps=(*_PARTNER_APPS, "shuffler"),
             checks=("database", "migrations", "writes", "clock"),
+            oblivious=(),
             urlconf="panapp.shuffler_urls",
             required=("PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"),
             metrics=("panapp.shuffler_metrics.BatchesCollector", "panapp.clock_metrics.ClocksCollector"),

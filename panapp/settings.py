@@ -239,6 +239,8 @@ SMALLEST_COHORT = environment.whole_number(
 # Whether every recipe for real devices needs the approval of another analyst; else those of the populations
 # that say so.
 FOUR_EYES = environment.choice("PANAPP_FOUR_EYES", "off", ("off", "on")) == "on"
+# What requests in capsules may ask, by the names of addresses.
+OBLIVIOUS_ADDRESSES = frozenset(ROLE.oblivious)
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
 # were handed out for half as long: below an hour they would hardly do anything but ask.
 HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)

@@ -32,6 +32,7 @@ urlpatterns = [
     path("", include("pages.compare.urls")),
     path("", include("pages.series.urls")),
     path("", include("pages.simulate.urls")),
+    path("", include("gateway.urls")),
     path("", include("panapp.operations_urls")),
 ]
 

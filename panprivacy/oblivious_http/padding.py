@@ -26,6 +26,13 @@ def padded(message: bytes, at_least: int = 0) -> bytes:
     return message.ljust(class_of(max(len(message), at_least)), b"\0")
 
 
+def padded_answer(message: bytes) -> bytes:
+    """An answer with zeros up to a class, or to a multiple of the longest one: what is public may be long."""
+    longest = CLASSES[-1]
+    length = class_of(len(message)) if len(message) <= longest else -(-len(message) // longest) * longest
+    return message.ljust(length, b"\0")
+
+
 def class_of(length: int) -> int:
     """The class of a message of so many bytes; TooLongError beyond the longest."""
     index = bisect_left(CLASSES, length)

@@ -238,6 +238,7 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "series_stopped": _simple("{who} stopped the series {what}."),
     "series_marked": _series_marked,
     "series_round_skipped": _round_skipped,
+    "ohttp_key_introduced": _simple("{who} introduced key {subject} for requests through relays."),
     "population_created": _population_created,
     "population_changed": _population_changed,
     "signed_in": _simple("{subject} signed in."),

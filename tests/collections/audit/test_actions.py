@@ -52,4 +52,5 @@ def test_public_logs_tell_of_recipes_and_results_and_never_of_people() -> None:
         *("series_published", "series_marked", "series_round_skipped", "series_stopped"),
         *("task_registered", "share_released", "task_ended"),
         *("batch_registered", "batch_shuffled", "batch_ended"),
+        "ohttp_key_introduced",
     }

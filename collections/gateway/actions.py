@@ -1,0 +1,5 @@
+"""What the audit log tells of a gateway."""
+
+from audit.registry import action_declare
+
+KEY_INTRODUCED = action_declare("ohttp_key_introduced", "Key for sealed requests introduced", public=True)
