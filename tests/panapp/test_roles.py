@@ -29,6 +29,7 @@ SITE = {
         "api_tokens",
         "audit",
         "dap",
+        "gateway",
         "leader",
         "ledger",
         "recipes",
@@ -62,7 +63,7 @@ def local(role: str, directory: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("role", "apps"),
     [
-        ("helper", {"audit", "dap", "helper", "storage"}),
+        ("helper", {"audit", "dap", "gateway", "helper", "storage"}),
         pytest.param("shuffler", {"audit", "shuffler", "storage"}, marks=pytest.mark.long),
         pytest.param("leader", SITE, marks=pytest.mark.long),
         pytest.param("all-in-one", SITE, marks=pytest.mark.long),
