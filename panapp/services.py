@@ -242,8 +242,9 @@ def _worker_programs(workers: int, variables: Mapping[str, str]) -> dict[str, Pr
     kinds |= {f"worker to {partner}": ("--queues", queue) for partner, queue in partners.items()}
 
     def process_kind(kind: str) -> str:
-        # One that is left the queue of a partner that was set up once may have to sign.
-        return "all" if kind == "worker" and partners != queue_of else kind.replace(" ", "-")
+        # One that is left the queue of a partner that was set up once may have to sign, and it sends mails.
+        does_more = partners != queue_of or variables.get("PANAPP_EMAIL_FROM")
+        return "all" if kind == "worker" and does_more else kind.replace(" ", "-")
 
     return {
         f"{kind} {number}": Program(

@@ -87,10 +87,15 @@ def delivery_send(*, delivery: int, transport: Transport = webhook_transport) ->
     if problem:
         _note(delivery, None, problem, final=True)
         return
-    if row.subscription.channel == Subscription.Channel.WEBHOOK:
-        status, problem = _post(row, transport)
-    else:
-        problem = mail_send(row)
+    try:
+        if row.subscription.channel == Subscription.Channel.WEBHOOK:
+            status, problem = _post(row, transport)
+        else:
+            problem = mail_send(row)
+    except Exception as error:
+        # One that cannot be made, as without its secret, comes to its end as all others do.
+        logger.exception("delivery_not_made", delivery=delivery)
+        problem = f"it could not be made: {type(error).__name__}"
     _note(delivery, status, problem, final=False)
 
 

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
-from panapp.environment import public_half
+from panapp.environment import mail_server, public_half
 from panapp.generate_secrets import READ_BY_COMPOSE, named_secrets
 from panapp.process_kinds import KEYS, KINDS
 
@@ -174,12 +174,39 @@ def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) ->
         ("PANAPP_HPKE_GRACE_SECONDS", "7199"),
         ("PANAPP_PROCESS", "Web"),
         ("PANAPP_DATABASE_CONNECTIONS", "0"),
+        ("PANAPP_WEBHOOK_NETWORKS", "10.0.0.1/8"),
+        ("PANAPP_WEBHOOK_PORTS", "443,https"),
+        ("PANAPP_EMAIL_FROM", "a@b.example, c@d.example"),
     ],
 )
 def test_a_value_that_is_not_understood_stops_and_names_its_variable(
     production: dict[str, str], name: str, value: str
 ) -> None:
     assert name in refusal({**production, name: value})
+
+
+def test_mails_need_a_server_whose_password_no_refusal_shows(production: dict[str, str]) -> None:
+    sender = {"PANAPP_EMAIL_FROM": "telemetry@example.org"}
+    assert "PANAPP_EMAIL_URL" in refusal({**production, **sender})
+    message = refusal({**production, **sender, "PANAPP_EMAIL_URL": "imap://ana:s3cret@mail.example"})
+    assert "PANAPP_EMAIL_URL" in message
+    assert "s3cret" not in message
+
+
+@pytest.mark.parametrize(
+    ("url", "local", "expected"),
+    [
+        ("smtps://a%40b:p%2Fw@mail.example", False, ("mail.example", 465, "a@b", "p/w", "implicit")),
+        ("smtp://mail.example:2525", True, ("mail.example", 2525, "", "", "starttls")),
+        ("smtp://127.0.0.1:25", False, ("127.0.0.1", 25, "", "", "starttls")),
+        ("smtp://127.0.0.1:25", True, ("127.0.0.1", 25, "", "", "")),
+    ],
+)
+def test_mail_server_is_spoken_to_with_tls_but_on_this_machine(
+    monkeypatch: pytest.MonkeyPatch, url: str, local: bool, expected: tuple[object, ...]
+) -> None:
+    monkeypatch.setenv("PANAPP_EMAIL_URL", url)
+    assert mail_server("PANAPP_EMAIL_URL", local=local) == expected
 
 
 def environment_of(kind: str, without: tuple[str, ...] = ()) -> dict[str, str]:

@@ -214,6 +214,14 @@ def test_account_that_is_switched_off_is_sent_nothing_any_more(hook: Subscriptio
     assert Delivery.objects.get().state == Delivery.State.FAILED
 
 
+def test_message_that_cannot_be_made_is_given_up_as_any_other(hook: Subscription, moment: Clock) -> None:
+    Event.objects.update(kind="of another version")
+    until_settled(Receiver(200), moment)
+    row = Delivery.objects.get()
+    assert row.state == Delivery.State.FAILED
+    assert row.attempts.first().problem == "it could not be made: KeyError"
+
+
 def test_log_of_deliveries_is_kept_for_a_month_and_what_waits_for_longer(
     hook: Subscription, moment: Clock
 ) -> None:

@@ -1,5 +1,7 @@
 """As many rows as there are events, though the process dies in between; nothing finer than a page tells."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -15,7 +17,9 @@ from notifications.outbox import budgets_watch, cohorts_watch, log_read
 from notifications.tasks import watch_collections
 from recipes.models import Recipe
 from releases.operations import result_withhold
-from tests.factories import published_recipe
+from series.operations import rounds_advance, series_publish
+from tests.clock import time_is
+from tests.factories import published_recipe, recipe_members
 from tests.faults.network import Killed, killed_at_statement
 from tests.scenes import account, finished_recipe, open_recipe
 from trust_models.publishing import recipe_close
@@ -92,6 +96,24 @@ def test_receivers_are_told_what_they_chose_and_only_while_they_are_there() -> N
     read_all()
     assert [kind for kind, _ in told(chosen)] == ["recipe.closed"]
     assert told(off) == []
+
+
+def test_round_of_a_series_that_was_missed_is_told_of_its_series(
+    hook: Subscription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = recipe_members(every="week", rounds=3, cohort_size=500, epsilon=0.1)
+    series = series_publish(members=members, actor=None)
+    late = series.published_at + timedelta(days=10)
+    time_is(monkeypatch, lambda: late)
+    rounds_advance()
+    read_all()
+    assert told(hook)[0] == ("series.round_skipped", series.identifier)
+    data = document_of(Delivery.objects.earliest("pk"))["data"]
+    assert data == {
+        "series": series.identifier,
+        "name": series.name,
+        "url": f"https://telemetry.example/series/{series.identifier}/",
+    }
 
 
 def test_cohort_is_told_when_it_is_reached_once_and_not_one_report_before(hook: Subscription) -> None:
