@@ -40,6 +40,7 @@ def test_results_chosen_on_the_home_page_are_compared(visit: Visit, options: dic
     if "viewport" in options:
         assert violations(visitor) == []
     page.get_by_role("link", name="Leave out result 3").click()
+    page.get_by_text("Other results").click()
     page.get_by_role("checkbox", name="Did it start?").check()
     page.get_by_role("button", name="Compare", exact=True).click()
     expect(page.get_by_text("Another event: start, not crash.")).to_be_visible()

@@ -213,8 +213,9 @@ def _panel(
 def _grid(root: ET.Element, x: Scaled, y: Scaled, frame: Frame, *, is_left: bool) -> None:
     lines = []
     faint = coloured(root, "faint", fill="currentColor")
-    for at, text in [] if y.axis.scale is Scale.CATEGORY else y.ticks(3 if frame.small else 5):
-        lines.append(f"M{rounded(x.start)} {rounded(at)}H{rounded(x.end)}")
+    for at, text in y.ticks(3 if frame.small else 5):
+        if y.axis.scale is not Scale.CATEGORY:
+            lines.append(f"M{rounded(x.start)} {rounded(at)}H{rounded(x.end)}")
         if is_left and y.axis.labelled:
             words(faint, text, x.start - TICK, at + TEXT / 3, "end")
     if x.axis.scale is not Scale.CATEGORY:

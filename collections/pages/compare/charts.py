@@ -48,8 +48,8 @@ def difference_chart(compared: Sequence[Compared]) -> Chart | None:
     level = f"{changes[0][2].told.interval.level:.0%} interval of all differences together"
     description = "Differences to result 1 with their intervals. An interval that holds 0 may be no change."
     if _is_scalar(compared):
-        points = [_points(change, [0], unit)[0] for _, _, change in changes]
-        panel = _lying([name for name, _, _ in changes], points, unit, "difference", level)
+        alone = [_points(change, [0], unit)[0] for _, _, change in changes]
+        panel = _lying([name for name, _, _ in changes], alone, unit, "difference", level)
         return Chart(
             title="Differences to result 1",
             description=description,
@@ -57,15 +57,18 @@ def difference_chart(compared: Sequence[Compared]) -> Chart | None:
             height=ROW * (len(changes) + 1),
         )
     drawn = largest_positions(stored(compared[0].release).values, MOST_DRAWN)
+    points = [_points(change, drawn, unit) for _, _, change in changes]
+    # One axis, so that panels can be compared.
+    quantity = _quantity(unit, [point for some in points for point in some])
     panels = tuple(
         _standing(
             f"Result {name} less result 1" if len(changes) > 1 else "",
             [one.recipe.published.label(position) for position in drawn],
-            _points(change, drawn, unit),
-            unit,
+            some,
+            quantity,
             level,
         )
-        for name, one, change in changes
+        for (name, one, _), some in zip(changes, points, strict=True)
     )
     return Chart(title="Differences to result 1", description=description, panels=panels, height=220)
 
@@ -101,10 +104,10 @@ def _lying(labels: list[str], points: list[Point], unit: str, name: str, interva
     )
 
 
-def _standing(title: str, labels: list[str], points: list[Point], unit: str, interval: str) -> Panel:
+def _standing(title: str, labels: list[str], points: list[Point], quantity: Axis, interval: str) -> Panel:
     columns = Axis(scale=Scale.CATEGORY, categories=tuple(dict.fromkeys(labels)))
     series = _series(labels, points, "difference", interval, lying=False)
-    return Panel(title=title, x=columns, y=_quantity(unit, points), series=series)
+    return Panel(title=title, x=columns, y=quantity, series=series)
 
 
 def _series(
