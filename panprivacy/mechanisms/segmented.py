@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting.composition import Repeated
-from panprivacy.accounting.guarantees import Guarantee, Model
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
@@ -34,7 +34,10 @@ from panprivacy.segment_estimates import SegmentCounts, SegmentEstimate, segment
 MOST_CELLS = 1_001
 """As many as the longest histogram has buckets: a report has a ciphertext for each."""
 
-WHOLE_DEVICE = "Under replacement the segment is replaced with the events."
+SAID_OF = {
+    Relation.REPLACE: "The segment is replaced with the events.",
+    Relation.ADD_REMOVE: "The device of the reference is of no segment.",
+}
 SEEN_ON_DEVICE = "This is about events: a device knows its segment, and so does whoever holds it."
 
 
@@ -304,5 +307,5 @@ class SegmentedHistogram(Segmented, asked=Histogram):
 
 
 def _of_segments(guarantee: Guarantee) -> Guarantee:
-    said = SEEN_ON_DEVICE if guarantee.model is Model.PAN else WHOLE_DEVICE
+    said = SEEN_ON_DEVICE if guarantee.model is Model.PAN else SAID_OF[guarantee.relation]
     return replace(guarantee, source=f"{guarantee.source} {said}")

@@ -28,8 +28,8 @@ class SegmentRow:
     """One answer within one segment, as text; empty where not known.
 
     Attributes:
-        difference: to the first segment that is shown, in words.
-        more_than_noise: whether it is.
+        difference: of the share to that of the first segment that is shown; empty for itself.
+        more_than_noise: whether the interval of the difference leaves out 0.
         truth: of a simulation: "120 of 400".
     """
 
@@ -105,14 +105,11 @@ def _row(segment: Mapping[str, Any], place: int, answer: str) -> SegmentRow:
 
 
 def _difference(difference: Mapping[str, Any], place: int) -> str:
-    """“3.2 points more (2.1 to 4.3 points): more than noise.”"""
-    share, (low, high) = 100 * difference["shares"][place], difference["intervals"][place]
-    decimals = place_of((high - low) * 50)
-    ends = f"{at_place(100 * low, decimals)} to {at_place(100 * high, decimals)} points"
-    if not difference["more_than_noise"][place]:
-        return f"No difference beyond noise ({ends})."
-    direction = "more" if share > 0 else "fewer"
-    return f"{at_place(abs(share), decimals)} points {direction} ({ends}): more than noise."
+    """“−3.2 points (−4.3 to −2.1)”."""
+    share, (low, high) = difference["shares"][place], difference["intervals"][place]
+    decimals = place_of(100 * (high - low) / 2)
+    value, low, high = (at_place(100 * part, decimals) for part in (share, low, high))
+    return f"{value} points ({low} to {high})"
 
 
 def _with_ends(value: float, ends: Sequence[float], *, points: bool = False) -> str:

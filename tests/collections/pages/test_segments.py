@@ -164,7 +164,7 @@ def test_result_tells_shown_segments_beside_the_truth_and_nothing_of_small_ones(
     page = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
     assert "2.1 &lt;b&gt;" in page
     assert "<b>" not in page
-    assert ": more than noise.</strong>" in page
+    assert "<strong>more than noise</strong>" in page
     assert "nightly: it may have had fewer than 20 devices, the cohort size." in page
     assert page.count("30 of 40") == 1
 
