@@ -15,7 +15,7 @@ where b − a bits have been told. A range whose bound is below the largest valu
 one is split in two.
 
 g is computed by numerical inversion of the characteristic function. Tilt S by θ with
-e^θ = (excess + growth)/excess: Pr[S̃ = x] ∝ e^{θx}·Pr[S = x]. Then f(t), of which g is the maximum,
+e^θ = (excess + growth)/excess: Pr[S̃ = x] ∝ e^{θx}·Pr[S = x]. Then f(t), whose maximum is g,
 grows from t to t + 1 exactly where Pr[S̃ = t] > Pr[S̃ = t − 1], so that the maximum is at t = 1 + the mode
 of S̃; and the mode of a sum of independent bits is its mean, rounded up or down (Darroch 1964).
 Over L frequencies
@@ -32,6 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting.binomial import Numbers
+from panprivacy.accounting.rounding import UNIT, log_one_plus
+
+LARGEST_ENUMERATED = 200
+"""Number of devices up to which every assignment of the others' inputs is computed one by one."""
 
 FEWEST_OTHERS = 32
 """Number of other devices below which ranges of assignments would be told too many bits."""
@@ -46,7 +50,6 @@ Counts = NDArray[np.int64]
 Complex = NDArray[np.complex128]
 Value = float | Numbers
 
-_UNIT = 2.0**-53
 _NEGLIGIBLE = 50.0
 _LARGEST_EXPONENT = 600.0
 _UNKNOWN = 1 - 1 / FEWEST_OTHERS  # at least this share of the other bits is not told
@@ -131,7 +134,7 @@ class Inversion:
         left_out = math.exp(theta - negligible), -math.exp(-negligible) / math.expm1(-theta)
         self._rounding = []  # of the two parts: what every term adds to the error, and what sizes multiply
         for weights, rest in zip((self._at, self._tail), left_out, strict=True):
-            size_of = np.abs(weights[:, 0]) * 8 * _UNIT
+            size_of = np.abs(weights[:, 0]) * 8 * UNIT
             per = [float(size_of @ np.abs(x)) for x in (self._one, self._zero, self._s)]
             self._rounding.append((8 * float(size_of.sum()) + rest, *per))
 
@@ -188,5 +191,4 @@ def _expm1(theta: float, frequency: Numbers) -> Complex:
 
 def _cumulant(p: float, theta: float, frequency: Numbers) -> Complex:
     """log(1 + p·(e^{θ + iω} − 1)), accurate where it is small, for it is multiplied by many."""
-    w = p * _expm1(theta, frequency)
-    return np.asarray(np.log1p(2 * w.real + w.real**2 + w.imag**2) / 2 + 1j * np.arctan2(w.imag, 1 + w.real))
+    return log_one_plus(p * _expm1(theta, frequency))

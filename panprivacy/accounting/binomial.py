@@ -16,9 +16,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from panprivacy.accounting.rounding import UNIT
+
 Numbers = NDArray[np.float64]
 
-_UNIT = 2.0**-53
 _HALF_LOG_TWO_PI = math.log(2 * math.pi) / 2
 
 
@@ -65,7 +66,7 @@ def relative_error(x: ArrayLike, n: ArrayLike, p: float) -> Numbers:
     up to 10¹⁰ and twelve standard deviations, and never erred by as much as a quarter of this.
     """
     away = np.abs(np.asarray(x, dtype=float) - np.asarray(n, dtype=float) * p)
-    return np.asarray(_UNIT * (400 + 16 * away))
+    return np.asarray(UNIT * (400 + 16 * away))
 
 
 def window(n: int, p: float, q: float, mass: float) -> tuple[int, int]:

@@ -27,10 +27,10 @@ import scipy
 from numpy.typing import NDArray
 
 from panprivacy.accounting.privacy_loss import NEGLIGIBLE, Array, Directions, PrivacyLoss
+from panprivacy.accounting.rounding import UNIT
 from panprivacy.errors import FieldError
 from panprivacy.shown import plain
 
-_UNIT = 2.0**-53
 _FINER_UNIT = float(np.finfo(np.longdouble).epsneg)  # 2^-64 on x86, where processors have such numbers
 _ACCURACY = 3e-5  # of ε: by how much the lattice may raise it
 _OF_SPREAD = 1e-6  # of the spread of losses: the same where ε is far below it
@@ -188,7 +188,7 @@ class _Sum:
             return _Tilted(tilt, log_moment, first, spacing, masses, errors, infinite)
 
         result = convolved(np.float64)
-        if _FINER_UNIT < _UNIT and result.share_of_rounding(epsilon) > _OF_ROUNDING:
+        if _FINER_UNIT < UNIT and result.share_of_rounding(epsilon) > _OF_ROUNDING:
             return convolved(np.longdouble)
         return result
 
@@ -199,7 +199,12 @@ class _Sum:
         return _smallest(lambda theta: _moment(self._finite, theta).mean > mean, self._steepest)
 
     def _tilt_near(self, epsilon: float) -> float:
-        """The same, or less where rare losses would be so likely that the sum spreads far beyond ε."""
+        """The tilt for ε: that at which the sum has the mean ε, unless the sum then spreads too far.
+
+        A tilt makes large losses likelier. Where they are rare and far above ε, the tilted sum would spread
+        far beyond ε, and the lattice with it. Then the tilt is that at which the sum spreads to ε/2, or to
+        twice its own spread.
+        """
         tilt = self._tilt_to(epsilon)
         widest = max((epsilon / 2) ** 2, 4 * self._variance)
         if _moment(self._finite, tilt).variance <= widest:
@@ -338,7 +343,7 @@ def _convolved(
         tilt: θ times the spacing.
         number: what transforms are computed in.
     """
-    unit = _UNIT if number is np.float64 else _FINER_UNIT
+    unit = UNIT if number is np.float64 else _FINER_UNIT
     half = size // 2 + 1
     kept = np.arange(half)  # frequencies at which the product is not negligible
     log_size, relative_error, phase = np.zeros(half, number), np.zeros(half), np.zeros(half, number)
@@ -352,7 +357,7 @@ def _convolved(
         dense[0] = 0.0
         sum_of_rest = dense.sum()
         rest = float(sum_of_rest)
-        of_weight = _UNIT * (256 + 4 * tilt * float(np.abs(index).max()))
+        of_weight = UNIT * (256 + 4 * tilt * float(np.abs(index).max()))
         of_weights += times * 2 * rest * of_weight
         # The largest is 1 less the rest, so it is off by what they are.
         of_each += times * of_weight * max(1.0, rest / max(1 - rest, 1e-300))

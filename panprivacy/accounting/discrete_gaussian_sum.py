@@ -44,12 +44,12 @@ from panprivacy.accounting.interface import (
     require_epsilon,
     smallest_epsilon,
 )
+from panprivacy.accounting.rounding import UNIT
 from panprivacy.parameters import described
 
 SMALLEST_EPSILON = 1e-9
 """Below this ε, `smallest_scale` refuses: rounding would dominate the result."""
 
-_UNIT = 2.0**-53
 _NOTHING = 1e-300  # the smallest δ that is told from 0
 _NEGLIGIBLE = 60.0  # a term below e^-60 of the largest is left out, and bounded
 _WIDE = 2.0  # from this scale on, a sum of N_Z(0, s²) is N_Z(0, n·s²) to within `_merging_error`
@@ -217,7 +217,7 @@ class _Wide:
         # The smallest a with P(a) > e^ε·P(a + shift); a tie that rounding misjudges contributes nothing.
         a = math.floor(epsilon * sigma_squared / shift - shift / 2) + 1
         loss = shift * (2 * a + shift) / (2 * sigma_squared)
-        relative_error = 2e-13 + 2 * self.merging_error + 8 * _UNIT * (epsilon + loss)
+        relative_error = 2e-13 + 2 * self.merging_error + 8 * UNIT * (epsilon + loss)
         if a < 1:
             tail = 1 - self._tail(1 - a)
             shifted = math.exp(epsilon + self._log_tail(a + shift))
@@ -225,7 +225,7 @@ class _Wide:
         at_a = math.exp(-(a**2) / (2 * sigma_squared)) / self._total()
         tail = self._relative_tail(a)
         shifted = math.exp(min(0.0, epsilon - loss)) * self._relative_tail(a + shift)
-        relative_error += 4 * _UNIT * a**2 / sigma_squared
+        relative_error += 4 * UNIT * a**2 / sigma_squared
         return min(1.0, at_a * (tail - shifted + relative_error * (tail + shifted)))
 
     def _tail(self, a: int) -> float:
@@ -295,14 +295,14 @@ class _Narrow:
             tail = math.exp(point.log_tail)
             ratio = min(1.0, math.exp(min(0.0, epsilon + shifted.log_tail - point.log_tail)))
             error = (
-                point.relative_error + shifted.relative_error + 8 * _UNIT * (epsilon + abs(shifted.log_tail))
+                point.relative_error + shifted.relative_error + 8 * UNIT * (epsilon + abs(shifted.log_tail))
             )
             return min(1.0, tail * (1 - ratio + 2 * error))
         # Near the centre: T(a) = 1 − T(1 − a).
         point = self._point(1 - a)
         tail = -math.expm1(point.log_tail)
         beyond = math.exp(epsilon + shifted.log_tail)
-        error = point.relative_error + shifted.relative_error + 8 * _UNIT * (epsilon + abs(shifted.log_tail))
+        error = point.relative_error + shifted.relative_error + 8 * UNIT * (epsilon + abs(shifted.log_tail))
         return min(1.0, max(0.0, tail - beyond + 2 * error * (1 + beyond)))
 
     def _loss(self, a: int, shift: int) -> float:
@@ -377,12 +377,12 @@ class _Narrow:
                 if aliased < 1e-14:
                     break
             length *= 2
-        error = 8 * _UNIT * (4 + n * spread + frequency * abs(distance))
+        error = 8 * UNIT * (4 + n * spread + frequency * abs(distance))
         left_out = math.exp(-_NEGLIGIBLE)
         probability_error = float((count * np.abs(term) * error).sum()) / length + left_out
         tail_error = float((count * np.abs(tail_term) * error).sum()) / length - left_out / math.expm1(-theta)
         relative_error = max(probability_error / probability, tail_error / tail)
-        relative_error += aliased + n * cumulant_error + 8 * _UNIT * (1 + abs(theta * a))
+        relative_error += aliased + n * cumulant_error + 8 * UNIT * (1 + abs(theta * a))
         return _Point(height + math.log(probability), log_tail, relative_error)
 
     def _tilt(self, target: float) -> float:
@@ -429,7 +429,7 @@ class _Narrow:
         cumulant = float(np.logaddexp(0.0, log_excess))
         matters = exponent > exponent.max() - 40
         largest = float((decay + growth)[matters].max())
-        return cumulant, 4 * _UNIT * (20 + largest) * -math.expm1(-cumulant) + 4 * _UNIT * cumulant
+        return cumulant, 4 * UNIT * (20 + largest) * -math.expm1(-cumulant) + 4 * UNIT * cumulant
 
     def _characteristic(
         self, x: NDArray[np.float64], weights: NDArray[np.float64], length: int
@@ -442,9 +442,8 @@ class _Narrow:
             half_sine = np.sin(np.outer(frequency, x) / 2)
             real = -2 * (half_sine**2) @ weights
             imaginary = np.sin(np.outer(frequency, x)) @ weights
-            size = np.maximum(
-                np.hypot(1 + real, imaginary), _UNIT
-            )  # its own rounding error; 0 has no logarithm
+            # Its own rounding error at least; 0 has no logarithm.
+            size = np.maximum(np.hypot(1 + real, imaginary), UNIT)
             matters = self._n * np.log(size) > -_NEGLIGIBLE - math.log(length)
             if last == length // 2 or not matters[-1]:
                 break

@@ -1,5 +1,6 @@
 """An event that may also fail in ways that its own curve does not know of."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,6 +22,10 @@ class Failing(NestedEvent):
     probability: float = described(
         label="Probability", help="What failures cost of δ, at every ε in question.", minimum=0, maximum=1
     )
+
+    @property
+    def largest_loss(self) -> float:
+        return math.inf
 
     @property
     def method(self) -> str:

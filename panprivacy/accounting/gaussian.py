@@ -1,7 +1,7 @@
 """Rounds of the Gaussian mechanism, each over a random sample: exact curves and their composition."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -13,7 +13,6 @@ from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import RELATIVE_TOLERANCE, require_delta, require_epsilon
 from panprivacy.accounting.privacy_loss import (
     LARGEST_LOSS,
-    NEGLIGIBLE,
     Array,
     Decomposable,
     Directions,
@@ -29,6 +28,9 @@ LARGEST_ROUNDS = 1_000_000
 Where losses are rare and far larger than ε, this needs a processor with extended precision (x86); on others ε
 may then be up to 1 % above.
 """
+
+_NEGLIGIBLE = 1e-42
+"""Probability of losses that one round takes as infinite: a million times, far below every δ."""
 
 _STEP = 0.004  # of the grid on which one round's curve is evaluated: some thousand points
 
@@ -86,13 +88,15 @@ class Gaussian(Decomposable):
         if single is not None:
             at = np.array([epsilon])
             return max(float(_removed(*single, at)[0]), float(_added(*single, at)[0]))
-        return max(direction.delta(epsilon) for direction in _composed(self))
+        found = max(direction.delta(epsilon) for direction in _composed(self))
+        return min(found, self._everybody.delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
         require_delta(delta)
         if self._single() is not None:
             return super().epsilon(delta)
-        return max(direction.epsilon(delta) for direction in _composed(self)) * (1 + RELATIVE_TOLERANCE)
+        found = max(direction.epsilon(delta) for direction in _composed(self)) * (1 + RELATIVE_TOLERANCE)
+        return min(found, self._everybody.epsilon(delta))
 
     def renyi_epsilon(self, delta: float) -> float:
         """ε by Rényi accounting, for comparison only: an upper bound, some percent above the tight one."""
@@ -109,6 +113,11 @@ class Gaussian(Decomposable):
             return ((_losses(self.sigma / math.sqrt(self.rounds), 1.0), 1),)
         return ((_losses(self.sigma, self.sampling_rate), self.rounds),)
 
+    @property
+    def _everybody(self) -> "Gaussian":
+        """The same without sampling, which loses no less: by convexity, sampling lowers a round's curve."""
+        return replace(self, sampling_rate=1.0)
+
     def _single(self) -> tuple[float, float] | None:
         """σ and q of the one round that this is equal to, if there is one."""
         if self.sampling_rate == 1:
@@ -124,11 +133,11 @@ def _composed(event: Gaussian) -> tuple[ComposedLoss, ...]:
 @lru_cache(maxsize=64)
 def _losses(sigma: float, rate: float) -> Directions:
     """Losses of one round: of the mixture against N(0, σ²), and of N(0, σ²) against the mixture."""
-    furthest = -float(scipy.special.ndtri_exp(math.log(NEGLIGIBLE))) / sigma
+    furthest = -float(scipy.special.ndtri_exp(math.log(_NEGLIGIBLE))) / sigma
     largest = min(furthest + 1 / (2 * sigma**2), LARGEST_LOSS)  # of N(1, σ²) against N(0, σ²)
     at_zero = float(_removed(sigma, rate, np.zeros(1))[0])
     with_it = grid(at_zero, _sampled_loss(largest, rate), _STEP)
-    without = grid(at_zero, -_sampled_loss(-largest, rate), _STEP)
+    without = grid(at_zero, _largest_without(largest, rate), _STEP)
     removed, added = _removed(sigma, rate, with_it), _added(sigma, rate, without)
     loss = loss_of_curves(with_it, removed, without, added)
     return loss, loss if rate == 1 else loss_of_curves(without, added, with_it, removed)
@@ -141,6 +150,17 @@ def _sampled_loss(loss: float, rate: float) -> float:
     if loss > 1:
         return loss + math.log(rate + (1 - rate) * math.exp(-loss))
     return math.log1p(rate * math.expm1(loss))
+
+
+def _largest_without(largest: float, rate: float) -> float:
+    """The largest loss of N(0, σ²) against the mixture, where that of N(0, σ²) against N(1, σ²) is `largest`.
+
+    No loss exceeds −ln(1 − q). So near it that a rounding error of the result stands for losses that are far
+    less rare, it is that bound itself, rounded up.
+    """
+    if rate < 1 and rate * math.exp(-largest) < 1e-10 * (1 - rate):
+        return -math.log1p(-rate) * (1 + 1e-15)
+    return -_sampled_loss(-largest, rate)
 
 
 def _unsampled_loss(loss: Array, rate: float) -> Array:
@@ -164,7 +184,7 @@ def _added(sigma: float, rate: float, epsilon: Array) -> Array:
     unsampled = -_unsampled_loss(-epsilon, rate)
     found = rate * np.exp(np.minimum(epsilon - unsampled, 0.0))  # sampling lowers a loss
     found *= _gaussian_delta(sigma, np.minimum(unsampled, LARGEST_LOSS))
-    beyond = np.where(np.isinf(unsampled), 0.0, NEGLIGIBLE)
+    beyond = np.where(np.isinf(unsampled), 0.0, _NEGLIGIBLE)
     return np.where(unsampled > LARGEST_LOSS, beyond, np.minimum(1.0, found))
 
 

@@ -59,7 +59,7 @@ class Guarantee:
     Attributes:
         epsilon, delta: proved; None where no number has been computed: unknown is shown as unknown,
             and `source` says why. None in the model PAN, too, where encryption protects.
-        found_epsilon: the lower end of the bracket of which `epsilon` is the upper one: ε of the worst case
+        found_epsilon: the lower end of the bracket that ends with `epsilon`: ε of the worst case
             that was found, so that the smallest ε that holds is probably near it. None where `epsilon` is
             exact, or where nothing was searched.
         dishonest_fraction: the part of the cohort that may collude with the observer, telling it all

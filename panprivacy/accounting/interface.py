@@ -79,6 +79,16 @@ class PrivacyEvent(ABC):
         return True
 
     @property
+    def largest_loss(self) -> float:
+        """An ε at which δ is 0; infinity where none is known. No ε above it is stated."""
+        return math.inf
+
+    @property
+    def dots_apart(self) -> float:
+        """The least distance of points at which a curve needs `delta_bound`, in spreads of the loss."""
+        return 0.0
+
+    @property
     @abstractmethod
     def method(self) -> str:
         """How the numbers are computed, with the source: one line for people."""
@@ -104,7 +114,7 @@ class PrivacyEvent(ABC):
             FieldError: δ is outside its range.
         """
         require_delta(delta)
-        return smallest_epsilon(self.delta, delta)
+        return min(smallest_epsilon(self.delta, delta), self.largest_loss)
 
     def over(self, n: int) -> "PrivacyEvent":
         """The same release over n devices (≥ 1); FieldError for an event that is not one over devices."""

@@ -32,6 +32,14 @@ class NestedEvent(PrivacyEvent):
         return self.event.quick
 
     @property
+    def largest_loss(self) -> float:
+        return self.event.largest_loss
+
+    @property
+    def dots_apart(self) -> float:
+        return self.event.dots_apart
+
+    @property
     def neighbours(self) -> Relation:
         return self.event.neighbours
 

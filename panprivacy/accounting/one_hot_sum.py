@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting import binomial
+from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import (
@@ -20,9 +21,6 @@ from panprivacy.accounting.interface import (
 )
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum, flip_probabilities
 from panprivacy.parameters import described
-
-LARGEST_ENUMERATED = 200
-"""Number of devices up to which every assignment of the other vectors is computed."""
 
 _OUTSIDE = 1e-40
 _FEW = 64  # assignments up to which they are gone through one by one
@@ -80,6 +78,10 @@ class OneHotSum(PrivacyEvent):
         return self.neighbours == Relation.ADD_REMOVE and self._one_coordinate.quick
 
     @property
+    def largest_loss(self) -> float:
+        return self.epsilon0 if self.neighbours == Relation.ADD_REMOVE else 2 * self.epsilon0
+
+    @property
     def _one_coordinate(self) -> RandomizedResponseSum:
         return RandomizedResponseSum(n=self.n, epsilon0=self.epsilon0)
 
@@ -95,7 +97,7 @@ class OneHotSum(PrivacyEvent):
         require_delta(delta)
         if self.neighbours == Relation.ADD_REMOVE:
             return self._one_coordinate.epsilon(delta)
-        return worst_epsilon(self._every, delta)
+        return min(worst_epsilon(self._every, delta), self.largest_loss)
 
     def _every(self, epsilon: float, assignment: int | None = None) -> Numbers:
         """δ for every one of `_assignments`, or for one of them."""

@@ -1,8 +1,8 @@
 """A budget that holds although each release is chosen after seeing the earlier ones.
 
-Composing the curves of releases assumes that their parameters were chosen without regard to results. Whoever
-chooses the next ε after seeing them can exceed what is composed. A *privacy filter* (Rogers, Roth, Ullman &
-Vadhan 2016) is a rule for admitting the next release that holds against every such choice.
+Composing the curves of releases assumes that their parameters were chosen without regard to results. An
+analyst who chooses the next ε after seeing them can exceed what is composed. A *privacy filter* (Rogers,
+Roth, Ullman & Vadhan 2016) is a rule for admitting the next release that holds against every such choice.
 
 This one adds Rényi divergences at one order α, which the budget alone fixes. While their sum stays within a
 capacity fixed with it, everything released has a Rényi divergence of at most that capacity, however each

@@ -30,7 +30,6 @@ NEGLIGIBLE = 1e-38
 LARGEST_LOSS = 600.0
 """Losses beyond are taken as infinite: their exponentials must stay numbers."""
 
-_UNIT = 2.0**-53
 _FLATNESS = 2.2e-3  # see `_dots`; a quarter of it is left, as middles become dots too
 _MOST_DOTS = 1000
 
@@ -125,11 +124,12 @@ class Decomposable(PrivacyEvent):
         """Losses of each part, and how often it occurs; the first losses compose, and the second ones do."""
 
 
-def symmetric_loss(delta: Callable[[float], float]) -> PrivacyLoss:
+def symmetric_loss(delta: Callable[[float], float], dots_apart: float = 0.0) -> PrivacyLoss:
     """The loss of a pair whose curve is at least `delta` in both directions, hardly more.
 
     Args:
         delta: ε ≥ 0 → the larger of both directions' δ(ε), or a bound on it; need not be convex.
+        dots_apart: `PrivacyEvent.dots_apart`.
 
     Returns:
         A loss whose curve lies above every curve of two directions below `delta`.
@@ -137,7 +137,7 @@ def symmetric_loss(delta: Callable[[float], float]) -> PrivacyLoss:
     end = _end(delta)
     if end == 0.0:
         return PrivacyLoss(np.zeros(1), np.array([1 - delta(0.0)]), delta(0.0))
-    epsilons, deltas = _dots(delta, end)
+    epsilons, deltas = _dots(delta, end, dots_apart)
     # The curve at −ε is 1 − e^{−ε}·(1 − δ(ε)); the line from there to ε passes 0 at this height.
     growth = np.expm1(epsilons[1:])
     deltas[0] = min(deltas[0], float(((2 * deltas[1:] + growth) / (growth + 2)).min()))
@@ -168,11 +168,12 @@ def grid(at_zero: float, end: float, step: float) -> Array:
     return epsilons
 
 
-def _dots(delta: Callable[[float], float], end: float) -> tuple[Array, Array]:
+def _dots(delta: Callable[[float], float], end: float, apart: float) -> tuple[Array, Array]:
     """ε from 0 to `end` and δ there: dense where the curve bends, be it at the atoms of a discrete loss.
 
     An interval is halved while the line over it is more than `_FLATNESS` to the right of the curve at its
-    middle, in units of ε or the spread, whichever is larger; outside the bulk more is allowed.
+    middle, in units of ε or the spread, the larger of both; outside the bulk more is allowed. None is halved
+    that is shorter than `apart` spreads, and there more.
     """
     known = {0.0: delta(0.0), end: delta(end)}
     spread = min(2.5 * known[0.0], end)
@@ -187,7 +188,8 @@ def _dots(delta: Callable[[float], float], end: float) -> tuple[Array, Array]:
                 low - high
             ) * math.exp(middle - high)
             allowed = _FLATNESS * max(middle, spread) * (1 + (middle / (4 * spread)) ** 2)
-            if high - low > 1e-4 * high and (high - low > spread or line - value > allowed * slope):
+            narrowest = max(1e-4 * high, apart * (spread + middle / 4))
+            if high - low > narrowest and (high - low > spread or line - value > allowed * slope):
                 halves += [(low, middle), (middle, high)]
         intervals = halves
     epsilons = sorted(known)
@@ -247,7 +249,7 @@ def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
 @lru_cache(maxsize=1024)
 def symmetric_loss_of(event: PrivacyEvent) -> PrivacyLoss:
     """The loss of an event, from its curve alone."""
-    return symmetric_loss(event.delta_bound)
+    return symmetric_loss(event.delta_bound, event.dots_apart)
 
 
 def parts_of(event: PrivacyEvent) -> tuple[tuple[Directions, int], ...]:

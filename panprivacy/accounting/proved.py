@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.one_hot_sum import LARGEST_ENUMERATED, OneHotSum
+from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import Sampled
 

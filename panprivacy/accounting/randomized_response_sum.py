@@ -8,7 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from panprivacy.accounting import binomial
-from panprivacy.accounting.assignments import FEWER_RANGES, MOST_RANGES, worst_divergence
+from panprivacy.accounting.assignments import (
+    FEWER_RANGES,
+    LARGEST_ENUMERATED,
+    MOST_RANGES,
+    worst_divergence,
+)
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.hockey_stick import binomial_divergence
@@ -21,12 +26,11 @@ from panprivacy.accounting.interface import (
     smallest_epsilon,
     worst_epsilon,
 )
-from panprivacy.accounting.sampled_assignments import LARGEST_ENUMERATED as LARGEST_SAMPLED_ENUMERATED
 from panprivacy.accounting.sampled_assignments import every_divergence, worst_sampled_divergence
 from panprivacy.parameters import described
 
-LARGEST_ENUMERATED = 64
-"""Number of devices up to which every assignment of the other bits is computed one by one."""
+LARGEST_ONE_BY_ONE = 64
+"""Number of devices up to which that is quicker than to bound ranges of assignments, without sampling."""
 
 _QUICK = 10**8  # devices up to which `delta_bound` was measured to take at most 0.1 s, whatever ε and ε₀
 _OUTSIDE = 1e-40
@@ -60,13 +64,17 @@ class RandomizedResponseSum(PrivacyEvent):
         return self.n <= _QUICK and self.sampling_rate == 1
 
     @property
+    def largest_loss(self) -> float:
+        return self.epsilon0
+
+    @property
     def proved(self) -> bool:
-        return self.sampling_rate == 1 or self.n <= LARGEST_SAMPLED_ENUMERATED
+        return self.sampling_rate == 1 or self.n <= LARGEST_ENUMERATED
 
     @property
     def method(self) -> str:
         if self.sampling_rate == 1:
-            exact = "exact" if self.n <= LARGEST_ENUMERATED else "proved, from above"
+            exact = "exact" if self.n <= LARGEST_ONE_BY_ONE else "proved, from above"
             return f"worst case over all assignments of the other bits ({exact}), of the sum (LPP Theorem 7)"
         if self.proved:
             return "worst case over all assignments of the other bits (exact), of the sum and count"
@@ -87,10 +95,10 @@ class RandomizedResponseSum(PrivacyEvent):
         if epsilon >= self.epsilon0:
             return 0.0
         if self.sampling_rate < 1:
-            if self.n <= LARGEST_SAMPLED_ENUMERATED:
+            if self.n <= LARGEST_ENUMERATED:
                 return float(self._every_sampled(epsilon).max())
             return _sampled(self.n, self.epsilon0, self.sampling_rate, epsilon)
-        if self.n <= LARGEST_ENUMERATED:
+        if self.n <= LARGEST_ONE_BY_ONE:
             return _enumerated(self.n, self.epsilon0, epsilon)
         return _bounded(self.n, self.epsilon0, epsilon)
 
@@ -102,18 +110,19 @@ class RandomizedResponseSum(PrivacyEvent):
 
     def epsilon(self, delta: float) -> float:
         require_delta(delta)
-        if self.sampling_rate < 1 and self.n <= LARGEST_SAMPLED_ENUMERATED:
-            return worst_epsilon(self._every_sampled, delta)
-        if self.sampling_rate < 1 or self.n <= LARGEST_ENUMERATED:
-            return smallest_epsilon(self.delta, delta)
+        if self.sampling_rate < 1 and self.n <= LARGEST_ENUMERATED:
+            return min(worst_epsilon(self._every_sampled, delta), self.largest_loss)
+        if self.sampling_rate < 1 or self.n <= LARGEST_ONE_BY_ONE:
+            return super().epsilon(delta)
         least = smallest_epsilon(lambda epsilon: _unanimous(self.n, self.epsilon0, epsilon), delta)
-        return smallest_epsilon(self.delta, delta, least * (1 - 2 * RELATIVE_TOLERANCE))
+        found = smallest_epsilon(self.delta, delta, least * (1 - 2 * RELATIVE_TOLERANCE))
+        return min(found, self.largest_loss)
 
     def proved_delta(self, epsilon: float) -> float:
         """`delta` by proof, over all assignments: itself where `proved`, else the upper end of a bracket.
 
         It does not rise with n, up to the bound's own error: another report is noise (post-processing). So
-        what is exact for `LARGEST_SAMPLED_ENUMERATED` devices holds for more.
+        what is exact for `LARGEST_ENUMERATED` devices holds for more.
         """
         found = self.delta(epsilon)
         if self.proved or epsilon >= self.epsilon0:
@@ -121,7 +130,7 @@ class RandomizedResponseSum(PrivacyEvent):
         p, _ = flip_probabilities(self.epsilon0)
         excess, growth = _excess(self.epsilon0, epsilon), math.expm1(epsilon)
         bound = worst_sampled_divergence(self.n, p, self.sampling_rate, excess, growth, found)
-        fewer = replace(self, n=LARGEST_SAMPLED_ENUMERATED)
+        fewer = replace(self, n=LARGEST_ENUMERATED)
         if bound > _sampled(fewer.n, self.epsilon0, self.sampling_rate, epsilon):  # at most that of `fewer`
             return min(bound, fewer.delta(epsilon))
         return bound
@@ -140,11 +149,11 @@ class RandomizedResponseSum(PrivacyEvent):
                 low = middle
             else:
                 high = middle
-        return high
+        return min(high, self.largest_loss)
 
     def delta_bound(self, epsilon: float) -> float:
         """`delta` to within what moves ε by 0.25 % at n = 10⁶, by 0.1 % up to 10⁴."""
-        if self.sampling_rate < 1 or self.n <= LARGEST_ENUMERATED or epsilon >= self.epsilon0:
+        if self.sampling_rate < 1 or self.n <= LARGEST_ONE_BY_ONE or epsilon >= self.epsilon0:
             return self.delta(epsilon)
         return _bounded(self.n, self.epsilon0, epsilon, FEWER_RANGES)
 

@@ -40,9 +40,6 @@ from panprivacy.accounting import binomial
 from panprivacy.accounting.assignments import Inversion
 from panprivacy.accounting.binomial import Numbers
 
-LARGEST_ENUMERATED = 200
-"""Number of devices up to which every assignment of the other bits is computed one by one."""
-
 _OUTSIDE = 1e-40
 _CLOSE = 1e-2  # relative, of δ: a range of assignments that may add no more is not split
 _COARSE, _FINE = 32, 256  # blocks of pairs i, j

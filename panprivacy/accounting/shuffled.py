@@ -29,6 +29,7 @@ from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.hockey_stick import binomial_divergence
 from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_epsilon
+from panprivacy.accounting.randomized_response_sum import flip_probabilities
 from panprivacy.parameters import described
 
 _OUTSIDE = 1e-40
@@ -48,12 +49,16 @@ class _ShuffledReports(PrivacyEvent):
         maximum=50,
     )
 
+    @property
+    def largest_loss(self) -> float:
+        return self.epsilon0
+
     def _divergence(self, clone: float, no_clone: float, epsilon: float) -> float:
         require_epsilon(epsilon)
         if epsilon >= self.epsilon0:
             return 0.0
         clones, mass = _clones(self.n - 1, clone, no_clone)
-        other, own = 1 / (math.exp(self.epsilon0) + 1), 1 / (1 + math.exp(-self.epsilon0))
+        other, own = flip_probabilities(self.epsilon0)
         # own − e^ε·other, without cancellation where ε is near ε₀
         excess = -own * math.expm1(epsilon - self.epsilon0)
         found = binomial_divergence(clones, 0.5, 0.5, excess, math.exp(epsilon) * own - other, epsilon)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.bounds.exact import Numbers, log_one_plus
+from panprivacy.accounting.rounding import log_one_plus
+from panprivacy.bounds.exact import Numbers
 
 _FEW = 100.0
 """Up to this variance of how many devices with k are chosen, their numbers are gone through one by one."""

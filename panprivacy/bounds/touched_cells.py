@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy import discrete_laplace
-from panprivacy.bounds.exact import Hypotheses, Numbers, log_one_plus
+from panprivacy.accounting.rounding import log_one_plus
+from panprivacy.bounds.exact import Hypotheses, Numbers
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from itertools import combinations_with_replacement
 import pytest
 from mpmath import mp
 
+from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.one_hot_sum import LARGEST_ENUMERATED, OneHotSum
+from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.errors import FieldError
 from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from panprivacy.accounting.randomized_response_sum import (
-    LARGEST_ENUMERATED,
+    LARGEST_ONE_BY_ONE,
     RandomizedResponseSum,
     _enumerated,
     _sampled,
@@ -126,7 +126,7 @@ def test_delta_of_many_devices_is_no_less_than_forty_digits_give_for_unanimous_b
     assert found <= exact * (1 + mp.mpf("2e-2"))  # what other assignments may add
 
 
-@pytest.mark.parametrize("n", [LARGEST_ENUMERATED + 1, 100, pytest.param(233, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [LARGEST_ONE_BY_ONE + 1, 100, pytest.param(233, marks=pytest.mark.long)])
 @pytest.mark.parametrize("epsilon0", [0.01, 1.0, 3.0, 8.0])
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.1, 0.5, 0.9])
 def test_delta_bounded_over_ranges_of_assignments_is_that_of_every_single_one(n, epsilon0, share):

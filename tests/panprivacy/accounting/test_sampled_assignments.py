@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.guarantees import bracket
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.proved import proved_epsilon
 from panprivacy.accounting.question import answer
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.sampled_assignments import (
-    LARGEST_ENUMERATED,
-    every_divergence,
-    worst_sampled_divergence,
-)
+from panprivacy.accounting.sampled_assignments import every_divergence, worst_sampled_divergence
 from panprivacy.accounting.sampling import Sampled
 from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released, sampled
 

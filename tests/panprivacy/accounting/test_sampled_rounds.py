@@ -153,3 +153,15 @@ def test_many_rounds_without_sampling_cost_what_they_cost(sigma, rounds, expecte
     event = Gaussian(sigma=sigma, rounds=rounds)
     assert event.epsilon(1e-8 if rounds == 1_000_000 else 1e-5) == pytest.approx(expected, rel=1e-4)
     assert event.delta(0.0) == 1.0
+
+
+@pytest.mark.parametrize(("sigma", "rate", "rounds", "delta"), [
+    (0.1, 0.999999999, 1_000_000, 1e-32), (0.1, 0.5, 1_000_000, 1e-32), (0.1, 1 - 1e-9, 100, 1e-8),
+    (0.3, 1 - 1e-16, 10, 1e-8), (0.3, 1e-7, 1_000_000, 1e-32),
+])  # fmt: skip
+def test_sampling_costs_no_more_than_without_also_where_it_spares_next_to_nobody(sigma, rate, rounds, delta):
+    """Losses that were cut off in each round added up to δ, and no ε came of the first two."""
+    found, everybody = (epsilon(sigma, q, rounds, delta) for q in (rate, 1.0))
+    assert 0 < found <= everybody
+    if rate > 0.9:
+        assert found == pytest.approx(everybody, rel=1e-3)

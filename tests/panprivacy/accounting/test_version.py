@@ -20,7 +20,7 @@ NOISE = {"kind": "discrete_gaussian_sum", "n": 1000, "scale": 1.5, "value_range"
 GAUSSIAN = {"kind": "gaussian", "sigma": 2.0, "sampling_rate": 1.0, "rounds": 1}
 SHUFFLED = {"kind": "shuffled", "n": 1000, "epsilon0": 1.0}
 
-GOLDEN_VERSION = 3
+GOLDEN_VERSION = 4
 
 DELTAS: list[tuple[dict[str, Any], float, float]] = [
     (ONE_BIT, 0.1, 1.709740124072228e-05),
