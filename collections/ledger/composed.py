@@ -41,7 +41,7 @@ Event = Mapping[str, Any]
 """A privacy event as data: what `PrivacyEvent.as_dict` returns."""
 
 _COMPUTING = threading.Lock()
-"""Held by whoever computes for a page."""
+"""Held by the thread that computes for a page."""
 
 logger = structlog.get_logger(__name__)
 
@@ -53,8 +53,8 @@ class UnreadableEventError(ValueError):
 class Composition:
     """Events that are composed, as a book adds them and takes them back.
 
-    In one order, whatever came first: so the same events have one hash and one (rounded) number. Each event
-    is written out once. A book of a thousand lines has half a million events to compose, of which a thousand
+    They are kept sorted. So the same events have one hash and one (rounded) number, in any order. Each is
+    written out once: for its thousand lines, a book composes half a million events, and only a thousand
     differ.
     """
 
@@ -79,7 +79,11 @@ class Composition:
         return copied
 
     def key(self, rule: "float | Budget") -> str:
-        """Under which the ε at a δ is remembered, or the use of a budget whose rule is a filter."""
+        """The key under which a number for these events is remembered.
+
+        Args:
+            rule: δ, for the composed ε at it; or a budget, for what they use of it by its filter.
+        """
         of = [rule.rule, rule.epsilon, rule.delta] if isinstance(rule, Budget) else rule
         content = json.dumps([SOFTWARE, of]).encode()
         return hashlib.sha256(b"\n".join([content, *(digest for digest, _ in self._digested)])).hexdigest()
@@ -155,10 +159,10 @@ def budget_use(events: Sequence[Event], budget: Budget) -> Use:
 
 
 class Allowance:
-    """How long a page may compute numbers that are not remembered. What is too late is unknown, this time.
+    """How long a page may compute numbers that are not remembered. What comes too late is shown as unknown.
 
-    Every number that was computed is remembered, so whoever asks again gets further. A single number
-    is not interrupted.
+    Every number that was computed is remembered, so the next page gets further. A single number is not
+    interrupted.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -188,8 +192,14 @@ class Allowance:
         return self._within(compute, at_once=known or not events)
 
     def _within(self, compute: Callable[[], T], *, at_once: bool = False) -> T | None:
-        """What `compute` returns, one process's thread after the other: whoever asks for many books at once
-        gets one processor's time for all of them."""
+        """What `compute` returns; None where time runs out.
+
+        Only one thread of a process computes at a time. So pages that show many books do not take all
+        processors.
+
+        Args:
+            at_once: whether it is remembered, and needs neither time nor a turn.
+        """
         if not at_once and not _COMPUTING.acquire(timeout=max(0.0, self._ends - time.monotonic())):
             return None
         try:

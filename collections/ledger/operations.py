@@ -172,7 +172,7 @@ def spending_append(
     Args:
         population: name.
         recipe: identifier.
-        event: what whoever reads only the result learns about one device, under replacement.
+        event: what somebody who reads only the result learns about one device, under replacement.
         event_if_half_colludes: the same for a reader with whom half of the cohort colludes.
         condition: what both rely on, as a clause; empty where they hold as they are.
         reserved: what `reservations_append` wrote down for it, and is given back for it now.

@@ -1,7 +1,7 @@
 """Numbers of the ledger are computed when a book has changed, not when somebody looks at it.
 
 A worker goes through the books and computes what their pages show; `composed` remembers it. Pages compute
-for a moment only. Nothing depends on this: whatever is missing is computed by whoever needs it.
+for a moment only. Nothing depends on this: what is missing is computed where it is needed.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _CLAIM = "books-being-computed"
 
 
 def books_behind() -> list[Population]:
-    """Populations of which somebody spent and whose numbers are not all remembered, the newest first."""
+    """Populations that were spent from and whose numbers are not all remembered, the newest first."""
     changed = {population: _marker(population) for population in _spent()}
     known = caches[CACHE].get_many(changed.values())
     return [population for population, marker in changed.items() if marker not in known]

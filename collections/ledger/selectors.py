@@ -24,7 +24,7 @@ PAGE_SECONDS = 0.05
 """The same for a page that people look at: a worker computes the others (remembering.py)."""
 
 SHORT_BOOK = 10
-"""Recipes of which a single number takes no longer than that: it is not interrupted."""
+"""Up to so many recipes, a single number takes no longer than that: it is not interrupted."""
 
 LIKE_THE_LAST = 1_000
 """Up to how many more recipes like the last one are counted."""
@@ -45,7 +45,7 @@ def population_named(name: str, *, lock: bool = False) -> Population:
     Raises:
         FieldError: there is none; the message names those there are.
     """
-    # Not FOR UPDATE: lines that refer to the row may be added by whoever does not add up.
+    # Not FOR UPDATE: those who do not add up may add lines that refer to the row.
     rows = Population.objects.select_for_update(no_key=True) if lock else Population.objects
     population = rows.filter(name=name).first()
     if population is None:
