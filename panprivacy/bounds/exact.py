@@ -24,15 +24,16 @@ Numbers = NDArray[np.float64]
 Hypotheses = NDArray[np.int64]
 
 _DEVIATIONS = 10
+_DEVIATIONS_OF_NOISE = 15
 _LEAST_REACH = 40
-"""A window reaches so many standard deviations and so many whole numbers to each side of the mean."""
+"""A window reaches so many standard deviations and so many whole numbers to each side of the mean. Of what is
+not counted as smooth, such as Laplace noise, it takes more: 6e-10 of that is further away than 15."""
 
 _NEGLIGIBLE = 14.0
 """For a sum of bits |φ(t)| ≤ exp(−2σ²t²/π²), below 1e-17 where σ·t exceeds this."""
 
-
-_MOST_ANGLES = 20_000
-"""Of a window of 20σ, they go up to σ·t = 6,283, where |φ| of Laplace noise, the slowest to fall, is 5e-8."""
+_MOST_ANGLES = 120_000
+"""Of a window of 30σ, they go up to σ·t = 25,000. Of Laplace noise, the slowest to fall, 1e-9 is left out."""
 
 
 class Family(Protocol):
@@ -59,13 +60,14 @@ class Family(Protocol):
 def probability_at_most(family: Family, hypotheses: Hypotheses, observed: NDArray[np.int64]) -> Numbers:
     """Pr[X ≤ observed] under each hypothesis, each with an observation of its own.
 
-    Its absolute error is below 1e-9 for up to 10⁹ bits, and for discrete Gaussian noise. With discrete
-    Laplace noise it may be 1e-6: so much of it lies beyond ten standard deviations.
+    Its absolute error is below 1e-9 for up to 10⁹ bits and discrete Gaussian noise, below 2e-9 with discrete
+    Laplace noise.
     """
-    mean, deviation = family.mean(hypotheses), np.sqrt(family.variance(hypotheses))
-    reach = np.ceil(_DEVIATIONS * deviation) + _LEAST_REACH
+    mean, smoothness = family.mean(hypotheses), family.smoothness(hypotheses)
+    rough = np.sqrt(np.maximum(family.variance(hypotheses) - smoothness**2, 0.0))
+    reach = np.ceil(_DEVIATIONS * smoothness + _DEVIATIONS_OF_NOISE * rough) + _LEAST_REACH
     width, lowest = 2 * reach + 1, np.round(mean) - reach
-    last = _NEGLIGIBLE * width / (2 * math.pi * np.maximum(family.smoothness(hypotheses), 1e-9))
+    last = _NEGLIGIBLE * width / (2 * math.pi * np.maximum(smoothness, 1e-9))
     counted = np.minimum(np.minimum(reach, np.ceil(last)), _MOST_ANGLES)
     numbers = np.arange(1, int(counted.max()) + 1)
     is_counted = numbers <= counted[:, None]
@@ -79,14 +81,20 @@ def probability_at_most(family: Family, hypotheses: Hypotheses, observed: NDArra
     return np.asarray(np.where(among == 0, 0.0, np.where(among == width, 1.0, found)))
 
 
-def log_one_plus(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """ln(1 + z), also precise relative to its real part where that is small, which NumPy's is not: 10⁹ such
-    logarithms are added up."""
-    return np.asarray(np.log1p(2 * z.real + z.real**2 + z.imag**2) / 2 + 1j * np.arctan2(z.imag, 1 + z.real))
+Released = Callable[[Hypotheses, Hypotheses], Numbers]
+"""(hypotheses, observations) → the probability with which there is an observation at all, above 0."""
+
+
+def _always(hypotheses: Hypotheses, _observed: Hypotheses) -> Numbers:
+    return np.ones(hypotheses.shape)
 
 
 def bounds(
-    family: Family, observed: Sequence[int], most: int, failure_probability: float
+    family: Family,
+    observed: Sequence[int],
+    most: int,
+    failure_probability: float,
+    released: Released = _always,
 ) -> tuple[Hypotheses, Hypotheses]:
     """The lowest and the highest of the hypotheses 0..most that agree with each observation.
 
@@ -94,22 +102,31 @@ def bounds(
 
     Args:
         failure_probability: of the bounds of each observation; half for either side.
+        released: where only large observations are released. What is so large with some probability, is so
+            large among those with at most this probability over that of a release.
     """
     seen, rare = np.asarray(observed, dtype=np.int64), failure_probability / 2
-    lowest = _first(lambda tried: 1 - probability_at_most(family, tried, seen - 1) > rare, seen.size, most)
+    lowest = _first(
+        lambda tried: 1 - probability_at_most(family, tried, seen - 1) > rare * released(tried, seen),
+        seen.size,
+        most,
+    )
     refused = _first(lambda tried: probability_at_most(family, tried, seen) <= rare, seen.size, most)
     return np.minimum(lowest, most), np.maximum(refused - 1, 0)
 
 
-def intervals(family: Family, observed: Sequence[int], most: int, unit: float = 1.0) -> tuple[Interval, ...]:
+def intervals(
+    family: Family, observed: Sequence[int], most: int, unit: float = 1.0, released: Released = _always
+) -> tuple[Interval, ...]:
     """The bounds at each of `LEVELS`, of all observations together (union bound).
 
     Args:
         unit: what one step from hypothesis to hypothesis is worth.
+        released: as of `bounds`.
     """
     found = []
     for level in LEVELS:
-        low, high = bounds(family, observed, most, (1 - level) / len(observed))
+        low, high = bounds(family, observed, most, (1 - level) / len(observed), released)
         found.append(Interval(level, tuple((unit * low).tolist()), tuple((unit * high).tolist())))
     return tuple(found)
 

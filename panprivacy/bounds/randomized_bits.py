@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting import binomial
+from panprivacy.accounting.interface import LARGEST_N
+from panprivacy.accounting.rounding import log_one_plus
 from panprivacy.bounds import exact
-from panprivacy.bounds.exact import Hypotheses, Numbers, log_one_plus
+from panprivacy.bounds.exact import Hypotheses, Numbers
 from panprivacy.estimate import Interval
+
+_RARE_RELEASE = 0.005
+"""What less likely releases are allowed for as if they were: intervals have to end. Half of the one percent
+from which on they are to hold, as the population is only known from the reports."""
 
 _IMPOSSIBLE = 1e-6
 """A population that sends so few reports with less than this probability is larger than any considered."""
@@ -38,6 +44,7 @@ class RandomizedBits:
         count_scale: scale of discrete Laplace noise Z in n, in reports; 0 where n is exact. Only the part
             n·absent of the observation depends on n, so the noise is taken to move it by Z·absent.
         coins: bits of a report that are counted together, at least 1: n·coins takes the place of n above.
+        cohort: fewer reports are not released.
     """
 
     reports: int
@@ -46,6 +53,7 @@ class RandomizedBits:
     sampling_rate: float = 1.0
     count_scale: float = 0.0
     coins: int = 1
+    cohort: int = 1
 
     def mean(self, hypotheses: Hypotheses) -> Numbers:
         gain = (self.present - self.absent) * self.sampling_rate
@@ -76,6 +84,18 @@ class RandomizedBits:
             found = found - np.log1p(ratio_of_sines**2)
         return np.asarray(found)
 
+    def released(self, hypotheses: Hypotheses, ones: Hypotheses) -> Numbers:
+        """About the probability that a cohort reports, or `_RARE_RELEASE` where it is less.
+
+        The population is as many times the hypothesis as the reports are times those of devices with a 1.
+        """
+        with_bit = (ones - self._bits * self.absent) / (self.present - self.absent)
+        with np.errstate(divide="ignore"):
+            population = np.where(with_bit > 0, hypotheses * self.reports / with_bit, np.inf)
+        population = np.clip(np.round(population), self.reports, LARGEST_N)
+        found = binomial.upper_tail(self.cohort, population, self.sampling_rate, 1 - self.sampling_rate)
+        return np.maximum(found, _RARE_RELEASE)
+
     @property
     def _bits(self) -> int:
         return self.reports * self.coins
@@ -98,4 +118,6 @@ class RandomizedBits:
 
 def intervals(bits: RandomizedBits, ones: Sequence[int]) -> tuple[Interval, ...]:
     """For how many devices have each of several bits, from the number of ones of each; together."""
-    return exact.intervals(bits, ones, bits.most)
+    if bits.sampling_rate == 1:  # who reports is not left to chance
+        return exact.intervals(bits, ones, bits.most)
+    return exact.intervals(bits, ones, bits.most, released=bits.released)

@@ -80,8 +80,8 @@ class CountNonzero(Mechanism[Parameters]):
         return tuple(values)
 
     def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
-        rate = self.parameters.sampling_rate
-        return bits_intervals(self._response, total, reports, rate, count_scale)
+        rate, cohort = self.parameters.sampling_rate, self.parameters.cohort_size
+        return bits_intervals(self._response, total, reports, rate, count_scale, cohort=cohort)
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)

@@ -143,8 +143,8 @@ class Histogram(Mechanism[HistogramParameters]):
         return tuple(values)
 
     def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
-        rate = self.parameters.sampling_rate
-        return bits_intervals(self._response, total, reports, rate, count_scale)
+        rate, cohort = self.parameters.sampling_rate, self.parameters.cohort_size
+        return bits_intervals(self._response, total, reports, rate, count_scale, cohort=cohort)
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
@@ -187,7 +187,7 @@ class Histogram(Mechanism[HistogramParameters]):
                 relation=Relation.ADD_REMOVE,
                 epsilon=epsilon,
                 delta=0.0,
-                source="Randomized response of a one-hot vector, of which one bit differs: LPP Theorem 11.",
+                source="Randomized response of a one-hot vector that differs in one bit: LPP Theorem 11.",
                 assumption=f"{FOLLOWS_PROTOCOL}; the reference is a report about all zeros, "
                 "which no device's stream gives",
             ),
@@ -196,7 +196,7 @@ class Histogram(Mechanism[HistogramParameters]):
                 relation=Relation.REPLACE,
                 epsilon=2 * epsilon,
                 delta=0.0,
-                source="Randomized response of a one-hot vector, of which two bits differ: twice ε.",
+                source="Randomized response of a one-hot vector that differs in two bits: twice ε.",
                 assumption=FOLLOWS_PROTOCOL,
             ),
         )

@@ -87,14 +87,17 @@ def bits_intervals(
     sampling_rate: float,
     count_scale: float,
     coins: int = 1,
+    cohort: int = 1,
 ) -> tuple[Interval, ...]:
     """For several numbers of devices together, by tests, from the sums of `reports` responses.
 
     Args:
         count_scale, coins: see RandomizedBits.
+        cohort: fewer reports would not have been released.
     """
     flip, most = response.flip_probability, reports / sampling_rate
-    found = intervals(RandomizedBits(reports, flip, 1 - flip, sampling_rate, count_scale, coins), ones)
+    bits = RandomizedBits(reports, flip, 1 - flip, sampling_rate, count_scale, coins, min(cohort, reports))
+    found = intervals(bits, ones)
     possible = [
         min(max(response.debiased(total, reports * coins) / sampling_rate, 0.0), most) for total in ones
     ]

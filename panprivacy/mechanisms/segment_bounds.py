@@ -18,13 +18,14 @@ class Ones:
 
     Attributes:
         cells: ones by segment (row) and number of events (column, at least 2).
-        reports, sampling_rate, count_scale: as of RandomizedBits.
+        reports, sampling_rate, count_scale, cohort: as of RandomizedBits.
     """
 
     cells: NDArray[np.int64]
     reports: int
     sampling_rate: float
     count_scale: float = 0.0
+    cohort: int = 1
 
     @staticmethod
     def quantities(segments: int, numbers: int) -> int:
@@ -65,8 +66,10 @@ def _ends(
         failure: probability with which one interval does not hold.
     """
     flip, rate = response.flip_probability, ones.sampling_rate
-    family = RandomizedBits(ones.reports, flip, 1 - flip, rate, ones.count_scale, coins)
-    lows, highs = bounds(family, counted.ravel().tolist(), family.most, failure)
+    family = RandomizedBits(
+        ones.reports, flip, 1 - flip, rate, ones.count_scale, coins, min(ones.cohort, ones.reports)
+    )
+    lows, highs = bounds(family, counted.ravel().tolist(), family.most, failure, family.released)
     # As in bits_intervals: an estimate between two possible truths can lie outside of both.
     estimates = [response.debiased(int(seen), ones.reports * coins) / rate for seen in counted.ravel()]
     possible = np.clip(estimates, 0.0, ones.reports / rate)

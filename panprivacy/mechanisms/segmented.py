@@ -170,7 +170,15 @@ class Segmented(Mechanism[Any]):
 
     def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
         rate, coins = self.parameters.sampling_rate, len(self.segments)
-        return bits_intervals(self._response, self._overall(total), reports, rate, count_scale, coins)
+        return bits_intervals(
+            self._response,
+            self._overall(total),
+            reports,
+            rate,
+            count_scale,
+            coins,
+            self.parameters.cohort_size,
+        )
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
@@ -192,7 +200,9 @@ class Segmented(Mechanism[Any]):
         rate, numbers = self.parameters.sampling_rate, self._numbers
         cells = self._cells(total)
         counts = [[self._response.debiased(int(ones), reports) / rate for ones in row] for row in cells]
-        bounds = segment_bounds(self._response, Ones(cells, reports, rate, count_scale))
+        bounds = segment_bounds(
+            self._response, Ones(cells, reports, rate, count_scale, self.parameters.cohort_size)
+        )
         devices = [self._response.debiased(int(row.sum()), reports * numbers) / rate for row in cells]
         counted = [
             SegmentCounts(

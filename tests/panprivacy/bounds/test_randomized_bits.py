@@ -80,6 +80,42 @@ def test_intervals_hold_at_every_point_of_the_grid():
             assert held.of_released >= LEAST, point
 
 
+def rarely_released(probability, points):
+    """Each point with the cohort that reports so often, or a little more; no cohort of one."""
+    for population, ones, epsilon, rate in points:
+        cohort = int(binom.isf(probability, population, rate))
+        if cohort > 1 and rate < 1:
+            yield (population, ones, epsilon, rate), cohort
+
+
+@pytest.mark.parametrize("probability", [0.01, 0.1, 0.5])
+def test_intervals_that_are_released_hold_where_a_release_is_rare(probability):
+    """Of what large numbers of reports state without regard to that, none may hold."""
+    points = [
+        *drawn(25, "released"),
+        (10_000, 10_000, 15, 0.3),
+        (1_000, 1_000, 4, 0.9),
+        (2_000, 300, 8, 0.01),
+    ]
+    for point, cohort in rarely_released(probability, points):
+        assert coverage(*point, 0.05, cohort).of_released >= LEAST, (*point, cohort)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("probability", [0.01, 0.1, 0.5])
+def test_intervals_that_are_released_hold_at_every_point_of_the_grid(probability):
+    for point, cohort in rarely_released(probability, GRID):
+        assert coverage(*point, 0.05, cohort).of_released >= LEAST, (*point, cohort)
+
+
+def test_interval_is_as_short_as_ever_where_far_more_than_a_cohort_report():
+    bits = [RandomizedBits(1_000, 0.1, 0.9, 0.5, cohort=cohort) for cohort in (1, 850, 1_000)]
+    ever, far, near = (randomized_bits.intervals(one, [500])[0] for one in bits)
+    assert far == ever
+    assert near.high == ever.high
+    assert near.low[0] < ever.low[0]
+
+
 @pytest.mark.parametrize("failure_probability", [0.34, 0.05 / 11, 0.05 / 1_001])
 def test_intervals_hold_at_other_levels(failure_probability):
     for population, ones, epsilon, rate in drawn(15, "levels"):

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import binom
 
-from panprivacy.bounds.exact import log_one_plus, probability_at_most
+from panprivacy.accounting.rounding import log_one_plus
+from panprivacy.bounds.exact import probability_at_most
 from panprivacy.bounds.randomized_bits import RandomizedBits
 
 LIKELY = 1e-7
@@ -44,7 +45,7 @@ class Coverage:
 
     Attributes:
         held: the probability that an interval comes out and holds.
-        nothing: that nobody takes part, so that none comes out.
+        nothing: that fewer than a cohort take part, so that none comes out.
     """
 
     held: float
@@ -60,7 +61,7 @@ class Coverage:
         return self.held / (1 - self.nothing)
 
 
-def coverage(population, ones, epsilon, rate, failure_probability):
+def coverage(population, ones, epsilon, rate, failure_probability, cohort=1):
     """Of the interval for `ones` devices of a population whose bits are randomized with ε."""
     flip = 1 / (math.exp(epsilon) + 1)
     with_one, weights = blocks(ones, rate)
@@ -68,14 +69,22 @@ def coverage(population, ones, epsilon, rate, failure_probability):
     weight = np.outer(weights, other_weights).ravel()
     chosen = np.repeat(with_one, without.size)
     reports = chosen + np.tile(without, with_one.size)
-    kept = (weight > LIKELY) & (reports > 0)
+    kept = (weight > (LIKELY if cohort == 1 else LIKELY / 100)) & (reports >= cohort)
     weight, chosen, reports = weight[kept], chosen[kept], reports[kept]
     sizes, place = np.unique(reports, return_inverse=True)
     family = ManySizes(0, flip, 1 - flip, rate, sizes=sizes)
-    rare = failure_probability / 2
-    lowest = first(lambda seen: probability_at_most(family, np.full(sizes.shape, ones), seen) > rare, sizes)
+    rare, truth = failure_probability / 2, np.full(sizes.shape, ones)
+
+    def released(seen):
+        bits = (RandomizedBits(int(size), flip, 1 - flip, rate, cohort=cohort) for size in sizes)
+        return np.array([float(one.released(ones, x)) for one, x in zip(bits, seen, strict=True)])
+
+    lowest = first(lambda seen: probability_at_most(family, truth, seen) > rare, sizes)
     beyond = first(
-        lambda seen: 1 - probability_at_most(family, np.full(sizes.shape, ones), seen - 1) <= rare, sizes
+        lambda seen: (
+            1 - probability_at_most(family, truth, seen - 1) <= rare * (cohort < 2 or released(seen))
+        ),
+        sizes,
     )
     if ones == 0:
         lowest = np.zeros_like(sizes)  # the lower end is 0 at least, and so is the upper
@@ -84,8 +93,9 @@ def coverage(population, ones, epsilon, rate, failure_probability):
     true = replace(family, sampling_rate=1.0, sizes=reports)
     held = probability_at_most(true, chosen, beyond[place] - 1)
     held = held - probability_at_most(true, chosen, lowest[place] - 1)
-    nobody = binom.pmf(0, population, rate)
-    return Coverage(float(weight @ held), float(nobody))
+    # Blocks of numbers of reports that are cut by the cohort size are counted as their middles are.
+    nothing = binom.pmf(0, population, rate) if cohort == 1 else 1 - weight.sum()
+    return Coverage(float(weight @ held), float(nothing))
 
 
 def blocks(size, rate):
