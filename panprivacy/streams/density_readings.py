@@ -11,6 +11,8 @@ from panprivacy.streams.deviation import BoundedErrors, table_sampling
 from panprivacy.streams.hashed_places import LARGEST_STANDARD_ERROR, HashedPlaces
 from panprivacy.streams.parameters import StreamParameters
 
+_MORE_CAME = "None is stated: the table shows that more different items came than the universe has."
+
 
 class DensityReading(ABC):
     """Reads the density from the shares of a table, or of several."""
@@ -106,6 +108,8 @@ class HashedItems(DensityReading):
                 "Includes the randomized bits, the noise of the result, and the random places of the items; "
                 "by the delta method."
                 if tellable
+                else _MORE_CAME
+                if error_bound is None
                 else "None is stated: the table is too small to tell how many items came, if nearly all did."
             ),
             projection=(min(max(density, 0.0), 1.0),),

@@ -220,6 +220,15 @@ def test_hashed_density_of_a_full_table_says_that_it_is_saturated(monkeypatch):
         assert interval.high == (None,)
 
 
+def test_hashed_density_names_why_there_is_no_standard_error(monkeypatch):
+    """The table may be too small, whatever came; or more came than the universe has."""
+    no_noise(monkeypatch)
+    large = Density(parameters(items="hashed"))
+    assert "than the universe has" in large.estimate(state_with(large, 4_000), None).standard_error_note
+    small = Density(parameters(items="hashed", universe_size=4_000, table_size=1_000))
+    assert "too small" in small.estimate(state_with(small, 300), None).standard_error_note
+
+
 @pytest.mark.parametrize(("table_size", "stated"), [(2_000, True), (1_000, False)])
 def test_hashed_density_has_a_standard_error_or_not_whatever_came(monkeypatch, table_size, stated):
     no_noise(monkeypatch)
