@@ -68,6 +68,23 @@ def test_intervals_hold_at_truths_drawn_at_random(seed, count):
         assert coverage(*drawn) >= LEAST, drawn
 
 
+@pytest.mark.parametrize(("seed", "count"), [(3, 6), pytest.param(4, 300, marks=pytest.mark.long)])
+def test_intervals_hold_in_large_populations_at_truths_drawn_at_random(seed, count):
+    """Up to a million devices, and rates from a thousandth; if as many report as are expected."""
+    source = random.Random(seed)
+    for _ in range(count):
+        rate = 10 ** source.uniform(-3, 0)
+        population = round(10 ** source.uniform(math.log10(2 / rate), 6))
+        k = source.choice([1, 2, 5, 20, 100])
+        number = max(1, k // source.choice([1, 2, 5, 20]))
+        having = round(population * source.choice([0, 1, source.random(), 10 ** source.uniform(-6, 0)]))
+        reports = round(population * rate)
+        terms = reports if source.random() < 0.7 else 1
+        scale = max(0.04, smallest_scale(terms, k, 0.1 * 150 ** source.random(), 1e-6))
+        drawn = (reports, population, having, number, k, scale, rate)
+        assert covered(*drawn) >= LEAST, drawn
+
+
 @pytest.mark.parametrize(
     "drawn",
     [
