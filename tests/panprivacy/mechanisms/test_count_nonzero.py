@@ -100,9 +100,10 @@ def test_expected_standard_error_is_that_of_an_event_on_every_device():
 @settings(max_examples=25)
 def test_margin_to_expect_is_about_that_of_the_interval_that_is_reported(population, epsilon, rate, share):
     """The planner's is the largest over all truths. That of as many reports as expected is never above it by
-    more than a twentieth and one step of the sum, and near to it if every device had an event."""
-    reports = max(2, round(population * rate))
-    mechanism = CountNonzero(parameters(epsilon=epsilon, sampling_rate=rate))
+    more than a twentieth and one step of the sum, and near to it if every device had an event; far more than
+    a cohort reporting."""
+    reports = max(20, round(population * rate))
+    mechanism = CountNonzero(parameters(epsilon=epsilon, sampling_rate=rate, cohort_size=2))
     flip = mechanism._response.flip_probability
     expected = mechanism.expected_margin(max(population, round(reports / rate)), 0.05)
     step = 1 / (rate * (1 - 2 * flip))
