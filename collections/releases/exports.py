@@ -17,6 +17,7 @@ from releases.selectors import interval_of
 from releases.servers import stated_servers
 from releases.shares import shares_document, shares_of
 from trust_models import trust_model_of
+from web.spreadsheets import inert
 
 LINES_AT_ONCE = 1_000
 
@@ -131,7 +132,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
             "share_high_95": ends.high if ends else [],
             "share_of": repeat(shares.of),
         }
-    columns |= {"value_label": published.event.labels, "event": repeat(published.event.name)}
+    columns |= {"value_label": map(inert, published.event.labels), "event": repeat(published.event.name)}
     columns |= {name: repeat(_cell(value)) for name, value in (release.details or {}).items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values

@@ -2,7 +2,7 @@
 
 Others call `problems` and `problem_errors` (RFC 9457), `failures` and `errors` (answers to what went wrong),
 `bodies`, `json_requests` and `messagepack` (reading what is sent), `scopes` (what API tokens may be for),
-`bounded_logging`, `compression`, `paging`, `openapi`, and `numbers` (how figures are shown).
+`bounded_logging`, `compression`, `paging`, `openapi`, `numbers` (how figures are shown) and `spreadsheets`.
 
 It must not know recipes, reports, or any other room.
 """
@@ -24,4 +24,5 @@ __all__ = [
     "problem_errors",
     "problems",
     "scopes",
+    "spreadsheets",
 ]

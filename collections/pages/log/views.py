@@ -19,10 +19,9 @@ from recipes.access import may_publish
 from recipes.selectors import subjects_named
 from web.htmx import htmx_of
 from web.paging import page_of, text_of
+from web.spreadsheets import inert
 
 PAGE_SIZE = 50
-
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class LogView(LogReadersOnly):
@@ -120,7 +119,7 @@ def _csv_lines(entries: QuerySet[Entry]) -> Iterator[str]:
         row = entry_document(entry) | {
             "details": json.dumps(entry.details, ensure_ascii=False, sort_keys=True)
         }
-        yield writer.writerow([_inert(row[name]) for name in COLUMNS])
+        yield writer.writerow([inert(row[name]) for name in COLUMNS])
 
 
 def _json_lines(entries: QuerySet[Entry]) -> Iterator[str]:
@@ -129,8 +128,3 @@ def _json_lines(entries: QuerySet[Entry]) -> Iterator[str]:
         yield separator + json.dumps(entry_document(entry), ensure_ascii=False)
         separator = ",\n"
     yield "\n]\n" if separator == ",\n" else "[]\n"
-
-
-def _inert(value: object) -> object:
-    # A spreadsheet would run a cell that begins like a formula; the JSON export is exact.
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value

@@ -133,6 +133,20 @@ def test_list_of_recipes_names_events_and_finds_them(client: Client) -> None:
     assert "form" in page_text(client.get("/", {"q": "form.opened"}))
 
 
+def test_label_that_is_a_formula_runs_in_no_spreadsheet(client: Client) -> None:
+    """Whoever published a recipe could run one on the machine of whoever opened the file of its result."""
+    labels = ['=HYPERLINK("https://evil.example")', "=<script>alert(1)</script>", "+1"]
+    recipe = simulated_recipe(
+        {0: 30, 1: 20, 4: 10}, cohort_size=50, epsilon=4.0, **{**BUCKETS, "labels": labels}
+    )
+    lines = client.get(reverse("result-csv", args=[recipe.identifier]))
+    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))  # type: ignore[arg-type]
+    assert [line["value_label"] for line in table] == [f"'{label}" for label in labels]
+    picture = client.get(reverse("result-svg", args=[recipe.identifier])).content.decode()
+    assert "=&lt;script&gt;alert(1)" in picture
+    assert "<script" not in picture
+
+
 def test_labels_name_rows_chart_and_files(client: Client) -> None:
     recipe = simulated_recipe({0: 30, 1: 20, 4: 10}, cohort_size=50, epsilon=4.0, **BUCKETS)
     rows = estimate_rows(recipe, recipe.release, recipe.truth)
