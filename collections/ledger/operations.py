@@ -269,7 +269,7 @@ def _exceeded_by(events: Sequence[Event], more: Sequence[Event], budget: Budget)
         used, needed = (100 * budget_use(some, budget).share for some in (events, more))
         digits = _digits_that_tell_apart(needed, 100.0)
         return (
-            f"this recipe takes it from {used:.{digits}g} % to {needed:.{digits}g} % "
+            f"this recipe takes it from {used:.{digits}g}% to {needed:.{digits}g}% "
             f"(adaptive filter for ε = {budget.epsilon:g}, δ = {plain(budget.delta)}"
         )
     spent, composed = (composed_epsilon(some, budget.delta) for some in (events, more))

@@ -1,6 +1,6 @@
 """How far results lie apart: as they were estimated, and as shares where both are."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from panprivacy.difference import Difference, difference, widened
@@ -51,6 +51,17 @@ def change_between(before: Release, after: Release, *, among: int = 2) -> Change
         estimates=difference(before.values, after.values, earlier, later, among=among),
         shares=_of_shares((before, earlier), (after, later), among),
     )
+
+
+def joint_interval(release: Release, *, among: int) -> Interval | None:
+    """The interval of a result, so wide that those of `among` results hold together at the level that one is
+    stated with: each is missed with that part of its failure at most (Boole's inequality). None where the
+    result has none. How it is widened, and what that assumes: `panprivacy.difference.widened`.
+    """
+    interval = interval_of(release)
+    # That function leaves two results together at twice the failure of one.
+    wider = _ends(release, 2 * among)
+    return None if interval is None or wider is None else replace(wider, level=interval.level)
 
 
 def _of_shares(

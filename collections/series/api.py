@@ -75,7 +75,9 @@ class RoundSerializer(serializers.Serializer[dict[str, Any]]):
     recipe = serializers.CharField(allow_null=True, help_text="Identifier; null where it is not published.")
     outcome = serializers.CharField(allow_null=True, help_text="released, withheld, or null until then.")
     values = serializers.ListField(child=serializers.FloatField(), help_text="Estimates; empty without.")
-    interval = EndsSerializer(allow_null=True)
+    interval = EndsSerializer(
+        allow_null=True, help_text="Of all rounds with a result together; the recipe's result has its own."
+    )
     change = ChangeSerializer(allow_null=True)
 
 

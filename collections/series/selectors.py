@@ -7,9 +7,8 @@ from itertools import pairwise
 from django.db.models import QuerySet
 
 from panprivacy.estimate import Interval
-from releases.changes import Change, change_between
+from releases.changes import Change, change_between, joint_interval
 from releases.models import Release
-from releases.selectors import interval_of
 from series.models import Round, Series
 
 
@@ -31,7 +30,7 @@ class Point:
     Attributes:
         round: with its recipe, where it has one.
         release: None where nothing is released or withheld (yet).
-        interval: of all its values together, by itself; None where there is no result.
+        interval: of all values of all rounds that have a result, together; None where there is no result.
         change: to the last round before that has a result, at a level that is of all changes of the trend
             together; None where there is none.
     """
@@ -52,14 +51,15 @@ def trend(series: Series) -> list[Point]:
     """Every round, in its order."""
     rounds = list(series.rounds.select_related("recipe__release").order_by("number"))
     results = [_released(found) for found in rounds]
-    changes = iter(_changes([release for release in results if release is not None]))
+    released = [release for release in results if release is not None]
+    changes = iter(_changes(released))
     points, seen = [], False
     for found, release in zip(rounds, results, strict=True):
         change = None
         if release is not None:
             change = next(changes) if seen else None
             seen = True
-        interval = None if release is None else interval_of(release)
+        interval = None if release is None else joint_interval(release, among=len(released))
         points.append(Point(found, getattr(found.recipe, "release", None), interval, change))
     return points
 

@@ -8,12 +8,9 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from ledger.budget import Budget
-from ledger.operations import population_create
-from panprivacy.mechanisms import MECHANISMS
 from recipes.models import Recipe
-from tests.factories import draft_recipe, report_of_count
-from tests.scenes import PASSWORD, account, analyst, auditor, finished_recipe, open_recipe, simulated_recipe
+from tests.factories import report_of_count
+from tests.scenes import PASSWORD, analyst, open_recipe, simulated_recipe
 
 from .conftest import Visitor
 
@@ -29,70 +26,6 @@ def recipe_path(recipe: Recipe) -> str:
 def accessibility_violations(visitor: Visitor) -> list[str]:
     found = Axe().run(visitor.page).response["violations"]
     return [f"{visitor.page.url} {one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 390])
-def test_every_page_is_accessible(visit: Visit, scheme: str, width: int) -> None:
-    analyst()
-    auditor()
-    population_create(name="clinics", description="", budget=Budget(epsilon=0.001, delta=1e-6), actor=None)
-    draft = draft_recipe(population="clinics", event="crash", event_definition="It ended.", target_margin=1)
-    recipes = [
-        open_recipe([1] * 150, cohort_size=400),
-        open_recipe(opens_at="2030-01-01T00:00:00Z"),
-        simulated_recipe({0: 40, 1: 20}),
-        open_recipe([1] * 21, cohort_size=2, population_size=400, target_margin=1),
-        simulated_recipe(
-            {0: 40, 1: 20, 2: 5}, statistic="histogram", k=2, event="crash", labels=["never", "once", "often"]
-        ),
-        simulated_recipe({0: 40, 1: 20, 2: 5}, statistic="mean", k=2, guarantee="local", sampling_rate=0.5),
-        finished_recipe([[0]] * 3),
-    ]
-    visitor = visit(color_scheme=scheme, viewport={"width": width, "height": 900})
-    visitor.open("/sign-in/")
-    violations = accessibility_violations(visitor)
-    visitor.sign_in("ana", PASSWORD)
-    paths = [
-        "/",
-        "/?q=nowhere",
-        *map(recipe_path, recipes),
-        "/populations/",
-        "/populations/everyone/",
-        "/populations/clinics/",
-        reverse("recipe-close", args=[recipes[0].identifier]),
-        reverse("recipe-new"),
-        *(f"{reverse('recipe-new')}?statistic={statistic}" for statistic in MECHANISMS),
-        reverse("recipe-draft", args=[draft.pk]),
-        reverse("recipe-draft-edit", args=[draft.pk]),
-        "/audit/",
-        "/audit/?q=nowhere",
-        "/audit/chain/",
-        "/audit/1/",
-    ]
-    for path in paths:
-        page = visitor.open(path)
-        if page.locator(".chart").count():
-            expect(page.locator(".chart").get_by_role("img").first).to_be_visible()
-        violations += accessibility_violations(visitor)
-        sideways = page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        if sideways > 0:
-            violations.append(f"{path} scrolls sideways by {sideways} pixels")
-    assert violations == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_of_administrators_are_accessible(visit: Visit, scheme: str) -> None:
-    account("ada", is_staff=True, is_superuser=True)
-    visitor = visit(color_scheme=scheme)
-    visitor.sign_in("ada", PASSWORD)
-    violations = []
-    for path in ("/populations/", "/populations/new/", "/populations/everyone/edit/"):
-        visitor.open(path)
-        violations += accessibility_violations(visitor)
-    assert violations == []
 
 
 @pytest.mark.parametrize("path", ["/nothing/", "/?before=x", "/audit/"])

@@ -9,39 +9,10 @@ from recipes.models import Recipe
 from tests.scenes import PASSWORD, account, announced, closed_stream, open_stream
 
 from .conftest import Visitor
-from .test_pages_in_browser import accessibility_violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Visit = Callable[..., Visitor]
-
-
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 390)])
-def test_every_page_of_a_stream_is_accessible(visit: Visit, scheme: str, width: int) -> None:
-    account("ada", "Analysts", is_staff=True, is_superuser=True)
-    looked = announced(open_stream(range(300), statistic="cropped_mean", t=4))
-    biased = closed_stream(announced(open_stream(range(300), statistic="cropped_mean", t=5)))
-    visitor = visit(color_scheme=scheme, viewport={"width": width, "height": 900})
-    visitor.sign_in("ada", PASSWORD)
-    violations: list[str] = []
-    for path in (
-        reverse("recipe-new"),
-        f"{reverse('recipe-new')}?statistic=density",
-        _path("recipe", looked),
-        _path("recipe-announce", looked),
-        _path("recipe-intrusion", looked, 1),
-        _path("recipe", biased),
-    ):
-        page = visitor.open(path)
-        if page.locator(".chart").count():
-            expect(page.get_by_role("img").first).to_be_visible()
-        violations += accessibility_violations(visitor)
-        sideways = page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        if sideways > 0:
-            violations.append(f"{path} scrolls sideways by {sideways} pixels")
-    assert violations == []
 
 
 def test_analyst_publishes_a_stream_and_an_administrator_looks_at_it(visit: Visit) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from panprivacy.estimate import Interval
 from releases.models import Release
 from releases.selectors import interval_of
 from releases.shares import shares_of
@@ -28,29 +29,29 @@ class Drawn:
         )
 
 
-def drawn_together(results: Sequence[Release]) -> tuple[list[Drawn], str]:
+def drawn_together(
+    results: Sequence[Release], intervals: Sequence[Interval] | None = None
+) -> tuple[list[Drawn], str]:
     """Each result with its interval, and what the axis says: shares where each of them has one with an
     interval, else what was estimated, in the first one's unit.
 
     Args:
         results: at least one; each has one value, with an interval.
+        intervals: one for each, where it is not to be the result's own.
     """
-    drawn = [_share(release) for release in results]
+    own = [stored(interval_of(release)) for release in results] if intervals is None else intervals
+    pairs = list(zip(results, own, strict=True))
+    drawn = [_share(*pair) for pair in pairs]
     if None not in drawn:
         return [one for one in drawn if one is not None], PERCENT
     unit = results[0].recipe.published.calibrated_statistic.unit
-    return [_estimate(release) for release in results], unit
+    return [Drawn(release.values[0], ends.low[0], ends.high[0]) for release, ends in pairs], unit
 
 
-def _share(release: Release) -> Drawn | None:
+def _share(release: Release, ends: Interval) -> Drawn | None:
     shares = shares_of(release.recipe, release)
-    interval = None if shares is None else shares.interval(stored(interval_of(release)))
+    interval = None if shares is None else shares.interval(ends)
     if shares is None or interval is None:
         return None
     low, high = (None if end is None else 100 * end for end in (interval.low[0], interval.high[0]))
     return Drawn(100 * shares.share(release.values[0]), low, high)
-
-
-def _estimate(release: Release) -> Drawn:
-    interval = stored(interval_of(release))
-    return Drawn(release.values[0], interval.low[0], interval.high[0])

@@ -20,7 +20,9 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark]) -> Cha
     if len(results) < 2:
         return None
     asked = [point for point in points if point.round.state != point.round.State.PLANNED]
-    drawn_results, unit = drawn_together([stored(point.release) for point in results])
+    drawn_results, unit = drawn_together(
+        [stored(point.release) for point in results], [stored(point.interval) for point in results]
+    )
     estimates = {point.round.pk: drawn.value for point, drawn in zip(results, drawn_results, strict=True)}
     times: list[Value] = []
     ends: list[Value] = []
@@ -37,7 +39,7 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark]) -> Cha
     level = stored(results[0].interval).level
     drawn = [
         Series(
-            name=f"{level:.0%} interval, of each round by itself",
+            name=f"{level:.0%} intervals, of all rounds together",
             role="interval-95",
             width=2,
             symbol="line-ew",
@@ -65,7 +67,8 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark]) -> Cha
     quantity = Axis(title=unit, low=low_end - room if low_end < 0 else 0.0, high=top)
     return Chart(
         title=f"Trend of {series.name}",
-        description="The estimate of each round with its interval, by the time at which it opened.",
+        description="The estimate of each round with an interval, by the time at which it opened. All "
+        f"intervals together contain the truths with {level:.0%}.",
         panels=(Panel(x=Axis(scale=Scale.TIME), y=quantity, series=tuple(drawn)),),
         height=240,
     )

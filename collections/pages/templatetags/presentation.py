@@ -30,7 +30,7 @@ def epsilon(value: float | None, unknown: str = "not computed yet") -> str:
 @register.filter
 def percent(share: float) -> str:
     """A share as a percentage of three significant digits."""
-    return "∞ %" if math.isinf(share) else f"{numbers.significant(100 * share, 3)} %"
+    return "∞%" if math.isinf(share) else f"{numbers.significant(100 * share, 3)}%"
 
 
 @register.filter

@@ -75,7 +75,7 @@ def test_recipes_fit_the_filter_up_to_its_capacity_and_the_refusal_says_how_much
     assert balance.spent is not None
     assert balance.spent <= 1.5
     assert balance.left is None
-    with pytest.raises(FieldError, match=r"from \d.* % to 1\d\d % \(adaptive filter for ε = 1.5.*would do"):
+    with pytest.raises(FieldError, match=r"from \d.*% to 1\d\d% \(adaptive filter for ε = 1.5.*would do"):
         published_recipe(population="clinics", **COHORT)
 
 
@@ -107,7 +107,7 @@ def test_page_and_api_show_both_numbers(client: Client) -> None:
     recipe: Any = published_recipe(population="clinics", **COHORT)
     balance = balance_of(Population.objects.get(name="clinics"))
     assert balance.use is not None
-    used, composed = f"{100 * balance.use.share:.3g} %", f"{balance.spent:.3g}"
+    used, composed = f"{100 * balance.use.share:.3g}%", f"{balance.spent:.3g}"
     for address in ("/populations/clinics/", "/populations/", "/"):
         page = page_text(client.get(address))
         assert used in page

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.urls import reverse
 
+from releases.selectors import interval_of
 from reports.operations import reports_submit
 from series.models import Series
 from series.operations import rounds_advance, series_mark
+from series.selectors import trend
 from tests.clock import time_is
 from tests.factories import published_recipe, report_of_values
 from tests.page_text import page_text
@@ -143,6 +145,25 @@ def test_the_page_says_why_a_round_that_is_due_is_not_published(publisher):
     series.rounds.filter(number=1).update(failures=3, problem="the helper is silent", retry_at=START)
     page = page_text(publisher.get(reverse("series", args=[series.identifier])))
     assert "Round 1 is due and could not be published: the helper is silent. 3 attempts failed" in page
+
+
+def test_intervals_of_a_trend_hold_together_and_of_one_result_stay_its_own(client, publisher, monkeypatch):
+    now = [START]
+    time_is(monkeypatch, lambda: now[0])
+    series = repeated(publisher)
+    asked(series, [[0]] * 60)
+    (alone,) = [point for point in trend(series) if point.values]
+    own = interval_of(alone.release)
+    assert alone.interval == own
+    now[0] = START + timedelta(days=7)
+    asked(series, [[1]] * 60)
+    first, second = (point for point in trend(series) if point.values)
+    assert first.interval.level == own.level == 0.95
+    # Of two results each may fail with half of 5% only: it reaches further where it can.
+    assert first.interval.high[0] > own.high[0]
+    assert second.interval.low[0] < interval_of(second.release).low[0]
+    page = page_text(client.get(reverse("series", args=[series.identifier])))
+    assert "95% intervals, of all rounds together" in page
 
 
 def test_all_series_are_listed_and_none_says_how_to_begin(client, publisher):

@@ -1,0 +1,170 @@
+"""Every page of the site, drawn from its addresses: one that is added later is looked at by itself."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
+
+from api_tokens.operations import token_create
+from ledger.budget import Budget
+from ledger.operations import population_create
+from notifications.kinds import KINDS
+from notifications.mail import confirm_address, unsubscribe_address
+from notifications.operations import mail_subscribe
+from panprivacy.mechanisms import MECHANISMS
+from series.operations import rounds_advance, series_approval_ask, series_mark, series_publish
+from simulations.operations import simulation_start
+from tests.factories import draft_recipe, recipe_members
+from tests.scenes import (
+    announced,
+    closed_stream,
+    finished_recipe,
+    open_recipe,
+    open_stream,
+    simulated_recipe,
+)
+from trust_models.publishing import recipe_close
+
+EXAMPLES = dict[str, list[Any]]
+"""Name of a parameter of addresses → its examples."""
+
+BESIDE = [
+    "/?q=nowhere",
+    "/audit/?q=nowhere",
+    *(f"/recipes/new/?statistic={statistic}" for statistic in (*MECHANISMS, "density", "shuffle_histogram")),
+    "/plan/?quantity=nothing",
+]
+"""Pages that an address has beside the one that it begins with."""
+
+NO_PAGES = {
+    "favicon": "leads to a picture",
+    "comparison-csv": "a file of what is named in the query",
+    "plan-rest": "a part of another page",
+    "sign-in": "leads on who is signed in; looked at before",
+}
+"""Addresses to which no example is answered with a page, and why."""
+
+
+def scene(user: User) -> EXAMPLES:
+    """What every kind of page is about: recipes in each of their states, and all else."""
+    population_create(name="clinics", description="", budget=Budget(epsilon=0.001, delta=1e-6), actor=None)
+    population_create(name="wards", description="", budget=None, actor=None, four_eyes=True)
+    proposed = series_approval_ask(
+        members=recipe_members(every="week", rounds=3, population="wards"), actor=user
+    )
+    subscription = mail_subscribe(user=user, address="ada@telemetry.example", events=list(KINDS)[:1])
+    delivery = subscription.deliveries.get()
+    confirming, ending = (
+        urlsplit(address).path.strip("/").split("/")
+        for address in (confirm_address(delivery), unsubscribe_address(subscription))
+    )
+    counted: dict[str, Any] = {"cohort_size": 2, "target_margin": 1}
+    named: dict[str, Any] = {
+        "name": "Crash" * 20,
+        "event": "crash",
+        "event_definition": "It ended.",
+        "statistic": "histogram",
+        "k": 2,
+        "labels": ["never", "once", "often"],
+    }
+    recipes = [
+        open_recipe([1] * 150, cohort_size=400),
+        open_recipe(opens_at="2030-01-01T00:00:00Z"),
+        open_recipe([1] * 21, population_size=400, **counted),
+        recipe_close(recipe=open_recipe([1] * 3), actor=None),
+        simulated_recipe({0: 40, 1: 20}),
+        simulated_recipe({0: 40, 1: 20, 2: 5}, **named),
+        simulated_recipe({0: 40, 1: 20, 2: 5}, statistic="mean", k=2, guarantee="local", sampling_rate=0.5),
+        finished_recipe([[0]] * 3),
+        announced(open_stream(range(300), statistic="cropped_mean", t=4)),
+        closed_stream(announced(open_stream(range(300), statistic="cropped_mean", t=5))),
+    ]
+    series = [_trend(user), _trend(user, name="Waits", failing=True)]
+    token, _ = token_create(user=user, name="nightly", scopes=["log:read"], days=1, actor=None)
+    simulation = simulation_start(
+        members=recipe_members(),
+        workload={"kind": "bernoulli", "devices": 5, "rate": 0.5},
+        seed=None,
+        actor=user,
+    )
+    return {
+        "identifier": [recipe.identifier for recipe in recipes] + series + [subscription.identifier],
+        "pk": [draft_recipe(population="clinics").pk, draft_recipe(name="Fits").pk, proposed.pk],
+        "expires": [confirming[-2]],
+        "code": [confirming[-1], ending[-1]],
+        "message": [delivery.message],
+        "name": ["everyone", "clinics"],
+        "index": [1, 2],
+        "prefix": [token.prefix],
+        "simulation": [simulation.pk],
+        "number": [1],
+        "form": ["csv"],
+    }
+
+
+def pages(client: Client, examples: EXAMPLES) -> list[str]:
+    """An address for every page that there is; every recipe of the examples has its own."""
+    found = list(BESIDE)
+    for pattern in _patterns(get_resolver().url_patterns, ""):
+        addresses = (path for path in _addresses(pattern, examples) if _is_page(client, path))
+        own = (
+            list(addresses)
+            if pattern.name in ("recipe", "series", "recipe-draft")
+            else [*itertools.islice(addresses, 1)]
+        )
+        if not own and pattern.name not in NO_PAGES and _shows_pages(client, pattern, examples):
+            raise ValueError(f"no example shows the page {pattern.name!r}: give one")
+        found += own
+    return found
+
+
+def _trend(user: User, *, name: str = "Crashes", failing: bool = False) -> str:
+    series = series_publish(
+        members=recipe_members(name=name, every="week", rounds=3, epsilon=8.0, cohort_size=2), actor=user
+    )
+    if failing:
+        series.rounds.filter(number=1).update(
+            failures=3, problem="the helper is silent", retry_at="2030-01-01T00:00:00Z"
+        )
+        return series.identifier
+    rounds_advance()
+    series_mark(series=series, at=series.published_at, note="version 2.1 released", actor=None)
+    return series.identifier
+
+
+def _patterns(patterns: list[Any], before: str) -> Iterator[URLPattern]:
+    for pattern in patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            if not route.startswith(("admin/", "leader/", "api/v1/")):
+                yield from _patterns(pattern.url_patterns, route)
+        elif pattern.name is not None:
+            yield pattern
+
+
+def _addresses(pattern: URLPattern, examples: EXAMPLES) -> Iterator[str]:
+    regex = pattern.pattern.regex if not getattr(pattern.pattern, "converters", None) else None
+    names = list(pattern.pattern.converters or (regex.groupindex if regex else ()))
+    for name in names:
+        if name not in examples:
+            raise ValueError(f"{pattern.name!r} has the parameter {name!r}: give an example of it")
+    for values in itertools.product(*(examples[name] for name in names)):
+        try:
+            yield reverse(str(pattern.name), kwargs=dict(zip(names, values, strict=True)))
+        except NoReverseMatch:
+            continue  # an example of another kind, as of a series for a recipe
+
+
+def _is_page(client: Client, path: str) -> bool:
+    answer = client.get(path)
+    html = str(answer.headers.get("Content-Type", "")).startswith("text/html")
+    return answer.status_code == 200 and html and answer.content[:15].lower().startswith(b"<!doctype")
+
+
+def _shows_pages(client: Client, pattern: URLPattern, examples: EXAMPLES) -> bool:
+    """Whether it refuses or leads on for every example, so that nobody knows what it shows."""
+    return all(client.get(path).status_code not in (200, 405) for path in _addresses(pattern, examples))

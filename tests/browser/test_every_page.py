@@ -1,0 +1,67 @@
+"""Every page of the site: accessible, and not wider than the screen."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Route
+
+from tests.scenes import PASSWORD, account
+
+from .conftest import Visitor
+from .every_page import pages, scene
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Visit = Callable[..., Visitor]
+WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 400, "height": 800}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "viewport", "script"),
+    [("light", WIDE, True), ("dark", PHONE, True), ("light", PHONE, False)],
+    ids=["light", "dark-phone", "phone-without-scripts"],
+)
+def test_every_page_is_accessible_and_fits_the_screen(
+    visit: Visit, client: Any, settings: Any, scheme: str, viewport: dict[str, int], script: bool
+) -> None:
+    settings.SITE_URL, settings.EMAIL_FROM = "http://localhost", "telemetry@telemetry.example"
+    user = account("ada", "Analysts", is_staff=True, is_superuser=True)
+    client.force_login(user)
+    visitor = visit(color_scheme=scheme, viewport=viewport, reduced_motion="reduce")
+    visitor.context.route("**/*", _as_sent if script else _without_scripts)
+    visitor.open("/sign-in/")
+    found = violations(visitor)
+    visitor.sign_in("ada", PASSWORD)
+    for path in pages(client, scene(user)):
+        visitor.open(path)
+        found += [f"{path} {violation}" for violation in violations(visitor)]
+    assert found == []
+
+
+def violations(visitor: Visitor) -> list[str]:
+    """Of the page that is open."""
+    visitor.page.evaluate("document.querySelector('#swagger-ui')?.remove()")  # others' markup
+    found = Axe().run(visitor.page).response["violations"]
+    sideways = visitor.page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    listed = [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+    return listed + ([f"scrolls sideways by {sideways}"] if sideways > 0 else [])
+
+
+def _as_sent(route: Route) -> None:
+    """Nothing that HTMX fetches later changes a page while it is looked at."""
+    if "hx-request" in route.request.headers:
+        route.fulfill(status=204)
+    else:
+        route.continue_()
+
+
+def _without_scripts(route: Route) -> None:
+    """Not switched off altogether, as axe is a script, too."""
+    if route.request.resource_type == "script":
+        route.fulfill(status=200, content_type="text/javascript", body="")
+    else:
+        route.continue_()
