@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, get_commands, load_command_class
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "".join((ROOT / page).read_text() for page in ("README.md", "docs/commands.md"))
 BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
@@ -72,7 +74,7 @@ def test_readme_command_runs(command: str, tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

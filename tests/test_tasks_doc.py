@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from tests.patience import PATIENCE
 from tests.processes import database_url, services_on_test_database
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +42,7 @@ def test_worked_example_prints_the_result_it_promises_and_the_interval_is_closed
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=PATIENCE,
                 check=False,
             )
             assert done.returncode == 0, done.stderr

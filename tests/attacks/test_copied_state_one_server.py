@@ -122,7 +122,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         pytest.param(50, "released", id="released"),
         # With at least the cohort's number of reports, and fewer valid ones: it was withheld.
-        pytest.param(FORGED + HONEST, "released", id="as-many-as-the-cohort"),
+        pytest.param(FORGED + HONEST, "released", id="as-many-as-the-cohort", marks=pytest.mark.long),
         pytest.param(FORGED + HONEST + 1, "withheld", id="withheld"),
     ],
 )

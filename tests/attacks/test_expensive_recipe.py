@@ -24,6 +24,7 @@ from releases.operations import collections_advance, result_withhold
 from reports.models import StoredReports
 from reports.operations import reports_submit
 from tests.factories import published_recipe, report_of_values
+from tests.patience import PATIENCE
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
@@ -134,7 +135,7 @@ def test_a_recipe_is_withheld_while_workers_finish_its_chunks_and_nobody_waits_f
 
     worker = threading.Thread(target=work)
     worker.start()
-    assert finishing.wait(30)
+    assert finishing.wait(PATIENCE)
     result_withhold(recipe=flooded, reason="its reports take too long", actor=None)
     withholding.set()
     worker.join()

@@ -35,6 +35,7 @@ from recipes.models import Recipe
 from reports.parsing import decode_body
 from tests.factories import published_recipe, published_stream
 from tests.memory import peak_of
+from tests.patience import PATIENCE
 from tests.processes import database_url
 from web import bodies
 from web.problems import Problem
@@ -177,7 +178,7 @@ def web(transactional_db: None) -> Iterator[tuple[int, psutil.Process]]:
     with held_port() as port:
         process = subprocess.Popen(web_command(port), env=environment)
         try:
-            assert wait_until(lambda: _status(port, "GET", "/health/live") == 200, 60)
+            assert wait_until(lambda: _status(port, "GET", "/health/live") == 200, PATIENCE)
             yield port, psutil.Process(process.pid)
         finally:
             process.terminate()
@@ -185,7 +186,7 @@ def web(transactional_db: None) -> Iterator[tuple[int, psutil.Process]]:
 
 
 def _status(port: int, method: str, path: str, body: bytes = b"", media_type: str = JSON) -> int | None:
-    connection = http.client.HTTPConnection(HOST, port, timeout=120)
+    connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, {"Content-Type": media_type})
         return connection.getresponse().status

@@ -34,6 +34,7 @@ from panprivacy.recipe import PublishedRecipe
 from tests.attacks.collecting_process import publish
 from tests.attacks.postgres_cluster import Cluster, running_cluster, why_not
 from tests.file_content import content_of
+from tests.patience import PATIENCE
 from tests.scenes import finish
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,7 +167,7 @@ class Process:
         return json.loads(line) if line else None
 
     def end(self) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=PATIENCE)
 
 
 @contextmanager
@@ -190,6 +191,7 @@ def _files_with(cluster: Cluster, piece: bytes) -> set[str]:
     return {path.relative_to(cluster.data).parts[0] for path in files if piece in path.read_bytes()}
 
 
+@pytest.mark.long
 def test_postgresql_that_is_seized_after_the_release_does_not_open_a_snapshot(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -209,6 +211,7 @@ def test_postgresql_that_is_seized_after_the_release_does_not_open_a_snapshot(
         assert _seized(cluster, tmp_path, published).open(published) is None
 
 
+@pytest.mark.long
 def test_release_that_is_killed_before_it_erases_leaves_nothing_after_the_next_upkeep(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -226,6 +229,7 @@ def test_release_that_is_killed_before_it_erases_leaves_nothing_after_the_next_u
         assert _seized(cluster, tmp_path, kept).open(kept) is None
 
 
+@pytest.mark.long
 def test_publication_that_is_killed_before_it_commits_leaves_no_key_after_the_next_upkeep(
     cluster: Cluster, tmp_path: Path
 ) -> None:

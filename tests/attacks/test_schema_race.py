@@ -9,8 +9,15 @@ Now: the description is made once, under a lock. Of 40 requests in parallel, 40 
 import json
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import pytest
 from django.conf import settings
+from drf_spectacular.generators import SchemaGenerator
+
+from pages import api_docs
 
 SCRIPT = """
 import json, os, sys, threading
@@ -33,6 +40,23 @@ with ThreadPoolExecutor(40) as threads:
 """
 
 
+def test_description_that_several_ask_for_first_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[dict[str, Any]] = []
+
+    def slowly(*_: object, **__: object) -> dict[str, Any]:
+        threading.Event().wait(0.2)  # so that all others come meanwhile
+        made.append({"number": len(made)})
+        return made[-1]
+
+    monkeypatch.setattr(api_docs, "_described", {})
+    monkeypatch.setattr(SchemaGenerator, "get_schema", slowly)
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: dict(api_docs.description()), range(4)))
+    assert made == [{"number": 0}]
+    assert answers == made * 4
+
+
+@pytest.mark.long
 def test_first_requests_for_the_description_may_come_in_parallel() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], cwd=settings.BASE_DIR, capture_output=True, text=True, check=False

@@ -138,7 +138,7 @@ def test_run_fleet_no_processes_is_refused(server, workload):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_run_fleet_closed_recipe_is_one_error_with_the_problem(server, workload, processes):
     server.closed = True
     with listening(server) as url, pytest.raises(FleetError, match="closed") as caught:
@@ -150,7 +150,10 @@ def test_run_fleet_closed_recipe_is_one_error_with_the_problem(server, workload,
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("bucket", "message"),
-    [(DyingBucket(), r"exit code 3"), (FailingBucket(), "UnpicklableError: told in words")],
+    [
+        (DyingBucket(), r"exit code 3"),
+        pytest.param(FailingBucket(), "UnpicklableError: told in words", marks=pytest.mark.long),
+    ],
 )
 def test_run_fleet_process_that_fails_is_one_error_and_stops_the_others(server, bucket, message):
     with listening(server) as url, pytest.raises(FleetError, match=message):

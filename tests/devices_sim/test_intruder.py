@@ -57,6 +57,7 @@ def test_play_device_that_skips_rerandomization_is_caught(make_server, scheme):
     assert advantages[EqualHalves].low > 0.5
 
 
+@pytest.mark.long  # in short with two servers: test_intruder_two_servers.py
 @pytest.mark.statistical
 @pytest.mark.parametrize("scheme", [scheme for scheme in EVERY_SCHEME if "elgamal" not in str(scheme)])
 def test_play_device_that_mixes_paillier_randomizers_is_caught(make_server, scheme):

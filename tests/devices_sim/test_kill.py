@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from devices_sim.client import Device
 with Device.open(Path(sys.argv[1])) as device:
+    device.step(True)
     print("open", flush=True)
     while True:
         device.step(True)

@@ -13,6 +13,7 @@ from recipes.models import Recipe
 from releases.models import Release
 from reports.operations import reports_submit
 from tests.factories import published_recipe, report_of_values
+from tests.patience import PATIENCE
 from trust_models.publishing import recipe_close
 
 
@@ -40,24 +41,22 @@ def busy_seconds(process: psutil.Process) -> float:
 def kill_in_mid_chunk(services: Services, *, whole_worker: bool) -> None:
     """Kill the process that decrypts a chunk, or the whole worker, and see that each report counts once."""
     recipe = published_recipe(statistic="histogram", k=24)
-    ones, reports = 700, 2_000
+    ones, reports = 400, 1_000
     batch = [report_of_values(recipe, [int(i < ones)] * 25) for i in range(reports)]
-    for start in range(0, reports, 1_000):
-        part = batch[start : start + 1_000]
-        assert reports_submit(recipe=recipe, reports=part, decode=lambda raw: raw) == []
+    assert reports_submit(recipe=recipe, reports=batch, decode=lambda raw: raw) == []
     recipe_close(recipe=recipe, actor=None)
     victim = pool_child(services)
-    assert wait_until(lambda: Chunk.objects.exists(), 30, interval=0.005)
+    assert wait_until(lambda: Chunk.objects.exists(), PATIENCE, interval=0.005)
     before = busy_seconds(victim)
-    # Of the seconds that 50,000 decryptions take: it has the chunk in hand, and is not done.
-    assert wait_until(lambda: busy_seconds(victim) - before > 0.1, 30, interval=0.01)
+    # Of the seconds that 25,000 decryptions take: it has the chunk in hand, and is not done.
+    assert wait_until(lambda: busy_seconds(victim) - before > 0.1, PATIENCE, interval=0.01)
     with chunk_held(recipe):
         victims = [victim] + ([victim.parent()] if whole_worker else [])
         for process in victims:
             process.kill()
     assert Chunk.objects.exists()
     assert SubAggregate.objects.get(recipe=recipe).reports == 0
-    assert wait_until(lambda: Release.objects.exists(), 60)
+    assert wait_until(lambda: Release.objects.exists(), PATIENCE)
     release = Release.objects.get()
     assert (release.reports, release.rejected) == (reports, {})
     expected = recipe.published.calibrated_statistic.estimate([ones] * 25, reports)

@@ -13,6 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from panapp.management.commands import account
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -127,7 +128,7 @@ def test_account_names_what_is_wrong_with_one_line_and_answers_the_next(ask, lin
     assert answered["epsilon"] == pytest.approx(0.08702, rel=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_account_answers_every_line_whatever_it_is(ask, seed):
     """Extreme but allowed parameters, and what is none; each line has a number, a whole one or an error."""
     source = random.Random(seed)
@@ -215,7 +216,7 @@ def test_account_answers_each_line_before_the_next_arrives_and_needs_no_database
             answers.append(json.loads(process.stdout.readline()))
         process.stdin.close()
         assert process.stdout.read() == ""
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert ["error" in answer for answer in answers] == [False, True, True, False]
     assert answers[0]["epsilon"] == pytest.approx(0.08702, rel=2e-4)
     assert not (tmp_path / "none.sqlite3").exists()

@@ -16,6 +16,7 @@ from panapp.collection import CollectionResult
 from panapp.services import Services, wait_until
 from tests.factories import recipe_members
 from tests.panapp.scene import MEMBERS
+from tests.patience import PATIENCE
 from tests.processes import collect, database_url, helper_rows, kill_helper, services_on_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +58,7 @@ def command(
         env={**os.environ, "DATABASE_URL": database_url(), "PANAPP_DATA_DIR": str(data)},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=2 * PATIENCE,
         check=False,
     )
 
@@ -99,7 +100,7 @@ def test_helper_killed_in_the_middle_changes_nothing_in_the_result(tmp_path: Pat
             kill_helper(services)
             killed.append(line)
             # Not the same process again, which is dead already.
-            assert wait_until(lambda: services.pid("helper") != before, 30)
+            assert wait_until(lambda: services.pid("helper") != before, PATIENCE)
 
         disturbed = collect_histogram(services, events, say=kill)
     assert len(killed) >= 2

@@ -21,6 +21,7 @@ from panprivacy.recipe import RecipeDraft
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release, SimulatedTruth
 from streams.models import Stream
+from tests.patience import PATIENCE
 from tests.processes import database_url, helper_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +40,7 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
             env=environment,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=4 * PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 
 from devices_sim.forecast import Forecast
@@ -25,6 +27,7 @@ from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
 from panapp.collection import CollectionResult, collection_run
 from panapp.environment import public_half
+from panapp.management.commands import collect as command
 from panapp.services import Services, wait_until
 from panprivacy.recipe import RecipeDraft
 from peers.client import PeerRefusedError, PeerUnavailableError
@@ -36,6 +39,7 @@ from releases.models import Release
 from tests.factories import draft_recipe, fresh_nonce, published_recipe, recipe_members, report_of_values
 from tests.panapp import crashes
 from tests.panapp.scene import MEMBERS, SHUFFLE_HISTOGRAM, UNIFORMITY, shuffled_members, values_file
+from tests.patience import PATIENCE
 from tests.processes import collect, helper_rows, services_on_test_database
 from trust_models import trust_model_of
 from trust_models.publishing import recipe_close
@@ -94,6 +98,42 @@ def collect_values(
     members = shuffled_members(statistic)
     with values_csv(path, RecipeDraft.from_mapping(members).calibrated_statistic().value_of) as workload:
         return collect(installation.services, members, workload, say=said.append)
+
+
+def test_collect_of_a_count_prints_one_object_with_every_member(
+    installation: Installation,
+    events: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The command, but for the services that it starts: test_collect.py."""
+    monkeypatch.setattr(command, "running_services", lambda **_: nullcontext(installation.services))
+    file = tmp_path / "recipe.json"
+    file.write_text(json.dumps(recipe_members(**SINGLE_SERVER, epsilon=8.0)))
+    call_command("collect", file, events=events, seed=3, processes=1, json=True)
+    (line,) = capsys.readouterr().out.splitlines()
+    result = json.loads(line)
+    assert set(result) == MEMBERS
+    assert (result["devices"], result["sampled"]) == (DEVICES, DEVICES)
+    assert result["reports"] == {"accepted": DEVICES, "rejected": {}}
+    assert (result["released"], result["reason"], result["truth"]) == (True, None, 32)
+    assert set(result["interval"]) == {"level", "low", "high", "together"}
+    assert result["interval"]["low"] <= round(result["estimate"]) <= result["interval"]["high"]
+    assert set(result["seconds"]) == {"devices", "submit", "process", "total"}
+    for guarantee in result["privacy"]:
+        assert set(guarantee) == {
+            "model",
+            "relation",
+            "epsilon",
+            "found_epsilon",
+            "delta",
+            "dishonest_fraction",
+            "source",
+            "assumption",
+        }
+    recipe = Recipe.objects.get(identifier=result["recipe"])
+    assert (recipe.status, recipe.simulation) == ("closed", True)
 
 
 def test_collect_of_a_histogram_gives_lists_of_k_plus_1(installation: Installation, events: Path) -> None:
@@ -245,7 +285,7 @@ def test_publishing_a_two_server_draft_with_the_form_registers_it_with_the_helpe
             "Referer": address,
         },
     )
-    with urllib.request.urlopen(request, timeout=60):  # noqa: S310
+    with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310
         pass
     recipe = Recipe.objects.get(pk=draft.pk)
     assert recipe.status == Recipe.Status.PUBLISHED
@@ -269,12 +309,12 @@ def test_plan_begun_by_the_web_server_is_finished_by_a_worker(installation: Inst
             data=json.dumps(question).encode(),
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310  # http to ourselves
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310  # http to ourselves
             answer = json.load(response)
         return answer["guarantees"] is not None and answer["solution"]["found"]
 
     assert not solved()  # guarantees are always a task's
-    assert wait_until(solved, 90, interval=1)
+    assert wait_until(solved, PATIENCE, interval=1)
 
 
 def test_the_same_batch_posted_many_times_at_once_counts_once(installation: Installation) -> None:
@@ -291,7 +331,7 @@ def test_the_same_batch_posted_many_times_at_once_counts_once(installation: Inst
         accepted = sum(pool.map(post, shuffled * 2))
     assert accepted == len(reports)
     recipe_close(recipe=recipe, actor=None)
-    assert wait_until(lambda: Release.objects.exists(), 60)
+    assert wait_until(lambda: Release.objects.exists(), PATIENCE)
     assert Release.objects.get().reports == len(reports)
 
 
@@ -302,14 +342,19 @@ def test_worker_process_killed_in_mid_chunk_changes_nothing_in_the_result(instal
 @pytest.mark.parametrize(
     ("members", "workload"),
     [
-        (recipe_members(cohort_size=DEVICES), {"kind": "poisson", "devices": 60, "rate": 0.2}),
+        pytest.param(
+            recipe_members(cohort_size=DEVICES),
+            {"kind": "poisson", "devices": 60, "rate": 0.2},
+            marks=pytest.mark.long,
+        ),
         (
             recipe_members(cohort_size=DEVICES, trust="two_server"),
             {"kind": "bernoulli", "devices": 60, "rate": 0.2},
         ),
-        (
+        pytest.param(
             shuffled_members(SHUFFLE_HISTOGRAM),
             {"kind": "values", "csv": "device,value\n" + "".join(f"d{n},{n % 3}\n" for n in range(125))},
+            marks=pytest.mark.long,
         ),
     ],
     ids=["single_server", "two_server", "shuffler"],
@@ -330,12 +375,12 @@ def test_workers_simulate_the_devices_of_every_trust_model_that_has_any(
         content = None if body is None else json.dumps(body).encode()
         address = f"{installation.services.base_url}{path}"
         request = urllib.request.Request(address, data=content, headers=headers)  # noqa: S310  # ourselves
-        with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310  # http to ourselves
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:  # noqa: S310  # http to ourselves
             return json.load(response)
 
     started = told("/api/v1/simulations/", {"recipe": members, "workload": workload, "seed": 7})
     path = f"/api/v1/simulations/{started['id']}/"
-    assert wait_until(lambda: told(path)["state"] not in {"running", "summing"}, 90)
+    assert wait_until(lambda: told(path)["state"] not in {"running", "summing"}, PATIENCE)
     simulated = told(path)
     assert (simulated["state"], simulated["done"]) == ("finished", simulated["devices"])
     result = simulated["result"]

@@ -12,6 +12,7 @@ from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
 from panapp.ports import HOST
 from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services, wait_until
+from tests.patience import PATIENCE
 from tests.processes import helper_rows, kill_helper, services_on_test_database
 
 KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])
@@ -90,7 +91,7 @@ def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_databas
             except OSError:
                 return False
 
-        assert wait_until(back, 60)
+        assert wait_until(back, PATIENCE)
     # A process of its own, with tables of its own: not the test database, which has recipes too.
     apps = {app for (app,) in helper_rows(tmp_path, "SELECT DISTINCT app FROM django_migrations")}
     assert {"audit", "dap"} <= apps

@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from panapp.services import SIMULATING
 from series.models import Mark, Round, Series
 from tests.factories import recipe_members
+from tests.patience import PATIENCE
 from tests.processes import database_url
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,7 +124,7 @@ def test_simulate_prints_a_result_for_each_round_with_its_change(tmp_path):
         env={**os.environ, "DATABASE_URL": database_url()},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=True,
     ).stdout
     first, second = json.loads(printed)

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from panapp import services
 from panapp.queues import QueueNames
 from panapp.services import Program, ServiceError, Services, _worker_programs, wait_until
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
 
@@ -64,7 +65,7 @@ def started() -> Iterator[Any]:
 def test_broker_that_does_not_start_again_at_once_is_tried_until_it_does(started: Any) -> None:
     broker = Broker(failures=3)
     watched = started(broker)
-    assert wait_until(broker.is_running, 30)
+    assert wait_until(broker.is_running, PATIENCE)
     watched.check()
 
 
@@ -80,7 +81,7 @@ def test_broker_that_never_starts_again_is_said_by_check_and_does_not_keep_stop_
             return True
         return False
 
-    assert wait_until(given_up, 30)
+    assert wait_until(given_up, PATIENCE)
     pid = watched.pid("sleeper")
     watched.stop()
     assert not psutil.pid_exists(pid)
@@ -100,7 +101,7 @@ def test_process_that_the_machine_refuses_at_first_is_started_later(
 
     monkeypatch.setattr(subprocess, "Popen", busy)
     psutil.Process(first).kill()
-    assert wait_until(lambda: watched.pid("sleeper") != first, 30)
+    assert wait_until(lambda: watched.pid("sleeper") != first, PATIENCE)
     assert refusals == []
     watched.check()
 

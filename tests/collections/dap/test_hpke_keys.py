@@ -13,6 +13,7 @@ from dap.models import HpkeKey
 from panprivacy.dap.hpke import open_, seal
 from panprivacy.encryption.sealing import SealBrokenError
 from storage.rotating_keys import CONFIG_IDS, NoKeyError, cache_seconds
+from tests.patience import PATIENCE
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -114,7 +115,7 @@ def test_rotations_at_once_make_one_key_or_one_after_the_other(before: int) -> N
 
     def rotate() -> None:
         try:
-            barrier.wait(timeout=30)
+            barrier.wait(timeout=PATIENCE)
             HPKE_KEYS.rotate(now=NOW + timedelta(hours=1))
         except BaseException as error:
             faults.append(error)
@@ -125,6 +126,6 @@ def test_rotations_at_once_make_one_key_or_one_after_the_other(before: int) -> N
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=PATIENCE)
     assert faults == []
     assert len(hpke_config_list(now=NOW).configs) == 1

@@ -45,6 +45,7 @@ from peers.client import PeerAnswer, PeerClient, PeerRefusedError
 from peers.helper_calls import plain_task_register
 from peers.partner import Partner
 from storage.signing_key import verification_key
+from tests.patience import PATIENCE
 
 LEADER_SIGNING_KEY = bytes(range(32))
 LEADER_KEY = Ed25519PrivateKey.from_private_bytes(LEADER_SIGNING_KEY).public_key().public_bytes_raw()
@@ -297,7 +298,7 @@ def at_once(*calls: Callable[[], PeerAnswer]) -> list[bytes | str | None]:
 
     def run(call: Callable[[], PeerAnswer]) -> bytes | str | None:
         try:
-            barrier.wait(timeout=30)
+            barrier.wait(timeout=PATIENCE)
             return call().body
         except PeerRefusedError as refusal:
             return refusal.token
@@ -305,7 +306,7 @@ def at_once(*calls: Callable[[], PeerAnswer]) -> list[bytes | str | None]:
             connection.close()
 
     with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(run, calls, timeout=60))
+        return list(pool.map(run, calls, timeout=PATIENCE))
 
 
 class KilledError(BaseException):

@@ -15,6 +15,7 @@ from leader.models import AggregationJob, CollectionJob, Uploads
 from leader.results import TaskResult
 from leader.uploads import reports_upload
 from tests.collections.leader.pair import Pair
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +27,7 @@ def at_once(*works: Callable[[], object]) -> None:
 
     def run(work: Callable[[], object]) -> None:
         try:
-            barrier.wait(30)
+            barrier.wait(PATIENCE)
             work()
         except BaseException as error:  # handed to the test
             errors.append(error)
@@ -37,7 +38,7 @@ def at_once(*works: Callable[[], object]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(PATIENCE)
     assert not any(thread.is_alive() for thread in threads), "they wait for each other"
     if errors:
         raise errors[0]

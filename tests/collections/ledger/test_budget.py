@@ -20,6 +20,7 @@ from panprivacy.errors import FieldError
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
+from tests.patience import PATIENCE
 from tests.scenes import finish, finished_recipe, open_recipe, open_stream, simulated_recipe
 from trust_models import publishing
 from trust_models.publishing import recipe_publish, recipe_publish_file
@@ -243,7 +244,7 @@ def test_two_who_publish_at_the_same_moment_cannot_both_spend_the_last_of_it(
     alone = composed_epsilon(events_of(**COHORT), DELTA)
     population = budgeted(alone)
     drafts = [draft_recipe(population="clinics", **COHORT) for _ in range(2)]
-    both_have_looked = threading.Barrier(2, timeout=30)
+    both_have_looked = threading.Barrier(2, timeout=PATIENCE)
     prepare = publishing._prepare
 
     def prepare_together(*arguments: Any) -> Any:
@@ -268,7 +269,7 @@ def test_two_who_publish_at_the_same_moment_cannot_both_spend_the_last_of_it(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert sorted(outcomes) == ["population", "published"]
     assert Spending.objects.count() == 1
     assert sorted(Recipe.objects.values_list("status", flat=True)) == ["draft", "published"]

@@ -11,6 +11,7 @@ from reports import operations
 from reports.models import ReportNonce, StoredReports
 from reports.operations import RecipeNotOpenError, reports_submit
 from tests.factories import published_recipe, report_of_values
+from tests.patience import PATIENCE
 from trust_models.publishing import recipe_close
 
 
@@ -41,7 +42,7 @@ def test_closing_waits_for_a_submission_that_has_begun(monkeypatch: pytest.Monke
 
     def slow_claim(*arguments: Any) -> Any:
         storing.set()
-        assert may_finish.wait(20)
+        assert may_finish.wait(PATIENCE)
         return claim(*arguments)
 
     monkeypatch.setattr(operations, "_claim_nonces", slow_claim)
@@ -61,12 +62,12 @@ def test_closing_waits_for_a_submission_that_has_begun(monkeypatch: pytest.Monke
 
     submitting = threading.Thread(target=submit)
     submitting.start()
-    assert storing.wait(20)
+    assert storing.wait(PATIENCE)
     closing = threading.Thread(target=close)
     closing.start()
     closing.join(1)
     assert order == [], "closing must wait"
     may_finish.set()
-    submitting.join(20)
-    closing.join(20)
+    submitting.join(PATIENCE)
+    closing.join(PATIENCE)
     assert sorted(order) == ["1 rows", "closed", "stored"]

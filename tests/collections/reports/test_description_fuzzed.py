@@ -40,9 +40,6 @@ CHECKS = [
 
 bounded: Callable[[Any], Any] = hypothesis_settings(
     max_examples=EXAMPLES,
-    # The same requests at every run: what fails in CI fails at the desk.
-    derandomize=True,
-    database=None,
     phases=[Phase.explicit, Phase.generate],
     # A function-scoped database is meant: every request of a test meets the same recipe.
     suppress_health_check=[

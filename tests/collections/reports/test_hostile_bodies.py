@@ -16,9 +16,6 @@ from tests.factories import published_recipe, report_of_count
 
 bounded: Callable[[Any], Any] = hypothesis_settings(
     max_examples=20,
-    # The same requests at every run: what fails in CI fails at the desk.
-    derandomize=True,
-    database=None,
     phases=[Phase.explicit, Phase.generate],
     # A function-scoped database is meant: every request of a test meets the same recipe.
     suppress_health_check=[HealthCheck.function_scoped_fixture],

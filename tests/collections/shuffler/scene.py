@@ -23,6 +23,7 @@ from peers.client import PeerClient
 from peers.shuffler_calls import recipe_register
 from shuffler.models import Batch
 from storage.signing_key import verification_key
+from tests.patience import PATIENCE
 
 T = TypeVar("T")
 
@@ -147,10 +148,10 @@ def at_once(*calls: Callable[[], T]) -> list[T]:
 
     def run(call: Callable[[], T]) -> T:
         try:
-            barrier.wait(timeout=30)
+            barrier.wait(timeout=PATIENCE)
             return call()
         finally:
             connection.close()
 
     with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(run, calls, timeout=60))
+        return list(pool.map(run, calls, timeout=PATIENCE))

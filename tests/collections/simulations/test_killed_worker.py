@@ -11,6 +11,7 @@ from simulations.models import Simulation
 from simulations.operations import simulation_start
 from tests.factories import recipe_members
 from tests.panapp.crashes import busy_seconds, pool_child
+from tests.patience import PATIENCE
 from tests.processes import services_on_test_database
 
 DEVICES = 6_000
@@ -22,11 +23,11 @@ BUSY_SECONDS = 0.3
 def kill_in_mid_chunk(services: Services, simulation: Simulation) -> int:
     """Kill the worker as a whole while it simulates; how many devices were counted by then."""
     worker = psutil.Process(services.pid("worker 1"))
-    assert wait_until(lambda: worker.children(recursive=True), 60)
+    assert wait_until(lambda: worker.children(recursive=True), PATIENCE)
     victim = pool_child(services)
     simulation.refresh_from_db()
     before, done = busy_seconds(victim), simulation.done
-    assert wait_until(lambda: busy_seconds(victim) - before > BUSY_SECONDS, 60, interval=0.01)
+    assert wait_until(lambda: busy_seconds(victim) - before > BUSY_SECONDS, PATIENCE, interval=0.01)
     for process in (victim, worker):
         process.kill()
     return done
@@ -48,8 +49,8 @@ def test_workers_killed_in_mid_chunk_change_nothing_in_the_count_of_devices(sett
             done = kill_in_mid_chunk(services, simulation)
             assert done < DEVICES, f"kill {kill} came too late to say anything"
             # The services start the worker again.
-            assert wait_until(lambda: Simulation.objects.get().done > done, 90)  # noqa: B023
-        assert wait_until(lambda: Release.objects.exists(), 120)
+            assert wait_until(lambda: Simulation.objects.get().done > done, PATIENCE)  # noqa: B023
+        assert wait_until(lambda: Release.objects.exists(), PATIENCE)
     simulation.refresh_from_db()
     release, truth = Release.objects.get(), SimulatedTruth.objects.get()
     assert (simulation.done, truth.devices, truth.sampled) == (DEVICES, DEVICES, DEVICES)

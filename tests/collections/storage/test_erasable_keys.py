@@ -18,6 +18,7 @@ from storage.key_slots import KeysNotErasedError
 from storage.models import Database, ErasableKey
 from storage.sealing import secret_erase, secret_seal, secret_unseal
 from storage.tasks import erase_unneeded_keys
+from tests.patience import PATIENCE
 
 NAMED: dict[str, Any] = {"kind": b"kind\n", "owner": b"owner"}
 SECRET = b"a secret"
@@ -198,7 +199,7 @@ def in_another_thread() -> Iterator[Callable[[Callable[[], Any]], threading.Thre
 
     yield start
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert faults == []
 
 
@@ -213,18 +214,18 @@ def test_upkeep_waits_for_a_transaction_that_may_still_commit(
         with transaction.atomic():
             stored.append(secret_seal(SECRET, **NAMED))
             written.set()
-            assert go_on.wait(60)
+            assert go_on.wait(PATIENCE)
             transaction.set_rollback(not commits)
 
     in_another_thread(publish)
-    assert written.wait(60)
+    assert written.wait(PATIENCE)
     assert files(folder) == 1
     upkeep = in_another_thread(old_keys_erase)
     upkeep.join(0.5)
     assert upkeep.is_alive()
     assert files(folder) == 1
     go_on.set()
-    upkeep.join(60)
+    upkeep.join(PATIENCE)
     assert files(folder) == int(commits)
     if commits:
         assert secret_unseal(stored[0], **NAMED) == SECRET

@@ -31,6 +31,7 @@ from tests.collections.streams.crashes import CRASHES, CrashError, crash
 from tests.collections.streams.scene import fold, in_thread, keys_on_disk, opens, stream_of
 from tests.collections.streams.search import in_database, in_files
 from tests.factories import published_stream
+from tests.patience import PATIENCE
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -118,7 +119,7 @@ def test_two_workers_that_release_at_the_same_time_have_one_estimate(
     closed: Recipe, drawn: list[Estimate], caplog: pytest.LogCaptureFixture
 ) -> None:
     for thread in [in_thread(collections_advance) for _ in range(4)]:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert [tuple(Release.objects.get().values)] == [estimate.values for estimate in drawn]
     assert "recipe_not_advanced" not in caplog.text
 

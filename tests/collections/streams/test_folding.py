@@ -30,6 +30,7 @@ from tests.collections.streams.scene import (
     stream_of,
 )
 from tests.factories import published_stream
+from tests.patience import PATIENCE
 from trust_models.publishing import recipe_close
 
 
@@ -234,18 +235,18 @@ def test_upkeep_that_meets_a_fold_in_progress_leaves_both_its_keys(monkeypatch: 
 
     def slow_save(stream: Stream, **named: Any) -> None:
         written.set()
-        assert may_commit.wait(20)
+        assert may_commit.wait(PATIENCE)
         save(stream, **named)
 
     monkeypatch.setattr(Stream, "save", slow_save)
     threads = [in_thread(lambda: fold(recipe, ["1"]))]
-    assert written.wait(20)
+    assert written.wait(PATIENCE)
     assert len(keys_on_disk(stream_of(recipe))) == 2
     threads.append(in_thread(old_keys_erase))
     threads[1].join(0.3)
     may_commit.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert counted(recipe, start)[1] == 1
 
 
@@ -260,7 +261,7 @@ def test_batches_that_come_at_the_same_time_are_all_counted_each_once() -> None:
             fold(recipe, [str(nonces.index(nonce) % 3)], nonce)
 
     for thread in [in_thread(lambda order=order: send(order)) for order in (nonces, nonces[::-1], nonces)]:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert counted(recipe, start) == [4, 4, 4] + [0] * 7
     assert keys_on_disk(stream_of(recipe)) == {stream_of(recipe).version}
 
@@ -274,18 +275,18 @@ def test_closing_waits_for_a_fold_that_has_begun(monkeypatch: pytest.MonkeyPatch
 
     def slow_unseal(stream: Stream) -> Any:
         folding.set()
-        assert may_finish.wait(20)
+        assert may_finish.wait(PATIENCE)
         return unseal(stream)
 
     monkeypatch.setattr(operations, "state_unseal", slow_unseal)
     first = in_thread(lambda: fold(recipe, ["1"]))
-    assert folding.wait(20)
+    assert folding.wait(PATIENCE)
     second = in_thread(lambda: recipe_close(recipe=recipe, actor=None))
     second.join(0.5)
     assert stream_of(recipe).is_open, "closing must wait"
     may_finish.set()
-    first.join(20)
-    second.join(20)
+    first.join(PATIENCE)
+    second.join(PATIENCE)
     assert not stream_of(recipe).is_open
     assert counted(recipe, start)[1] == 1
 

@@ -21,6 +21,7 @@ from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, stream_of
 from tests.collections.streams.search import in_database, in_files
 from tests.factories import published_stream
+from tests.patience import PATIENCE
 from tests.processes import services_on_test_database
 from trust_models.publishing import recipe_close
 
@@ -34,7 +35,7 @@ def post(url: str, body: bytes, media_type: str) -> int:
     headers = {"Content-Type": media_type}
     request = urllib.request.Request(url, body, headers)  # noqa: S310  # http to ourselves
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
             text, status = answer.read(), answer.status
     except urllib.error.HTTPError as error:
         text, status = error.read(), error.code
@@ -57,7 +58,7 @@ def broker_overheard(services: Services) -> Iterator[list[str]]:
         listening.start()
         yield heard
         client.echo("the end")
-        listening.join(20)
+        listening.join(PATIENCE)
     heard.extend(repr((key, client.dump(key))) for key in client.scan_iter())
     client.close()
 
@@ -101,7 +102,7 @@ def test_items_good_and_bad_are_found_nowhere(capfd: pytest.CaptureFixture[str])
         assert in_files(nonce) or connection.vendor != "sqlite"  # PostgreSQL's files are not ours
         kept = in_files(MARK.encode()), in_database(MARK.encode())
         recipe_close(recipe=recipe, actor=None)
-        assert wait_until(lambda: Release.objects.filter(recipe=recipe).exists(), 60)
+        assert wait_until(lambda: Release.objects.filter(recipe=recipe).exists(), PATIENCE)
         later = in_files(MARK.encode()), in_database(MARK.encode())
     log = "".join(capfd.readouterr())
     assert "stream_lost" in log

@@ -195,7 +195,7 @@ def test_epsilon_sampled_is_below_that_without_sampling():
     assert full < without
 
 
-@settings(max_examples=20, database=None)
+@settings(max_examples=20)
 @given(st.integers(2, 150), st.floats(0.01, 6), st.floats(0, 0.95))
 def test_delta_exact_falls_with_n_and_rises_with_epsilon0(n, epsilon0, share):
     """Another device's bit is noise, and weaker bits are randomized from stronger ones: both post-process."""
@@ -205,7 +205,7 @@ def test_delta_exact_falls_with_n_and_rises_with_epsilon0(n, epsilon0, share):
     assert RandomizedResponseSum(n=n, epsilon0=1.05 * epsilon0).delta(epsilon) >= here * (1 - 1e-9)
 
 
-@settings(max_examples=20, database=None)
+@settings(max_examples=20)
 @given(st.integers(1, 5_000), st.floats(0.01, 8), st.floats(0, 0.95))
 def test_delta_is_at_most_that_of_the_shuffled_reports_themselves(n, epsilon0, share):
     """The sum is a function of the shuffled bits, and FMT 2022 is proved for randomized response."""

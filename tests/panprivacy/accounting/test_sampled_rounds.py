@@ -35,7 +35,7 @@ def epsilon(sigma, rate, rounds, delta):
     (1.0, 1e-4, 300_000, 1e-8, 0.35169),
     (1.0, 1e-6, 100_000, 1e-8, 0.0015615),
     (1.5, 1.003e-3, 555, 2.18e-5, 0.04978),
-    (0.5, 1e-6, 1_000_000, 1e-8, 0.29631),
+    pytest.param(0.5, 1e-6, 1_000_000, 1e-8, 0.29631, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_epsilon_at_small_rates_is_not_that_of_the_largest_losses(sigma, rate, rounds, delta, expected):
     assert epsilon(sigma, rate, rounds, delta) == pytest.approx(expected, rel=1e-3)
@@ -58,7 +58,7 @@ def spacing_near(sigma, rate, rounds, delta, found):
     return math.sqrt(12 * 2e-4 * found / (steep * rounds))
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(20, 4), pytest.param(24, 8, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seed", "cases"), [(20, 2), pytest.param(24, 10, marks=pytest.mark.long)])
 def test_epsilon_drawn_at_random_agrees_with_a_second_method(seed, cases):
     """The second method is above, by what its lattice costs, and needs one that its size allows."""
     source, compared = random.Random(seed), 0
@@ -99,7 +99,7 @@ def test_epsilon_drawn_at_random_is_within_the_two_estimates_of_dp_accounting(se
         compared += 1
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(22, 3), pytest.param(26, 5, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seed", "cases"), [(22, 1), pytest.param(26, 7, marks=pytest.mark.long)])
 def test_epsilon_drawn_at_random_rises_with_rounds_and_rate_and_falls_with_noise(seed, cases):
     source = random.Random(seed)
     for _ in range(cases):

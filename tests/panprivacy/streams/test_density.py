@@ -134,7 +134,10 @@ def test_standard_error_adds_bits_noise_and_sampling(monkeypatch):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("items", "announced"), [("numbered", 0), ("numbered", 1), ("hashed", 0)])
+@pytest.mark.parametrize(
+    ("items", "announced"),
+    [pytest.param("numbered", 0, marks=pytest.mark.long), ("numbered", 1), ("hashed", 0)],
+)
 def test_standard_error_is_that_of_repeated_runs(monkeypatch, items, announced):
     leave_out_intervals(monkeypatch)
     # Runs with fresh samples. (estimate − truth)/standard error is about normal, as a sum of thousands of
@@ -240,7 +243,7 @@ def test_hashed_density_has_a_standard_error_or_not_whatever_came(monkeypatch, t
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("density", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("density", [0.1, pytest.param(0.5, marks=pytest.mark.long), 1.0])
 def test_hashed_intervals_miss_about_as_often_as_they_say_also_if_every_item_comes(monkeypatch, density):
     leave_out_intervals(monkeypatch)  # these are by the standard error
     # Intervals miss in 5 of 100 by the normal approximation; if it is 7 at most, right code fails with

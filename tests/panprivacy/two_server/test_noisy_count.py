@@ -51,10 +51,15 @@ def test_estimate_is_unbiased_and_its_error_includes_the_noise(
     ("devices", "cohort", "epsilon"),
     [
         (100, 100, 4.0),
-        (60, 100, 2.0),
         *(
             pytest.param(*case, marks=pytest.mark.long)
-            for case in ((0, 100, 1.0), (990, 1_000, 4.0), (1_000, 1_000, 4.0), (10_000, 10_000, 4.0))
+            for case in (
+                (0, 100, 1.0),
+                (60, 100, 2.0),
+                (990, 1_000, 4.0),
+                (1_000, 1_000, 4.0),
+                (10_000, 10_000, 4.0),
+            )
         ),
     ],
 )

@@ -141,17 +141,19 @@ def test_stored_curve_that_needs_no_simulation_is_what_is_computed(chart, name, 
             2,
             lambda count: -np.diff(two_intrusions.measured(count, False, SEED))[0],
         ),
-        (
+        pytest.param(
             "announced-intrusions-errors",
             "10,000 cells",
             2,
             lambda count: announced_intrusions.measured_error(10_000, count, SEED),
+            marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "distinct-and-uniform-distinct",
             "shuffle protocol",
             256,
             lambda k: distinct_and_uniform.measured_shuffle(k, SEED),
+            marks=pytest.mark.long,
         ),
         (
             "distinct-and-uniform-distinct",

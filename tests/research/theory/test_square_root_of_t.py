@@ -21,7 +21,7 @@ def with_and_without_event(steps, epsilon):
     return without, np.convolve(others, [p, 1 - p])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1, 60), EPSILONS)
 def test_total_variation_is_half_the_sum_of_differences_and_obeys_theorem_12(steps, epsilon):
     without, with_event = with_and_without_event(steps, epsilon)
@@ -30,7 +30,7 @@ def test_total_variation_is_half_the_sum_of_differences_and_obeys_theorem_12(ste
     assert exact <= theory.printed_total_variation_bound(steps, epsilon) * (1 + 1e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1, 60), EPSILONS)
 def test_debiased_sum_has_the_smallest_variance_of_all_unbiased_functions_of_the_state(steps, epsilon):
     # Hammersley, Chapman and Robbins: no unbiased function has less than 1/χ²(P₁, P₀) without events.
