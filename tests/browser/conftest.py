@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from tests.patience import PATIENCE
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -39,6 +41,7 @@ def browser() -> Iterator[Browser]:
         missing("Chromium is not installed (Debian: apt-get install chromium)")
     with sync_playwright() as playwright:
         instance = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        expect.set_options(timeout=1_000 * PATIENCE)
         yield instance
         instance.close()
 
@@ -50,6 +53,7 @@ class Visitor:
         self.context = context
         self.address = address
         self.complaints: list[str] = []
+        context.set_default_timeout(1_000 * PATIENCE)
         self.page: Page = context.new_page()
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))

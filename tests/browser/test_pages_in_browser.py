@@ -51,7 +51,7 @@ def test_chart_is_drawn_in_the_colours_of_the_mode(visit: Visit) -> None:
         page.emulate_media(color_scheme=scheme)
         expect(drawing.locator("g.estimate").first).to_have_css("color", colour)
     page.get_by_role("button", name="Explore the chart").click()
-    expect(drawing).to_be_hidden(timeout=30_000)
+    expect(drawing).to_be_hidden()
     for scheme, colour in colours.items():
         page.emulate_media(color_scheme=scheme)
         expect(page.locator(".chart .scatterlayer .points path").first).to_have_css("stroke", colour)
@@ -77,7 +77,7 @@ def test_nothing_of_plotly_is_loaded_before_somebody_looks_closely(visit: Visit)
     assert not [url for url in asked if "plotly" in url]
     page.get_by_role("button", name="Explore the chart").press("Enter")
     # On a busy machine, five megabytes of script take a while.
-    expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
     assert len([url for url in asked if "plotly" in url]) == 1
     assert accessibility_violations(visitor) == []
 
@@ -184,7 +184,7 @@ def test_progress_follows_without_reloading(visit: Visit) -> None:
     reports_submit(
         recipe=recipe, reports=[report_of_count(recipe, 1) for _ in range(30)], decode=lambda raw: raw
     )
-    expect(status).to_contain_text("About 50 of 400", timeout=15_000)
+    expect(status).to_contain_text("About 50 of 400")
 
 
 def test_everything_works_without_scripts(visit: Visit) -> None:

@@ -29,7 +29,7 @@ def test_page_of_the_papers_draws_every_line_in_its_colour_and_is_accessible(
     figures = committed()["figures"]
     for button in page.locator(".explore button").all():
         button.click()
-    expect(page.locator(".chart .legend")).to_have_count(len(figures), timeout=30_000)
+    expect(page.locator(".chart .legend")).to_have_count(len(figures))
     for figure, element in zip(figures, page.locator(".chart").all(), strict=True):
         drawn = element.locator(".scatterlayer .js-line")
         roles = [series["role"] for panel in figure["panels"] for series in panel["series"]]

@@ -38,12 +38,10 @@ def test_page_shows_what_is_quick_then_the_answer_then_every_chart(visit: Visit,
     expect(figures).to_contain_text("takes longer than the rest")
     ((question, slot),) = tasks
     store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
-    expect(page.get_by_text("New recipe with these numbers")).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("New recipe with these numbers")).to_be_visible()
     expect(figures).to_contain_text("Computing")
     operations.plan_compute(question=question, slot=slot)
-    expect(page.get_by_role("heading", name="Privacy of the result against cohort size")).to_be_visible(
-        timeout=10_000
-    )
+    expect(page.get_by_role("heading", name="Privacy of the result against cohort size")).to_be_visible()
     expect(figures).not_to_contain_text("Computing")
     charts = page.locator(".chart").all()
     assert len(charts) == 4
@@ -52,7 +50,7 @@ def test_page_shows_what_is_quick_then_the_answer_then_every_chart(visit: Visit,
         expect(chart.get_by_role("img")).to_have_count(1)
     # What came with a swap can be explored, too.
     charts[-1].get_by_role("button", name="Explore the chart").click()
-    expect(charts[-1].locator(".scatterlayer .js-line").first).to_be_visible(timeout=30_000)
+    expect(charts[-1].locator(".scatterlayer .js-line").first).to_be_visible()
     assert accessibility_violations(visitor) == []
     assert visitor.complaints == []
 

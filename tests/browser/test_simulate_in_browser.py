@@ -47,7 +47,7 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
         chunk_run(chunk=chunk, transport=Site())
     simulation.refresh_from_db()
     released(simulation)
-    expect(page.locator("#simulation")).to_contain_text("30 reports accepted", timeout=10_000)
+    expect(page.locator("#simulation")).to_contain_text("30 reports accepted")
     expect(page.get_by_role("button", name="Cancel the simulation")).to_have_count(0)
     assert accessibility_violations(visitor) == []
     assert visitor.complaints == []

@@ -24,7 +24,7 @@ def test_page_of_the_theory_draws_every_curve_in_a_colour_of_its_own_and_is_acce
     charts = [chart for entry in committed()["demonstrations"] for chart in entry["charts"]]
     for button in page.locator(".explore button").all():
         button.click()
-    expect(page.locator(".chart .legend")).to_have_count(len(charts), timeout=30_000)
+    expect(page.locator(".chart .legend")).to_have_count(len(charts))
     for chart, element in zip(charts, page.locator(".chart").all(), strict=True):
         points = element.locator(".scatterlayer .point").evaluate_all(
             # Marks that are strokes alone have no fill.

@@ -153,6 +153,12 @@ def test_cost_of_randomized_response_is_its_renyi_divergence(epsilon0: float) ->
     assert cost.failing == 0
 
 
+def test_release_that_is_repeated_may_fail_each_time() -> None:
+    once = GivenGuarantee(epsilon_given=0.1, delta_given=1e-8)
+    cost = PrivacyFilter(1.0, 1e-6).cost(Repeated(event=once, times=3))
+    assert cost.failing == pytest.approx(3e-8)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [*BUDGETS, (1e-9, 1e-32), (1e-9, 0.9), (1e9, 1e-32), (100, 0.5)]
 )
