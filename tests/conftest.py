@@ -138,7 +138,7 @@ def _empty_database() -> None:
 
     tables = [
         model._meta.db_table
-        for model in apps.get_models()
+        for model in apps.get_models(include_auto_created=True)
         if model._meta.app_label not in KEPT_APPS and model not in (Head, Database) and model._meta.managed
     ] + [
         User.groups.through._meta.db_table,
