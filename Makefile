@@ -19,6 +19,7 @@ OTHER_KEY = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
 LEADER = PANAPP_ROLE=leader PANAPP_LEADER_URL=https://leader.example/leader \
 	PANAPP_HELPER_URL=https://helper.example/helper PANAPP_HELPER_KEY=$(OTHER_KEY)
 HELPER = PANAPP_ROLE=helper PANAPP_HELPER_URL=https://helper.example/helper PANAPP_LEADER_KEY=$(OTHER_KEY)
+RELAY = PANAPP_ROLE=relay PANAPP_RELAY_GATEWAYS=site=https://telemetry.example
 SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
 .PHONY: help setup demo test test-all check openapi architecture tables bench clean
@@ -65,6 +66,7 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 	$(PRODUCTION) $(LEADER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(HELPER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(SHUFFLER) $(RUN) manage.py check --deploy --fail-level WARNING
+	$(PRODUCTION) $(RELAY) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	@diff -u docs/openapi.yaml $(VENV)/openapi.yaml || \
 		{ echo "docs/openapi.yaml is not what the code describes: run 'make openapi' and read the difference" >&2; exit 1; }

@@ -98,8 +98,10 @@ def address(name: str, *, path: str, secure: bool) -> str | None:
         secure: whether it must be https.
     """
     value = os.environ.get(name)
-    if not value:
-        return None
+    return _base_address(name, value, path=path, secure=secure) if value else None
+
+
+def _base_address(name: str, value: str, *, path: str, secure: bool) -> str:
     schemes = ("https",) if secure else ("https", "http")
     try:
         parts = urlsplit(value)
@@ -116,6 +118,23 @@ def address(name: str, *, path: str, secure: bool) -> str | None:
         kinds = " or ".join(f"{scheme}://host{path}" for scheme in schemes)
         raise ImproperlyConfigured(f"{name} must be an address of the form {kinds}, not {value!r}")
     return value
+
+
+def addresses(name: str, *, secure: bool) -> dict[str, str]:
+    """Base addresses by name, as `site=https://telemetry.example,helper=https://helper.example`.
+
+    Args:
+        secure: whether they must be https.
+    """
+    found: dict[str, str] = {}
+    for word in words(name):
+        key, _, value = word.partition("=")
+        if not re.fullmatch(r"[a-z0-9-]{1,60}", key) or key in found:
+            raise ImproperlyConfigured(
+                f"{name} must be name=address pairs, comma-separated, each name once and of a-z, 0-9 and -"
+            )
+        found[key] = _base_address(name, value, path="", secure=secure)
+    return found
 
 
 def verification_key(name: str, *, own: bytes) -> bytes | None:

@@ -219,6 +219,17 @@ ROLES = {
             metrics=("panapp.shuffler_metrics.BatchesCollector", "panapp.clock_metrics.ClocksCollector"),
             data_folder="var/shuffler",
         ),
+        replace(
+            _HELPER,
+            name="relay",
+            apps=(*_PARTNER_APPS, "relay"),
+            checks=("database", "migrations", "clock"),
+            oblivious=(),
+            urlconf="panapp.relay_urls",
+            required=("PANAPP_RELAY_GATEWAYS",),
+            metrics=("panapp.clock_metrics.ClocksCollector",),
+            data_folder="var/relay",
+        ),
     )
 }
 

@@ -32,7 +32,9 @@ COMPOSE = (ROOT / "compose.yaml").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "panapp"}
-OTHERS = ("helper", "shuffler")
+OTHERS = ("helper", "shuffler", "relay")
+UPKEPT = ("helper", "shuffler")
+"""Those that keep what is to be deleted one day."""
 """Roles of other organizations, each a profile."""
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
 
@@ -66,11 +68,15 @@ def assert_runs(command: list[str]) -> None:
             pytest.fail(f"unknown kind of command: {command}")
 
 
+def _upkeep(other: str) -> set[str]:
+    return {f"{other}-upkeep"} if other in UPKEPT else set()
+
+
 def test_compose_has_every_process_of_an_installation() -> None:
     beside = set()
     for other in OTHERS:
         its = {name for name, service in SERVICES.items() if service.get("profiles") == [other]}
-        assert its == {f"{other}-database", f"{other}-migrate", f"{other}-upkeep", other}
+        assert its == {f"{other}-database", f"{other}-migrate", other} | _upkeep(other)
         beside |= its
     assert set(SERVICES) - beside == {
         *("database", "broker", "migrate", "web", "beat"),
@@ -104,7 +110,7 @@ def test_compose_gives_each_role_its_own_settings_and_none_of_another_role(name:
     )
 
 
-@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("other", UPKEPT)
 def test_compose_starts_the_daily_upkeep_with_the_server(other: str) -> None:
     assert f"{other}-upkeep" in SERVICES[other]["depends_on"]
     command = SERVICES[f"{other}-upkeep"]["command"]
@@ -121,7 +127,7 @@ def test_compose_passes_on_every_setting_that_only_such_a_server_reads(other: st
     assert {name: given.get(name) for name in only_its} == {name: f"${{{name}:-}}" for name in only_its}
 
 
-@pytest.mark.parametrize("name", ["database", "helper-database", "shuffler-database"])
+@pytest.mark.parametrize("name", ["database", "helper-database", "shuffler-database", "relay-database"])
 def test_compose_lets_no_database_log_statements_that_fail(name: str) -> None:
     """They hold identifiers of reports."""
     command = SERVICES[name]["command"]
@@ -210,7 +216,7 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
         "outside": {"web", *(workers - {"worker"}), *OTHERS},
         "data": {"database", "migrate", "web", *workers},
         "broker": {"broker", "beat", "web", *workers},
-        **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate", f"{o}-upkeep"} for o in OTHERS},
+        **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate"} | _upkeep(o) for o in OTHERS},
     }
 
 
@@ -240,7 +246,7 @@ def test_compose_lets_nobody_use_the_broker_without_its_password(tmp_path: Path)
         server.wait()
 
 
-@pytest.mark.parametrize("name", ["database", "helper-database", "shuffler-database"])
+@pytest.mark.parametrize("name", ["database", "helper-database", "shuffler-database", "relay-database"])
 def test_compose_makes_the_roles_of_a_database_when_it_makes_the_database(name: str) -> None:
     (mount,) = [mount for mount in SERVICES[name]["volumes"] if "initdb" in mount]
     source, target, mode = mount.split(":")
@@ -264,13 +270,14 @@ def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
         "web": ["127.0.0.1:8000:8000"],
         "helper": ["127.0.0.1:8001:8000"],
         "shuffler": ["127.0.0.1:8002:8000"],
+        "relay": ["127.0.0.1:8003:8000"],
     }
 
 
 def test_images_are_pinned_to_a_version() -> None:
     images = [service["image"] for service in SERVICES.values() if service["image"] != "panapp"]
     images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    assert len(images) == 5
+    assert len(images) == 6
     for image in images:
         assert re.search(r":\d+\.\d+(\.\d+)?-", image), image
 

@@ -42,7 +42,8 @@ SITE = {
         "streams",
     ),
 }
-LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER, "shuffler": SHUFFLER}
+RELAY = {"PANAPP_RELAY_GATEWAYS": "site=http://127.0.0.1:1"}
+LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER, "shuffler": SHUFFLER, "relay": RELAY}
 
 
 def manage(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -65,6 +66,7 @@ def local(role: str, directory: Path) -> dict[str, str]:
     [
         ("helper", {"audit", "dap", "gateway", "helper", "storage"}),
         pytest.param("shuffler", {"audit", "shuffler", "storage"}, marks=pytest.mark.long),
+        pytest.param("relay", {"audit", "storage"}, marks=pytest.mark.long),
         pytest.param("leader", SITE, marks=pytest.mark.long),
         pytest.param("all-in-one", SITE, marks=pytest.mark.long),
     ],
@@ -82,7 +84,7 @@ def test_migrate_makes_the_tables_of_its_role_alone_in_a_database_of_its_own(
 
 def test_every_server_lies_apart_from_the_others_on_the_same_machine_unless_told_otherwise() -> None:
     folders = {role: ROLES[role].data_folder for role in ROLES}
-    assert len({folders["helper"], folders["leader"], folders["shuffler"]}) == 3
+    assert len({folders["helper"], folders["leader"], folders["shuffler"], folders["relay"]}) == 4
     assert folders["leader"] == folders["all-in-one"]
 
 

@@ -35,6 +35,7 @@ REQUIRED_BY_ROLE = {
     "leader": REQUIRED | {"CELERY_BROKER_URL", "PANAPP_LEADER_URL", "PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"},
     "helper": REQUIRED | {"PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"},
     "shuffler": REQUIRED | {"PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"},
+    "relay": REQUIRED | {"PANAPP_RELAY_GATEWAYS"},
 }
 PLACES = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
 """All that an environment made here inherits: where programs and modules lie."""
@@ -51,6 +52,7 @@ VALUES = {
     "PANAPP_SHUFFLER_URL": "https://shuffler.example/shuffler",
     "PANAPP_SHUFFLER_KEY": OTHER_KEY,
     "PANAPP_ANALYZER_KEY": OTHER_KEY,
+    "PANAPP_RELAY_GATEWAYS": "site=https://telemetry.example,helper=https://helper.example",
 }
 
 
@@ -128,6 +130,7 @@ def test_production_without_a_required_variable_stops_and_names_it(role: str, mi
         ("helper", "PANAPP_SHUFFLER_URL"),
         ("leader", "PANAPP_ANALYZER_KEY"),
         ("shuffler", "PANAPP_LEADER_KEY"),
+        ("leader", "PANAPP_RELAY_GATEWAYS"),
     ],
 )
 def test_a_variable_of_another_role_stops_and_names_both(role: str, foreign: str) -> None:

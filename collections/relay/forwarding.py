@@ -1,0 +1,58 @@
+"""One request to a gateway, and what may be passed on of the answer."""
+
+from dataclasses import dataclass
+
+from panprivacy.oblivious_http.capsules import REQUEST_MEDIA_TYPE, RESPONSE_MEDIA_TYPE
+from panprivacy.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
+from peers.transport import https_transport
+from web.problems import CONTENT_TYPE as PROBLEM_MEDIA_TYPE
+from web.problems import Problem
+
+GATEWAY_PATH = "/.well-known/ohttp-gateway"
+
+SECONDS = 30.0
+"""For a request as a whole. Devices send again by themselves; a relay never does."""
+
+LARGEST_ANSWER = 1024 * 1024
+"""Bytes of an answer: a recipe is shorter."""
+
+_PASSED_ON = (RESPONSE_MEDIA_TYPE, KEYS_MEDIA_TYPE, PROBLEM_MEDIA_TYPE)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a gateway answered.
+
+    Attributes:
+        cache_control: as in the header; empty where there was none.
+    """
+
+    status: int
+    content_type: str
+    body: bytes
+    cache_control: str
+
+
+def forward(gateway: str, method: str, body: bytes) -> Answer:
+    """Send a capsule, or ask for the keys. Nothing of whoever asked goes along.
+
+    Args:
+        gateway: base address of the server that has the gateway.
+        method: `GET` or `POST`.
+
+    Raises:
+        Problem: no answer (504), or one that is no gateway's (502).
+    """
+    headers = {"Content-Type": REQUEST_MEDIA_TYPE} if method == "POST" else {}
+    try:
+        status, fields, content = https_transport(
+            method, gateway + GATEWAY_PATH, headers, body, seconds=SECONDS
+        )
+    except OSError:
+        detail = "It may have got the request. Send it again: a report counts once."
+        raise Problem("gateway-silent", "The gateway did not answer", 504, detail) from None
+    named = {name.lower(): value for name, value in fields.items()}
+    content_type = named.get("content-type", "").partition(";")[0].strip()
+    if content_type not in _PASSED_ON or len(content) > LARGEST_ANSWER or not 200 <= status < 600:
+        raise Problem("gateway-failed", "What answered is no gateway", 502, "Send it again later.")
+    return Answer(status, content_type, content, named.get("cache-control", ""))

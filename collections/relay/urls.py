@@ -1,0 +1,7 @@
+"""The relay's resources."""
+
+from django.urls import path
+
+from relay.views import relay
+
+urlpatterns = [path("<slug:name>", relay, name="relay")]

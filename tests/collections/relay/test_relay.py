@@ -1,0 +1,131 @@
+"""The relay before our own gateway, and before what is none."""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+
+from panapp.roles import role_named
+from panprivacy.oblivious_http import capsules, keys, padding
+from panprivacy.oblivious_http.binary_http import Request, Response
+from relay import forwarding
+from relay.views import LARGEST_CAPSULE
+from tests.factories import published_recipe
+
+SOURCE = random.Random(9458)
+SITE = "https://telemetry.example"
+Sent = tuple[str, str, Mapping[str, str], bytes]
+
+
+@pytest.fixture
+def relay(settings: Any) -> Client:
+    """A client of this process, which answers as a relay would."""
+    role = role_named("relay")
+    settings.ROLE, settings.ROOT_URLCONF, settings.MIDDLEWARE = role, role.urlconf, list(role.middleware)
+    settings.RELAY_GATEWAYS = {"site": SITE}
+    return Client(REMOTE_ADDR="198.51.100.7", headers={"cookie": "a=b", "x-forwarded-for": "198.51.100.7"})
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
+    """What the relay sends; it gets no answer."""
+    requests: list[Sent] = []
+
+    def transport(method: str, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float) -> Any:
+        requests.append((method, url, headers, body))
+        raise TimeoutError
+
+    monkeypatch.setattr(forwarding, "https_transport", transport)
+    return requests
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, status: int, content_type: str, body: bytes) -> None:
+    answer = (status, {"Content-Type": content_type, "Set-Cookie": "a=b", "Cache-Control": "max-age=5"}, body)
+    monkeypatch.setattr(forwarding, "https_transport", lambda *_, **__: answer)
+
+
+def post(client: Client, body: bytes, content_type: str = capsules.REQUEST_MEDIA_TYPE) -> Any:
+    return client.post("/relay/site", body, content_type=content_type)
+
+
+@pytest.mark.django_db
+def test_request_through_the_relay_gets_what_the_site_answers(
+    relay: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+
+    def to_the_site(method: str, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float) -> Any:
+        site = role_named("all-in-one")
+        ours = settings.ROOT_URLCONF, settings.MIDDLEWARE
+        settings.ROOT_URLCONF, settings.MIDDLEWARE = site.urlconf, list(site.middleware)
+        settings.OBLIVIOUS_ADDRESSES = frozenset(site.oblivious)
+        options = {"data": body, "content_type": headers["Content-Type"]} if method == "POST" else {}
+        answer = getattr(Client(), method.lower())(urlsplit(url).path, **options)
+        settings.ROOT_URLCONF, settings.MIDDLEWARE = ours
+        return answer.status_code, dict(answer.headers), answer.content
+
+    monkeypatch.setattr(forwarding, "https_transport", to_the_site)
+    config, *_ = keys.decode_list(relay.get("/relay/site").content)
+    path = f"/api/v1/recipes/{recipe.identifier}/".encode()
+    inner = padding.padded(Request(b"GET", b"https", b"telemetry.example", path).encode())
+    capsule, context = capsules.seal(config, inner, SOURCE)
+    answer = post(relay, capsule)
+    assert answer["Content-Type"] == capsules.RESPONSE_MEDIA_TYPE
+    response = Response.decode(context.open(answer.content))
+    assert response.status == 200
+    assert recipe.identifier is not None
+    assert recipe.identifier.encode() in response.content
+
+
+def test_nothing_of_who_asked_goes_along_and_nothing_is_sent_twice(relay: Client, sent: list[Sent]) -> None:
+    answer = post(relay, b"capsule")
+    assert (answer.status_code, answer.json()["type"]) == (504, "/problems/gateway-silent")
+    [request] = sent
+    url = f"{SITE}/.well-known/ohttp-gateway"
+    assert request == ("POST", url, {"Content-Type": capsules.REQUEST_MEDIA_TYPE}, b"capsule")
+
+
+def test_keys_are_fetched_through_the_relay_and_may_be_kept_as_long_as_the_gateway_says(
+    relay: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, 200, keys.MEDIA_TYPE, b"keys")
+    answer = relay.get("/relay/site")
+    assert (answer.content, answer["Cache-Control"]) == (b"keys", "max-age=5")
+    assert "Set-Cookie" not in answer
+
+
+def test_refusals_of_the_gateway_are_passed_on(relay: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, 400, "application/problem+json", b'{"type": "x#ohttp-key"}')
+    answer = post(relay, b"capsule")
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [("text/html", b"<script>"), ("", b""), (capsules.RESPONSE_MEDIA_TYPE, bytes(1024 * 1024 + 1))],
+)
+def test_what_no_gateway_answers_is_not_passed_on(
+    relay: Client, monkeypatch: pytest.MonkeyPatch, content_type: str, body: bytes
+) -> None:
+    answering(monkeypatch, 200, content_type, body)
+    answer = post(relay, b"capsule")
+    assert (answer.status_code, answer.json()["type"]) == (502, "/problems/gateway-failed")
+
+
+def test_other_gateways_methods_media_types_and_lengths_are_refused(relay: Client, sent: list[Sent]) -> None:
+    assert relay.post("/relay/other", b"", content_type=capsules.REQUEST_MEDIA_TYPE).status_code == 404
+    assert relay.delete("/relay/site").status_code == 405
+    assert post(relay, b"capsule", "text/plain").status_code == 415
+    assert post(relay, bytes(LARGEST_CAPSULE + 1)).status_code == 413
+    assert sent == []
+
+
+def test_status_names_the_gateways_and_nothing_else(relay: Client) -> None:
+    page = relay.get("/").content.decode()
+    assert SITE in page
+    (gateway,) = relay.get("/status.json").json()["gateways"]
+    assert gateway == {"name": "site", "relay": "http://testserver/relay/site", "gateway": SITE}
+    assert relay.get("/api/v1/recipes/").status_code == relay.get("/admin/").status_code == 404
