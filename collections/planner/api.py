@@ -51,6 +51,11 @@ class QuestionSerializer(serializers.Serializer[dict[str, Any]]):
     )
     population_size = serializers.IntegerField(min_value=1, help_text="Devices that will hear of the recipe.")
     encryption = serializers.ChoiceField(choices=list(SCHEMES), required=False)
+    segments = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="As in a recipe file: labels by which it asks.",
+    )
     unknown = serializers.ChoiceField(
         choices=UNKNOWNS, required=False, help_text="What to solve for, so that the targets are met."
     )
@@ -79,6 +84,15 @@ class BytesSerializer(serializers.Serializer[dict[str, int]]):
     report = serializers.IntegerField(help_text="The body of its one request, as JSON.")
 
 
+class SegmentsSerializer(serializers.Serializer[dict[str, Any]]):
+    devices = serializers.FloatField(help_text="Of each segment, if all have as many.")
+    margin = serializers.FloatField(
+        help_text="How far the 95% interval of an answer within a segment will reach, about; of all together."
+    )
+    margin_points = serializers.FloatField(help_text="The same in percentage points of the segment.")
+    shown = serializers.BooleanField(help_text="Whether each segment surely has a cohort of its own.")
+
+
 class ExpectationSerializer(serializers.Serializer[dict[str, Any]]):
     standard_error = serializers.FloatField(
         help_text="The largest to expect, in the statistic's unit, sampling included."
@@ -92,6 +106,7 @@ class ExpectationSerializer(serializers.Serializer[dict[str, Any]]):
     )
     reports = ReportsSerializer()
     bytes = BytesSerializer()
+    segments = SegmentsSerializer(allow_null=True, help_text="Null where it asks by none.")
 
 
 class AlternativeSerializer(serializers.Serializer[dict[str, Any]]):

@@ -9,6 +9,7 @@ from panprivacy.base64_text import encoded_length
 from panprivacy.encryption import SCHEMES
 from panprivacy.estimate import normal_factor
 from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.segmented import Segmented
 from panprivacy.parameters import Parameters
 from panprivacy.planning.proposal import Proposal
 
@@ -52,6 +53,23 @@ class DeviceBytes:
 
 
 @dataclass(frozen=True)
+class ExpectedSegments:
+    """What to expect of each segment, if all have as many devices.
+
+    Attributes:
+        devices: of each.
+        margin: how far the 95% interval of an answer within one will reach, about; of all together.
+        margin_points: the same in percentage points of the segment.
+        shown: whether each surely has a cohort of its own.
+    """
+
+    devices: float
+    margin: float
+    margin_points: float
+    shown: bool
+
+
+@dataclass(frozen=True)
 class Expectation:
     """What to expect of a proposal.
 
@@ -62,6 +80,7 @@ class Expectation:
         margin_points: `margin` in percentage points of the population; None where the statistic does not
             count devices.
         reports, bytes: see there.
+        segments: None where it asks by none.
     """
 
     standard_error: float
@@ -69,6 +88,7 @@ class Expectation:
     margin_points: float | None
     reports: ExpectedReports
     bytes: DeviceBytes
+    segments: ExpectedSegments | None
 
 
 def expectation_of(proposal: Proposal) -> Expectation:
@@ -81,7 +101,18 @@ def expectation_of(proposal: Proposal) -> Expectation:
         margin_points=margin_points(mechanism, margin, proposal.population_size),
         reports=expected_reports(proposal.population_size, proposal.parameters),
         bytes=device_bytes(mechanism, proposal.encryption),
+        segments=expected_segments(mechanism, proposal.population_size),
     )
+
+
+def expected_segments(mechanism: Mechanism[Parameters], population_size: int) -> ExpectedSegments | None:
+    """What to expect of each segment; None where it asks by none."""
+    if not isinstance(mechanism, Segmented):
+        return None
+    devices = population_size / len(mechanism.segments)
+    margin = mechanism.expected_segment_margin(population_size, MISSED)
+    sure = mechanism.expected_reports_for_sure(population_size, MISSED)
+    return ExpectedSegments(devices, margin, 100 * margin / devices, sure >= mechanism.cohort_size)
 
 
 def expected_margin(mechanism: Mechanism[Parameters], population_size: int) -> float:

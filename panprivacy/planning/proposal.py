@@ -5,7 +5,8 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Self
 
-from panprivacy.catalogue import STATISTICS, statistic_class
+from panprivacy import asked_segments
+from panprivacy.catalogue import STATISTICS, statistic_class, statistic_of
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
@@ -43,22 +44,25 @@ class Proposal:
         parameters: of that statistic, derived ones not yet computed.
         population_size: number of devices that hear of it.
         encryption: registered name of the scheme.
+        segments: labels by which it asks; empty where by none.
     """
 
     statistic: str
     parameters: Parameters
     population_size: int
     encryption: str = DEFAULT_SCHEME
+    segments: tuple[str, ...] = ()
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
-        """Read `statistic`, `parameters` (as in a recipe file), `population_size`, and perhaps `encryption`.
+        """Read `statistic`, `parameters` (as in a recipe file), `population_size`, and perhaps
+        `encryption` and `segments`.
 
         Raises:
             FieldError: names the first field that is unknown, missing or out of range.
         """
         for name in members:
-            if name not in ("statistic", "parameters", "population_size", "encryption"):
+            if name not in ("statistic", "parameters", "population_size", "encryption", asked_segments.FIELD):
                 raise FieldError(name, "is not a field of a plan")
         for name in ("statistic", "parameters", "population_size"):
             if name not in members:
@@ -78,6 +82,7 @@ class Proposal:
             parameters=statistic.parameters_class.from_mapping(given),
             population_size=POPULATION_SIZE.check("population_size", int, members["population_size"]),
             encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
+            segments=asked_segments.segments_of(dict(members), statistic, null_is_absent=True),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -87,6 +92,7 @@ class Proposal:
             "parameters": self.parameters.as_dict(),
             "population_size": self.population_size,
             "encryption": self.encryption,
+            **asked_segments.members(self.segments),
         }
 
     def value(self, name: str) -> float:
@@ -118,10 +124,13 @@ class Proposal:
         Raises:
             FieldError: they cannot be computed, or reports could not be decrypted.
         """
-        return calibrated_mechanism(self.statistic, self.parameters)
+        return calibrated_mechanism(self.statistic, self.parameters, self.segments)
 
 
 @lru_cache(maxsize=4096)  # a search and a curve ask for the same few again and again
-def calibrated_mechanism(statistic: str, parameters: Parameters) -> Mechanism[Any]:
+def calibrated_mechanism(
+    statistic: str, parameters: Parameters, segments: tuple[str, ...] = ()
+) -> Mechanism[Any]:
     """The mechanism of a statistic with its derived parameters computed; FieldError where that fails."""
-    return mechanism_class(statistic)(parameters.calibrated())
+    made: Mechanism[Any] = statistic_of(statistic, parameters.calibrated(), segments)  # type: ignore[assignment]
+    return made

@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from pages.words.sentences import sampling_sentence
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.mechanisms.segmented import Segmented
-from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
+from panprivacy.planning.expectation import expected_margin, expected_segments, margin_points
 from web.numbers import significant
 
 
@@ -22,14 +21,12 @@ class SegmentPreview:
         devices: of each.
         margin: of an answer within one, in devices; all of them together.
         points: the same in percentage points of the segment.
-        shown: whether it surely has a cohort.
     """
 
     count: int
     devices: int
     margin: str
     points: str
-    shown: bool
 
 
 @dataclass(frozen=True)
@@ -96,20 +93,19 @@ def preview_of_devices(mechanism: Mechanism[Any], population_size: int) -> Devic
         sampling=sampling_sentence(parameters.sampling_rate),
         plot=quantile_plot(error),
         plan_query=_plan_query(mechanism, population_size),
-        segments=_segments(mechanism, population_size) if isinstance(mechanism, Segmented) else None,
+        segments=_segments(mechanism, population_size),
     )
 
 
-def _segments(mechanism: Segmented, population_size: int) -> SegmentPreview:
-    margin = mechanism.expected_segment_margin(population_size, MISSED)
-    each = population_size / len(mechanism.segments)
-    sure = mechanism.expected_reports_for_sure(population_size, MISSED)
+def _segments(mechanism: Mechanism[Any], population_size: int) -> SegmentPreview | None:
+    expected = expected_segments(mechanism, population_size)
+    if expected is None:
+        return None
     return SegmentPreview(
         count=len(mechanism.segments),
-        devices=round(each),
-        margin=significant(margin),
-        points=significant(100 * margin / each),
-        shown=sure >= mechanism.cohort_size,
+        devices=round(expected.devices),
+        margin=significant(expected.margin),
+        points=significant(expected.margin_points),
     )
 
 

@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES, generate_private_key
+from panprivacy.errors import FieldError
 from panprivacy.planning.expectation import (
     device_bytes,
     expectation_of,
     expected_reports,
     probability_of_at_least,
 )
+from panprivacy.planning.proposal import Proposal
 
 from .proposals import EVERY, proposal
 
@@ -79,3 +81,28 @@ def test_device_bytes_are_those_of_a_real_state_and_a_real_report(
         "ciphertexts": [base64.b64encode(bytes(ciphertext)).decode() for ciphertext in report],
     }
     assert expected.report == len(json.dumps(body))
+
+
+def by_segment(segments: list[str]) -> Proposal:
+    return Proposal.from_mapping({**proposal(population_size=9_000).as_dict(), "segments": segments})
+
+
+def test_segments_are_expected_to_have_more_noise_the_more_there_are() -> None:
+    found = [expectation_of(by_segment([str(number) for number in range(count)])) for count in (2, 4)]
+    assert expectation_of(proposal("count_nonzero")).segments is None
+    few, many = (expected.segments for expected in found)
+    assert few is not None
+    assert many is not None
+    assert (few.devices, many.devices) == (4_500, 2_250)
+    # The noise of a count is that of the whole cohort; a share divides it by ever fewer devices.
+    assert few.margin_points * 2 < many.margin_points < few.margin_points * 2.3
+    assert found[1].margin == pytest.approx(found[0].margin * 2**0.5, rel=0.02)
+    assert found[1].bytes.report > found[0].bytes.report
+    assert found[0].bytes.state == found[1].bytes.state
+
+
+def test_segments_of_a_plan_are_refused_as_those_of_a_recipe() -> None:
+    for wrong, said in ((["2.0", "2.0"], "stands twice"), ([], "1 to 20 texts")):
+        with pytest.raises(FieldError, match=said) as refused:
+            by_segment(wrong)
+        assert refused.value.field == "segments"
