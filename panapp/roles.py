@@ -27,6 +27,7 @@ _SITE_APPS = (
     "audit",
     "api_tokens",
     "gateway",
+    "second_factor",
     "dap",
     "leader",
     "streams",

@@ -115,6 +115,10 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "overview"
+# Who is asked for a code beside the password (second_factor.selectors).
+SECOND_FACTOR = environment.choice(
+    "PANAPP_SECOND_FACTOR", "optional", ("off", "optional", "administrators", "required")
+)
 # Counts of failures live in the cache and end with it: no address or user agent is stored.
 AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
 AXES_ENABLE_ADMIN = False

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path, register_converter
 
+from pages.admin_door import AdminPasswordView, AdminSignInView
 from recipes.converters import IdentifierConverter
 
 register_converter(IdentifierConverter, "identifier")
@@ -18,6 +19,8 @@ urlpatterns = [
     path("api/v1/", include("series.api_urls")),
     path("api/v1/", include("simulations.api_urls")),
     path("api/v1/", include("notifications.api_urls")),
+    path("admin/login/", AdminSignInView.as_view()),
+    path("admin/password_change/", AdminPasswordView.as_view()),
     path("admin/", admin.site.urls),
     path("", include("pages.overview.urls")),
     path("", include("pages.account.urls")),

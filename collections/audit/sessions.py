@@ -1,8 +1,11 @@
 """Ending every session of an account, with an entry in the log."""
 
+from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.utils import timezone
 
 from audit.actions import SIGNED_OUT_EVERYWHERE
 from audit.operations import entry_append
@@ -32,3 +35,13 @@ def sessions_end(*, user: User, password: str) -> None:
     locked.password = make_password(password)
     locked.save(update_fields=["password"])
     entry_append(action=SIGNED_OUT_EVERYWHERE, subject=user.get_username(), actor=user, details={})
+
+
+def other_sessions_end(*, user: User, but: str) -> None:
+    """End every session of the account but the one of this key. Passwords and API tokens stay as they are.
+
+    Sessions do not name their accounts outside of what they hold, so all that are not over are read.
+    """
+    for session in Session.objects.filter(expire_date__gt=timezone.now()).exclude(session_key=but):
+        if session.get_decoded().get(SESSION_KEY) == str(user.pk):
+            session.delete()

@@ -11,10 +11,12 @@ from django.db import DataError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from audit.access import signed_in_user
 from audit.models import Entry
 from ledger.models import Population, Spending
 from recipes.models import Recipe
 from releases.models import NUMBERS, Release
+from second_factor.operations import factor_remove
 
 
 class _ReadableChangeList(ChangeList):
@@ -37,7 +39,17 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class AccountAdmin(_ReadableLists, UserAdmin):  # type: ignore[type-arg]  # as above
-    """Django's own, but for its lists."""
+    """Django's own, but for its lists, and that it can reset a second factor."""
+
+    actions = ("reset_second_factor",)
+
+    @admin.action(description="Reset the second factor", permissions=["change"])
+    def reset_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Of others: one's own needs the password and a code, on its own page."""
+        actor = signed_in_user(request)
+        reset = [user for user in queryset.exclude(pk=actor.pk) if factor_remove(user=user, actor=actor)]
+        names = ", ".join(user.get_username() for user in reset) or "nobody"
+        self.message_user(request, f"Reset the second factor of {names}.")
 
 
 class ReadOnlyAdmin(_ReadableLists):

@@ -72,7 +72,7 @@ def test_somebody_with_a_session_gets_503_too(visitor: Client, address: str) -> 
 def test_sign_in_answers_503(visitor: Client) -> None:
     credentials = {"username": "mary", "password": "x"}
     assert visitor.post("/sign-in/", credentials).status_code == 503
-    assert visitor.post("/admin/login/", credentials).status_code == 503
+    assert visitor.post("/sign-in/", credentials).status_code == 503
 
 
 @pytest.mark.usefixtures("down")

@@ -49,9 +49,7 @@ def test_api_path_without_its_last_slash_is_not_redirected(
         ("application/x-www-form-urlencoded", b"&".join(b"a%d=1" % number for number in range(1_100))),
     ],
 )
-@pytest.mark.parametrize(
-    "address", ["/plan/", "/plan/?q=%01", "/nope/", "/sign-in/", "/admin/login/", "/audit/"]
-)
+@pytest.mark.parametrize("address", ["/plan/", "/plan/?q=%01", "/nope/", "/sign-in/", "/audit/"])
 def test_form_that_cannot_be_read_is_a_bad_request_wherever_it_goes(
     address: str, content_type: str, body: bytes
 ) -> None:
@@ -68,7 +66,7 @@ def test_form_that_cannot_be_read_is_a_bad_request_wherever_it_goes(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("size", [0, 10, 3_000_000])
-@pytest.mark.parametrize("address", ["/sign-in/", "/admin/login/", "/nope/", "/plan/"])
+@pytest.mark.parametrize("address", ["/sign-in/", "/nope/", "/plan/"])
 def test_form_with_a_file_is_refused_before_the_file_is_read(
     address: str, size: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -127,7 +125,7 @@ def test_unknown_page_outside_the_api_is_not_a_problem_document(client: Client) 
 
 
 def test_form_without_its_token_is_refused_with_a_page() -> None:
-    answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "a", "password": "b"})
+    answer = Client(enforce_csrf_checks=True).post("/sign-in/", {"username": "a", "password": "b"})
     assert answer.status_code == 403
     assert answer["Content-Type"].startswith("text/html")
 

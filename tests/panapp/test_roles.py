@@ -27,6 +27,7 @@ SITE = {
         "aggregation",
         "analyzer",
         "api_tokens",
+        "second_factor",
         "audit",
         "dap",
         "gateway",

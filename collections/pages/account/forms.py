@@ -14,7 +14,9 @@ from api_tokens.models import NAME_LENGTH
 from api_tokens.operations import LONGEST_DAYS
 from api_tokens.selectors import scopes_open_to
 from audit.access import signed_in_user
+from pages.account.proofs import code_field, code_proved
 from panprivacy.errors import FieldError
+from second_factor.selectors import factor_of
 
 
 def _require_own_password(request: HttpRequest, password: str) -> None:
@@ -58,10 +60,30 @@ class SignOutForm(forms.Form):
         return password
 
 
-class TokenForm(SignOutForm):
+class ProofForm(SignOutForm):
+    """The password, and a code where the account has a second factor."""
+
+    code = code_field()
+
+    def __init__(self, request: HttpRequest, *arguments: Any) -> None:
+        super().__init__(request, *arguments)
+        if factor_of(signed_in_user(request)) is None:
+            del self.fields["code"]
+
+    def clean(self) -> dict[str, Any]:
+        # Last, because a code works once: not for a form that has other errors.
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if "code" in self.fields and not self.errors:
+            user = signed_in_user(self._request)
+            if not code_proved(self._request, user, cleaned["code"]):
+                self.add_error("code", "This code is wrong, or was used already.")
+        return cleaned
+
+
+class TokenForm(ProofForm):
     """What the token is for and for how long."""
 
-    field_order = ("name", "scopes", "days", "password")
+    field_order = ("name", "scopes", "days", "password", "code")
 
     name = forms.CharField(max_length=NAME_LENGTH, help_text="What it is for, e.g. nightly report.")
     scopes = forms.MultipleChoiceField(

@@ -1,6 +1,8 @@
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 
+from pages.account.second_factor import SecondFactorView
+from pages.account.sign_in import CodeView, EnrolView, SignInView
 from pages.account.views import (
     OwnPasswordView,
     OwnTokenRevokeView,
@@ -9,7 +11,10 @@ from pages.account.views import (
 )
 
 urlpatterns = [
-    path("sign-in/", LoginView.as_view(redirect_authenticated_user=True), name="sign-in"),
+    path("sign-in/", SignInView.as_view(), name="sign-in"),
+    path("sign-in/code/", CodeView.as_view(), name="sign-in-code"),
+    path("sign-in/second-factor/", EnrolView.as_view(), name="sign-in-enrol"),
+    path("second-factor/", SecondFactorView.as_view(), name="second-factor"),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),
     path("password/", OwnPasswordView.as_view(), name="own-password"),
     path("sign-out-everywhere/", SignOutEverywhereView.as_view(), name="sign-out-everywhere"),

@@ -1,0 +1,35 @@
+"""That somebody has an account's second factor. Guesses count as failed sign-ins do, wherever they are made:
+by account and address, and by account alone, too."""
+
+from axes.handlers.proxy import AxesProxyHandler
+from django import forms
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_login_failed
+from django.http import HttpRequest
+
+from second_factor.operations import SecondFactorError, factor_check
+
+
+def code_proved(request: HttpRequest, user: User, code: str) -> bool:
+    """Whether this is a code of the account's second factor. While it is locked, none is looked at."""
+    credentials = {"username": user.get_username()}
+    if not AxesProxyHandler.is_allowed(request, credentials):
+        request.axes_locked_out = True  # type: ignore[attr-defined]  # axes' middleware answers
+        request.axes_credentials = credentials  # type: ignore[attr-defined]  # as above
+        return False
+    try:
+        factor_check(user=user, code=code)
+    except SecondFactorError:
+        user_login_failed.send(sender=__name__, credentials=credentials, request=request)
+        return False
+    return True
+
+
+def code_field() -> forms.CharField:
+    """For a code of the app, or a recovery code."""
+    return forms.CharField(
+        label="Code",
+        max_length=40,
+        help_text="6 digits that your app shows now, or one of your recovery codes.",
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "spellcheck": "false"}),
+    )

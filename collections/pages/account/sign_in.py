@@ -1,0 +1,134 @@
+"""Signing in: the password, then a code where the account has a second factor or must set one up.
+
+Nobody is signed in between the two: the session only remembers, for ten minutes, whose password was right.
+"""
+
+import time
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.crypto import constant_time_compare
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from pages.account.enrolment import enrolment_context
+from pages.account.proofs import code_field, code_proved
+from second_factor.operations import (
+    FactorStateError,
+    SecondFactorError,
+    begun_secret,
+    factor_begin,
+    factor_confirm,
+)
+from second_factor.selectors import factor_of, factor_required
+
+PENDING = "second_factor_pending"
+PENDING_SECONDS = 600
+
+
+class SignInView(LoginView):
+    """Name and password."""
+
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        user = form.get_user()
+        if not isinstance(user, User) or (factor_of(user) is None and not factor_required(user)):
+            return super().form_valid(form)
+        self.request.session[PENDING] = {
+            "user": user.pk,
+            "backend": user.backend,
+            "mark": user.get_session_auth_hash(),
+            "at": time.time(),
+            "next": self.get_success_url(),
+        }
+        self.request.session.cycle_key()
+        return redirect("sign-in-code" if factor_of(user) else "sign-in-enrol")
+
+
+@method_decorator([never_cache, sensitive_post_parameters("code")], name="dispatch")
+class _SecondStepView(View):
+    """A page for those whose password was right a moment ago."""
+
+    has_factor: bool
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        user = _pending_user(request)
+        if user is None:
+            request.session.pop(PENDING, None)
+            return redirect("sign-in")
+        if (factor_of(user) is not None) is not self.has_factor:
+            return redirect("sign-in-enrol" if self.has_factor else "sign-in-code")
+        self.user = user
+        return super().dispatch(request, *args, **kwargs)
+
+    def signed_in(self) -> str:
+        """Open the session. Where the person wanted to go."""
+        pending = self.request.session.pop(PENDING)
+        login(self.request, self.user, backend=pending["backend"])
+        return str(pending["next"])
+
+
+class CodeView(_SecondStepView):
+    """The code of the app, or a recovery code."""
+
+    has_factor = True
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self._page()
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if code_proved(request, self.user, request.POST.get("code", "")[:40]):
+            return redirect(self.signed_in())
+        return self._page("This code is wrong, or was used already.", status=422)
+
+    def _page(self, problem: str = "", status: int = 200) -> HttpResponse:
+        return render(self.request, "registration/code.html", {"problem": problem, **_field()}, status=status)
+
+
+class EnrolView(_SecondStepView):
+    """Set up a second factor, where nobody signs in without."""
+
+    has_factor = False
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self._page()
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        try:
+            codes = factor_confirm(user=self.user, code=request.POST.get("code", "")[:40])
+        except SecondFactorError:
+            return self._page("This code is wrong. Does the clock of the phone go right?", status=422)
+        except FactorStateError:
+            messages.info(request, "That took too long. Here is a new secret.")
+            return self._page(status=422)
+        context = {"codes": codes, "onward": self.signed_in()}
+        return render(request, "registration/recovery_codes.html", context)
+
+    def _page(self, problem: str = "", status: int = 200) -> HttpResponse:
+        secret = begun_secret(self.user) or factor_begin(user=self.user)
+        context = {"problem": problem, **enrolment_context(self.user, secret), **_field()}
+        return render(self.request, "registration/enrol.html", context, status=status)
+
+
+def _field() -> dict[str, Any]:
+    return {"help": code_field().help_text}
+
+
+def _pending_user(request: HttpRequest) -> User | None:
+    """Whose password was right, if that was lately and still is so."""
+    pending = request.session.get(PENDING)
+    if pending is None or not 0 <= time.time() - pending["at"] < PENDING_SECONDS:
+        return None
+    user = User.objects.filter(pk=pending["user"], is_active=True).first()
+    if user is None or not constant_time_compare(user.get_session_auth_hash(), pending["mark"]):
+        return None
+    return user
