@@ -1,6 +1,5 @@
 """The REST API of simulations, for analysts: start one, follow it, cancel it."""
 
-import json
 import uuid
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -23,9 +22,9 @@ from simulations.models import Simulation
 from simulations.operations import simulation_cancel, simulation_start
 from simulations.selectors import Stage, outcome_of, progress_of
 from simulations.workloads import CSV_BYTES, RANDOM
-from web.bodies import JSON_TYPE, read_body
+from web.json_requests import read_object
 from web.openapi import problem_response
-from web.problems import Problem, invalid_parameter, malformed_body, unsupported_media_type
+from web.problems import Problem, invalid_field
 from web.scopes import Scopes
 
 BODY_BYTES = CSV_BYTES + 4 * 1024 * 1024
@@ -124,9 +123,7 @@ class SimulationsView(APIView):
                 actor=signed_in_user(request._request),
             )
         except FieldError as error:
-            # What was sent may hold half a surrogate pair, which no answer can.
-            field, detail = (text.encode(errors="replace").decode() for text in (error.field, str(error)))
-            raise invalid_parameter(field, f"{detail}.") from None
+            raise invalid_field(error) from None
         except SimulationRefusedError as error:
             raise _refused(error) from None
         except PartnerUnavailableError as error:
@@ -184,20 +181,10 @@ def _shown(simulation: Simulation) -> dict[str, Any]:
 
 
 def _members(request: Request) -> Mapping[str, Any]:
-    if request._request.content_type != JSON_TYPE:
-        raise unsupported_media_type(f"Send {JSON_TYPE}.")
-    try:
-        members = json.loads(read_body(request._request, BODY_BYTES))
-    except (ValueError, RecursionError):
-        raise malformed_body("Not valid JSON.") from None
-    if not isinstance(members, dict):
-        raise malformed_body("The body must be an object.")
-    for name in members:
-        if name not in MEMBERS:
-            raise invalid_parameter("body", f"A member must be one of {', '.join(MEMBERS)}.")
+    members = read_object(request._request, BODY_BYTES, names=MEMBERS)
     for name in ("recipe", "workload"):
         if name not in members:
-            raise invalid_parameter(name, f"{name} is missing.")
+            raise invalid_field(FieldError(name, "is missing"))
     if not isinstance(members["recipe"], dict):
-        raise invalid_parameter("recipe", "recipe must be an object: the content of a recipe file.")
+        raise invalid_field(FieldError("recipe", "must be an object: the content of a recipe file"))
     return members
