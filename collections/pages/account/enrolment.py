@@ -1,14 +1,48 @@
-"""What is shown to an app: the secret as a picture and as text."""
+"""A secret that is set up: shown as a picture and as text, and only where it was begun.
 
+Another session of the account begins another secret. Whoever has the password, too, would else see the secret
+that the owner takes up a moment later.
+"""
+
+import hashlib
 from typing import Any
 
 import segno
 from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
 from django.utils.safestring import SafeString, mark_safe
 
 from second_factor.codes import address_of, typed_secret
+from second_factor.operations import FactorStateError, begun_secret, factor_begin, factor_confirm
 
 ISSUER = "Private telemetry"
+
+_BEGUN = "second_factor_begun"
+"""Of a session: the hash of the secret that it began."""
+
+
+def enrolment_begin(request: HttpRequest, user: User) -> bytes:
+    """A new secret for this session, instead of any that was begun; errors as of `factor_begin`."""
+    secret = factor_begin(user=user)
+    request.session[_BEGUN] = _hash(secret)
+    return secret
+
+
+def enrolment_secret(request: HttpRequest, user: User) -> bytes | None:
+    """The secret that this session began and that waits for its first code."""
+    secret, begun = begun_secret(user), request.session.get(_BEGUN)
+    is_own = secret is not None and begun is not None and constant_time_compare(_hash(secret), begun)
+    return secret if is_own else None
+
+
+def enrolment_confirm(request: HttpRequest, user: User, code: str) -> list[str]:
+    """Take it up, as `factor_confirm`; FactorStateError, too, where another session has begun since."""
+    if enrolment_secret(request, user) is None:
+        raise FactorStateError("begin again: this secret was not begun here, or is older than 15 minutes")
+    codes = factor_confirm(user=user, code=code)
+    del request.session[_BEGUN]
+    return codes
 
 
 def enrolment_context(user: User, secret: bytes) -> dict[str, Any]:
@@ -21,3 +55,7 @@ def _picture(address: str) -> SafeString:
     # Nothing of it is anybody's input: modules of a QR code, black on white in either scheme.
     drawn = segno.make(address, error="m", micro=False).svg_inline(scale=5, light="#fff", dark="#000")
     return mark_safe(drawn)  # noqa: S308  # as said above
+
+
+def _hash(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()

@@ -10,16 +10,18 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from audit.access import signed_in_user
 from audit.sessions import other_sessions_end
-from pages.account.enrolment import enrolment_context
+from pages.account.enrolment import (
+    enrolment_begin,
+    enrolment_confirm,
+    enrolment_context,
+    enrolment_secret,
+)
 from pages.account.forms import ProofForm
 from pages.account.proofs import code_field
 from pages.account.views import OwnView
 from second_factor.operations import (
     FactorStateError,
     SecondFactorError,
-    begun_secret,
-    factor_begin,
-    factor_confirm,
     factor_remove,
     recovery_codes_make,
 )
@@ -42,7 +44,7 @@ class SecondFactorView(OwnView):
             return self._page(request, form, status=422)
         try:
             if action == "begin":
-                factor_begin(user=user)
+                enrolment_begin(request, user)
             elif action == "codes":
                 return _codes_page(request, recovery_codes_make(user=user))
             elif action == "remove" and not factor_required(user):
@@ -55,7 +57,7 @@ class SecondFactorView(OwnView):
 
     def _confirm(self, request: HttpRequest) -> HttpResponse:
         try:
-            codes = factor_confirm(user=signed_in_user(request), code=request.POST.get("code", "")[:40])
+            codes = enrolment_confirm(request, signed_in_user(request), request.POST.get("code", "")[:40])
         except SecondFactorError:
             problem = "This code is wrong. Does the clock of the phone go right?"
             return self._page(request, ProofForm(request), problem, status=422)
@@ -75,7 +77,7 @@ class SecondFactorView(OwnView):
         if settings.SECOND_FACTOR == OFF:
             raise Http404("This site asks for no second factor.")
         user = signed_in_user(request)
-        factor, secret = factor_of(user), begun_secret(user)
+        factor, secret = factor_of(user), enrolment_secret(request, user)
         context = {
             "form": form,
             "factor": factor,

@@ -19,15 +19,14 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from pages.account.enrolment import enrolment_context
-from pages.account.proofs import code_field, code_proved
-from second_factor.operations import (
-    FactorStateError,
-    SecondFactorError,
-    begun_secret,
-    factor_begin,
-    factor_confirm,
+from pages.account.enrolment import (
+    enrolment_begin,
+    enrolment_confirm,
+    enrolment_context,
+    enrolment_secret,
 )
+from pages.account.proofs import code_field, code_proved
+from second_factor.operations import FactorStateError, SecondFactorError
 from second_factor.selectors import factor_of, factor_required
 
 PENDING = "second_factor_pending"
@@ -104,7 +103,7 @@ class EnrolView(_SecondStepView):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         try:
-            codes = factor_confirm(user=self.user, code=request.POST.get("code", "")[:40])
+            codes = enrolment_confirm(request, self.user, request.POST.get("code", "")[:40])
         except SecondFactorError:
             return self._page("This code is wrong. Does the clock of the phone go right?", status=422)
         except FactorStateError:
@@ -114,7 +113,7 @@ class EnrolView(_SecondStepView):
         return render(request, "registration/recovery_codes.html", context)
 
     def _page(self, problem: str = "", status: int = 200) -> HttpResponse:
-        secret = begun_secret(self.user) or factor_begin(user=self.user)
+        secret = enrolment_secret(self.request, self.user) or enrolment_begin(self.request, self.user)
         context = {"problem": problem, **enrolment_context(self.user, secret), **_field()}
         return render(self.request, "registration/enrol.html", context, status=status)
 

@@ -208,6 +208,38 @@ def test_a_secret_that_was_shown_long_ago_is_not_taken_up(ana: User, clock: Cloc
         factor_confirm(user=ana, code=clock.code(secret))
 
 
+def test_whoever_has_the_password_does_not_see_the_secret_that_its_owner_takes_up(
+    ana: User, clock: Clock, settings: Any
+) -> None:
+    settings.SECOND_FACTOR = "required"
+    thief, owner, enrol = Client(), Client(), reverse("sign-in-enrol")
+    seen = []
+    for client in (thief, owner):
+        first_step(client)
+        seen.append(client.get(enrol).context["secret"])
+    assert seen[0] != seen[1]
+    assert owner.get(enrol).context["secret"] == seen[1]
+    taken_up = begun_secret(ana)
+    assert taken_up is not None
+    # A code that somebody is talked into does not take it up in the other session.
+    assert thief.post(enrol, {"code": clock.code(taken_up)}).context["secret"] not in seen
+    assert owner.post(enrol, {"code": clock.code(taken_up)}).status_code == 422
+    assert not Factor.objects.filter(confirmed_at__isnull=False).exists()
+
+
+def test_another_session_neither_sees_nor_takes_up_a_secret_that_was_begun(ana: User, clock: Clock) -> None:
+    here, there, page = Client(), Client(), reverse("second-factor")
+    for client in (here, there):
+        client.force_login(ana)
+    here.post(page, {"action": "begin", "password": PASSWORD})
+    secret = begun_secret(ana)
+    assert secret is not None
+    assert "secret" not in there.get(page).context
+    there.post(page, {"action": "confirm", "code": clock.code(secret)})
+    assert not Factor.objects.filter(confirmed_at__isnull=False).exists()
+    assert here.post(page, {"action": "confirm", "code": clock.code(secret)}).status_code == 200
+
+
 def test_switching_it_off_and_new_tokens_need_password_and_code(ana: User, clock: Clock) -> None:
     secret, _ = enrolled(ana, clock)
     client = Client()
