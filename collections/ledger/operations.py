@@ -143,7 +143,7 @@ def budget_require_room(*, population: Population, event: PrivacyEvent, times: i
     try:
         use = budget_use(more, budget)
         if use.too_much:
-            reason = _exceeded_by(events, more, budget)
+            reason = _exceeded_by(events, more, budget, times)
             raise BudgetExceededError(population, reason, failing=use.failing)
     except UnreadableEventError as error:
         logger.exception("stored_event_unreadable", population=population.name, reason=str(error))
@@ -262,14 +262,15 @@ def _return(spent: Spending) -> Spending:
     return returned
 
 
-def _exceeded_by(events: Sequence[Event], more: Sequence[Event], budget: Budget) -> str:
-    """From where to where a recipe would take the budget, and what is left: a clause that ends in an open
-    bracket."""
+def _exceeded_by(events: Sequence[Event], more: Sequence[Event], budget: Budget, times: int) -> str:
+    """From where to where a recipe, so many times, would take the budget, and what is left: a clause that
+    ends in an open bracket."""
+    takes = "this recipe takes" if times == 1 else f"{times} times this recipe takes"
     if budget.rule is Rule.FILTER:
         used, needed = (100 * budget_use(some, budget).share for some in (events, more))
         digits = _digits_that_tell_apart(needed, 100.0)
         return (
-            f"this recipe takes it from {used:.{digits}g}% to {needed:.{digits}g}% "
+            f"{takes} it from {_percent(used, digits)} to {_percent(needed, digits)} "
             f"(adaptive filter for ε = {budget.epsilon:g}, δ = {plain(budget.delta)}"
         )
     spent, composed = (composed_epsilon(some, budget.delta) for some in (events, more))
@@ -281,9 +282,13 @@ def _exceeded_by(events: Sequence[Event], more: Sequence[Event], budget: Budget)
         else "to where no ε holds at this δ"
     )
     return (
-        f"this recipe takes it from ε = {spent:.{digits}g} {needs}, and {left:.{digits}g} of "
+        f"{takes} it from ε = {spent:.{digits}g} {needs}, and {left:.{digits}g} of "
         f"{budget.epsilon:g} is left (δ = {plain(budget.delta)}"
     )
+
+
+def _percent(value: float, digits: int) -> str:
+    return f"{value:,.0f}%" if 1_000 <= value < math.inf else f"{value:.{digits}g}%"
 
 
 def _columns(budget: Budget | None) -> dict[str, Any]:

@@ -183,13 +183,14 @@ class Balance:
             more = min(2 * more, LIKE_THE_LAST) if failing > LIKE_THE_LAST else (fitting + failing) // 2
         return fitting
 
-    def with_event(self, event: Event) -> float | None:
-        """ε if one more event were spent."""
-        return self.allowance.composed_epsilon([*self.events, event], self.delta)
+    def with_event(self, event: Event, times: int = 1) -> float | None:
+        """ε if one more event were spent, so many times."""
+        return self.allowance.composed_epsilon([*self.events, *[event] * times], self.delta)
 
-    def use_with(self, event: Event) -> Use | None:
-        """What would be used of the budget with one more event; None without one, or where it is unknown."""
-        return self._use([*self.events, event])
+    def use_with(self, event: Event, times: int = 1) -> Use | None:
+        """What would be used of the budget with one more event, so many times; None without a budget, or
+        where it is unknown."""
+        return self._use([*self.events, *[event] * times])
 
     def _use(self, events: Sequence[Event]) -> Use | None:
         return None if self.budget is None else self.allowance.budget_use(events, self.budget)

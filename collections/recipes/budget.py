@@ -66,16 +66,16 @@ def effect_of(mechanism: Statistic[Any], population: str) -> Effect:
     )
 
 
-def delta_reason(mechanism: Statistic[Any], balance: Balance) -> str:
-    """Why no ε is promised with this recipe, and the largest δ with which one is, as a clause; empty where it
-    is not for the recipe's own δ."""
-    total = mechanism.aggregator_event().delta(LARGE_EPSILON)
+def delta_reason(mechanism: Statistic[Any], balance: Balance, times: int = 1) -> str:
+    """Why no ε is promised with this recipe, so many times, and the largest δ with which one is, as a clause;
+    empty where it is not for the recipe's own δ."""
+    total = times * mechanism.aggregator_event().delta(LARGE_EPSILON)
     if total == 0 or balance.spent == math.inf or (balance.use is not None and balance.use.failing):
         return ""
 
     def promised(changed: Statistic[Any]) -> bool:
         event = changed.aggregator_event().as_dict()
-        composed, use = balance.with_event(event), balance.use_with(event)
+        composed, use = balance.with_event(event, times), balance.use_with(event, times)
         return composed is not None and composed < math.inf and not (use is not None and use.failing)
 
     largest = nearest_value(mechanism, "delta", promised, larger=False)
@@ -156,8 +156,11 @@ def spend(*, published: PublishedRecipe, reserved: str | None = None) -> None:
 
 
 @contextmanager
-def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
+def saying_what_fits(draft: RecipeDraft, times: int = 1) -> Iterator[None]:
     """Add to a refusal within the block what would have fitted. Wrap it around the transaction, not inside.
+
+    Args:
+        times: how often the draft is to be published.
 
     Raises:
         FieldError: the refusal.
@@ -167,15 +170,15 @@ def saying_what_fits(draft: RecipeDraft) -> Iterator[None]:
     except BudgetExceededError as error:
         mechanism = draft.calibrated_statistic()
         if error.failing:
-            reason = delta_reason(mechanism, balance_of(error.population))
+            reason = delta_reason(mechanism, balance_of(error.population), times)
             if reason:
                 raise FieldError("delta", f"does not fit the population's budget: {reason}") from None
-        advice = what_fits(mechanism, error.population)
+        advice = what_fits(mechanism, error.population, times)
         raise FieldError(error.field, f"{error.message}; {advice}") from None
 
 
-def what_fits(mechanism: Statistic[Any], population: Population) -> str:
-    """Which ε or cohort size the budget has room for, all other parameters as they are: a clause.
+def what_fits(mechanism: Statistic[Any], population: Population, times: int) -> str:
+    """Which ε or cohort size the budget has room for, so many times, all else as it is: a clause.
 
     Looks for `SEARCH_SECONDS`, and one number longer; what was composed is remembered.
     """
@@ -187,7 +190,7 @@ def what_fits(mechanism: Statistic[Any], population: Population) -> str:
     def fits(changed: Statistic[Any]) -> bool:
         use = None
         if time.monotonic() <= ends:
-            use = balance.use_with(changed.aggregator_event().as_dict())
+            use = balance.use_with(changed.aggregator_event().as_dict(), times)
         if use is None:
             raise TimeoutError
         return not use.too_much

@@ -178,7 +178,8 @@ def _of_the_questions(one: PublishedRecipe, other: PublishedRecipe) -> Iterator[
             yield Obstacle.QUESTION
     else:
         yield from _unless_same(one.event.name, other.event.name, Obstacle.EVENT, Obstacle.EVENT_UNKNOWN)
-    if one.event.definition or other.event.definition:
+    # Definitions of events of different names differ anyway: that is said already.
+    if one.event.name == other.event.name and (one.event.definition or other.event.definition):
         yield from _unless_same(
             one.event.definition, other.event.definition, Obstacle.DEFINITION, Obstacle.DEFINITION_UNKNOWN
         )

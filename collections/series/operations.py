@@ -71,7 +71,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         raise FieldError(
             "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"
         )
-    with saying_what_fits(draft.recipe):
+    with saying_what_fits(draft.recipe, times=len(openings)):
         affordable(draft.recipe, free=False, times=len(openings))
         with transaction.atomic():
             return _plan(draft, openings, now, actor)

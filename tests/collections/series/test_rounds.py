@@ -1,5 +1,6 @@
 """A series is paid for at once, asked by the clock, each round once, and leaves gaps where it cannot be."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -230,6 +231,17 @@ def test_a_series_that_does_not_fit_or_goes_beyond_the_site_s_limits_stores_noth
         published()
     assert not Round.objects.exists()
     assert not Spending.objects.exists()
+
+
+def test_what_a_refusal_says_would_do_does_for_all_rounds(clock, pilots):
+    dear = {"rounds": 40, "epsilon": 1.0, "cohort_size": 20}
+    with pytest.raises(FieldError) as refusal:
+        published(**dear)
+    assert "40 times this recipe takes it from" in refusal.value.message
+    advice = re.search(r"ε = (\S+) or a cohort size of (\S+) would do", refusal.value.message)
+    assert advice is not None
+    assert not is_refused(**{**dear, "cohort_size": int(advice[2].replace(",", ""))})
+    assert not is_refused(**{**dear, "epsilon": float(advice[1])})
 
 
 def test_a_first_round_that_is_over_already_is_refused(clock, pilots):
