@@ -36,10 +36,10 @@ for found in pkgutil.iter_modules(dap.__path__):
     importlib.import_module(f"{dap.__name__}.{found.name}")
 
 ALL_MESSAGES: list[type[Message]] = sorted(
-    (message for message in Message.__subclasses__() if message.__module__.startswith("panprivacy.")),
+    (message for message in Message.__subclasses__() if message.__module__.startswith(f"{dap.__name__}.")),
     key=lambda message: message.__name__,
 )
-"""Whatever has been imported; this module imports all there is."""
+"""All of DAP; this module imports them. Other protocols have tests of their own."""
 
 INTERVALS = st.builds(Interval, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 
