@@ -294,6 +294,7 @@ CELERY_TASK_ROUTES = {
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
     "storage.tasks.erase_unneeded_keys": {"queue": ADVANCE_QUEUE},
     "dap.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
+    "gateway.tasks.expire_keys": {"queue": ADVANCE_QUEUE},
 }
 # Never pickle, which runs what it says: whoever writes to the broker sends tasks with plain values, at most.
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -326,6 +327,7 @@ _PERIODIC_SECONDS = {
     "streams.tasks.erase_old_keys": 60,
     "storage.tasks.erase_unneeded_keys": 60,
     "dap.tasks.truncate_log": 60,
+    "gateway.tasks.expire_keys": 60,
     "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
     "ledger.tasks.advance_books": 5,
 }

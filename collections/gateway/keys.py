@@ -21,11 +21,10 @@ def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
 
 
 class _GatewayKeys(KeyRing[GatewayKey]):
-    """Nothing that is sealed to a key waits: an old one is deleted when its grace period is over."""
+    """Nothing that is sealed to a key waits: `expire` needs to keep none beyond its grace period."""
 
     @transaction.atomic
     def rotate(self, *, now: datetime) -> GatewayKey:
-        self.expire(now=now)
         key = super().rotate(now=now)
         entry_append(
             action=KEY_INTRODUCED,

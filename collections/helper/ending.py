@@ -15,6 +15,7 @@ from dap.hpke_keys import HPKE_KEYS
 from dap.models import AggregatedReport, Side, Task
 from dap.operations import configuration_of, task_end, task_remains_delete
 from dap.selectors import is_any_collected
+from gateway.keys import GATEWAY_KEYS
 from helper.actions import TASK_ENDED
 from helper.models import AggregationJob, ReleasedShare, ShareKey
 from helper.registering import UNUSED_KEY_LIFETIME
@@ -61,7 +62,8 @@ def upkeep(*, now: datetime) -> None:
         KeysNotErasedError: files of keys could not be erased; all else is done.
     """
     secrets_delete(ShareKey.objects.filter(created_at__lte=now - UNUSED_KEY_LIFETIME), "sealed")
-    HPKE_KEYS.expire(now=now)
+    for ring in (HPKE_KEYS, GATEWAY_KEYS):
+        ring.expire(now=now)
     for task in Task.objects.filter(side=Side.HELPER).exclude(state=Task.State.ENDED).order_by("pk"):
         over_at = expires_at(task)
         if over_at is not None and over_at <= now:

@@ -35,7 +35,7 @@ class FeedView(View):
         results = overview_search(status="released").filter(simulation=False)
         if population := text_of(request.GET, "population"):
             found(Population.objects.all(), "population", name=population)
-            results = results.filter(draft__population=population)
+            results = results.filter(population=population)
             name, title = f"population {population}", f"Results of {population} · Private telemetry"
             home = reverse("population", args=[population])
         if identifier := text_of(request.GET, "series"):

@@ -1,0 +1,12 @@
+"""The periodic task of sites; a helper has no workers, and its upkeep does the same."""
+
+from celery import shared_task
+
+from gateway.keys import GATEWAY_KEYS
+from storage import clock
+
+
+@shared_task
+def expire_keys() -> None:
+    """Delete retired keys whose grace period is over; safe to run at any time, twice."""
+    GATEWAY_KEYS.expire(now=clock.settled_now())
