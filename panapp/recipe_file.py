@@ -14,7 +14,7 @@ from recipes.item_lists import distinct_items
 
 MAX_BYTES = 1024 * 1024
 WITHOUT_APPROVAL = "Published by the operator, without the approval of another analyst: so says the log."
-"""What commands say where a population needs four eyes: whoever has the shell is bound by nothing here."""
+"""What commands say where a population needs four eyes: the shell is not bound by it."""
 
 LONGEST_NAME = 200
 """Most characters of a member's name, or of the name of another file."""

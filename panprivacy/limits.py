@@ -18,16 +18,16 @@ NO_LOCAL_LIMIT = 1e9
 class RecipeLimits:
     """Limits on recipes for real devices. Simulations need none.
 
-    In a cohort of two, whoever sends one of the reports learns the other, and a report with a large ε says
+    In a cohort of two, the sender of one of the reports learns the other, and a report with a large ε says
     what happened. The guarantees say so, and hold; limits keep such recipes from being asked.
 
     Attributes:
         smallest_cohort: reports, or users of a shuffler, below which no recipe may release; at least 1.
             Streams have no cohort.
         largest_epsilon: the recipe's ε, in nats.
-        largest_local_epsilon: ε of the local guarantees: what one report tells whoever decrypts it, and
-            whoever sends all others of its cohort. Twice the ε for a replaced histogram, hundreds for a mean
-            with the guarantee `aggregator`. Users of a shuffler have none, and trust it instead.
+        largest_local_epsilon: ε of the local guarantees: what one report tells a server that decrypts it, and
+            an attacker who sends all others of its cohort. Twice the ε for a replaced histogram, hundreds
+            for a mean with the guarantee `aggregator`. Users of a shuffler have none, and trust it instead.
     """
 
     smallest_cohort: int = 100

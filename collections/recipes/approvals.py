@@ -27,7 +27,7 @@ VALID = timedelta(days=7)
 """For which something can be published after it was approved."""
 
 ANOTHER, OPERATOR = "another account", "operator"
-"""How the log says who approved, of what needed it. Whoever has the shell is bound by nothing here."""
+"""How the log says who approved, of what needed it. The shell is not bound by it."""
 
 NEEDED = "it needs the approval of another analyst"
 

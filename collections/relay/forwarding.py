@@ -34,7 +34,7 @@ class Answer:
 
 
 def forward(gateway: str, method: str, body: bytes) -> Answer:
-    """Send a capsule, or ask for the keys. Nothing of whoever asked goes along.
+    """Send a capsule, or ask for the keys. Nothing of the sender goes along.
 
     Args:
         gateway: base address of the server that has the gateway.

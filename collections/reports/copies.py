@@ -1,7 +1,7 @@
 """Reports whose content comes twice: no honest device sends any, as it draws all randomness anew.
 
-What is compared is the whole content, in its order. Were single ciphertexts compared, whoever saw one of a
-report that is still to come could send it in a report of their own, and the device's would be refused. Sent
+What is compared is the whole content, in its order. Were single ciphertexts compared, one of a report that is
+still to come could be sent in another report by somebody who saw it, and the device's would be refused. Sent
 as a whole, it counts as the device meant it. Anyone can rerandomize a ciphertext, and nobody can tell.
 """
 

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from second_factor.models import Factor
 
 OFF, OPTIONAL, ADMINISTRATORS, REQUIRED = POLICIES = ("off", "optional", "administrators", "required")
-"""What PANAPP_SECOND_FACTOR may say: nobody is asked; whoever set one up; administrators must have one;
+"""What PANAPP_SECOND_FACTOR may say: nobody is asked; those who set one up; administrators must have one;
 everybody must."""
 
 

@@ -9,9 +9,9 @@ from django.middleware.gzip import GZipMiddleware
 class PagesGZipMiddleware(GZipMiddleware):
     """Compress pages, and nothing else: static files lie there compressed.
 
-    Whoever makes a browser ask, and sees how long answers are, can find out what stands in a page where it
-    also repeats what was asked (BREACH: Gluck, Harris, Prado 2013). So a page for somebody who is signed in
-    is compressed where its address has no query: nothing in it was chosen by another site then. Tokens
+    Somebody who makes a browser ask, and sees how long answers are, can find out what stands in a page where
+    it also repeats what was asked (BREACH: Gluck, Harris, Prado 2013). So a page for somebody who is signed
+    in is compressed where its address has no query: nothing in it was chosen by another site then. Tokens
     against forged requests are masked anew in every answer, and Django adds up to 100 random bytes to each.
     """
 

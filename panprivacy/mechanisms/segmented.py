@@ -38,7 +38,7 @@ SAID_OF = {
     Relation.REPLACE: "The segment is replaced with the events.",
     Relation.ADD_REMOVE: "The device of the reference is of no segment.",
 }
-SEEN_ON_DEVICE = "This is about events: a device knows its segment, and so does whoever holds it."
+SEEN_ON_DEVICE = "This is about events: a device knows its segment, and so does somebody who holds it."
 
 
 class Segmented(Mechanism[Any]):

@@ -1,4 +1,4 @@
-"""`second_factor reset`: for whoever lost phone and recovery codes, where no administrator can do it."""
+"""`second_factor reset`: for an account without phone and codes, where no administrator can do it."""
 
 from typing import Any
 
