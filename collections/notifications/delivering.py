@@ -11,6 +11,7 @@ from functools import partial
 
 import structlog
 from django.db import transaction
+from django.db.models import Count, Min, QuerySet
 
 from notifications.mail import mail_send
 from notifications.messages import body_of
@@ -62,9 +63,7 @@ def deliveries_take() -> list[int]:
         return []
     taken: list[int] = []
     with transaction.atomic():
-        for subscription in list(
-            due.order_by().values_list("subscription", flat=True).distinct()[:MOST_TAKEN]
-        ):
+        for subscription in _with_room(due, now):
             Subscription.objects.select_for_update().filter(pk=subscription).first()
             its = Delivery.objects.filter(subscription=subscription, state=State.WAITING)
             room = AT_ONCE - its.filter(queued=True, next_attempt_at__gt=now).count()
@@ -72,6 +71,16 @@ def deliveries_take() -> list[int]:
             taken += oldest.values_list("pk", flat=True)[: max(0, room)]
         Delivery.objects.filter(pk__in=taken).update(queued=True, next_attempt_at=now + LEASE)
     return taken
+
+
+def _with_room(due: QuerySet[Delivery], now: datetime) -> list[int]:
+    """Subscriptions that may have one more queued, those first whose message waits for longest. Those that
+    may not would else take the places of all others, tick by tick, as long as their receivers are slow."""
+    queued = Delivery.objects.filter(state=State.WAITING, queued=True, next_attempt_at__gt=now).order_by()
+    full = queued.values("subscription").annotate(count=Count("pk")).filter(count__gte=AT_ONCE)
+    longest = due.order_by().values("subscription").annotate(since=Min("next_attempt_at")).order_by("since")
+    free = longest.exclude(subscription__in=full.values("subscription"))
+    return list(free.values_list("subscription", flat=True)[:MOST_TAKEN])
 
 
 def delivery_send(*, delivery: int, transport: Transport = webhook_transport) -> None:

@@ -108,6 +108,27 @@ def test_message_that_arrives_is_sent_once_though_its_task_comes_twice(hook: Sub
     assert (row.state, row.attempts.get().status, row.attempts.get().problem) == ("delivered", 204, "")
 
 
+def test_slow_receivers_do_not_keep_those_behind_them_waiting(
+    hook: Subscription, moment: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivering, "MOST_TAKEN", 1)
+    monkeypatch.setattr(delivering, "AT_ONCE", 1)
+    Delivery.objects.create(subscription=hook, purpose="test", **times(moment))
+    other, _ = webhook_create(user=account("eve"), url=HOOK, events=["recipe.published"])
+    last = Delivery.objects.create(subscription=other, purpose="test", **times(moment))
+    # The first receiver has one in work, which takes its time, and one that is due.
+    assert [row.subscription for row in Delivery.objects.filter(pk__in=deliveries_take())] == [hook]
+    assert deliveries_take() == [last.pk]
+
+
+def times(moment: Clock) -> dict[str, datetime]:
+    return {
+        "created_at": moment.now,
+        "next_attempt_at": moment.now,
+        "give_up_at": moment.now + LONGEST,
+    }
+
+
 def test_message_of_a_worker_that_died_is_sent_again_under_the_same_name(
     hook: Subscription, moment: Clock
 ) -> None:
