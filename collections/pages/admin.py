@@ -34,14 +34,17 @@ class _ReadableLists(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time
         return _ReadableChangeList
 
 
+admin.site.site_title = "Private telemetry · Administration"
+admin.site.index_title = "Administration"
 admin.site.unregister(User)
 
 
 @admin.register(User)
 class AccountAdmin(_ReadableLists, UserAdmin):  # type: ignore[type-arg]  # as above
-    """Django's own, but for its lists, and that it can reset a second factor."""
+    """Django's own, but for its lists, that nobody sets its dates, and that it can reset a second factor."""
 
     actions = ("reset_second_factor",)
+    readonly_fields = ("last_login", "date_joined")
 
     @admin.action(description="Reset the second factor", permissions=["change"])
     def reset_second_factor(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -90,9 +93,6 @@ class RecipeAdmin(ReadOnlyAdmin):
     search_fields = ("name", "question", "identifier")
     # What is exact of them stands in `document`; what only the draft said is the analysts' own.
     exclude = ("signature", "draft", "editors")
-
-    class Media:
-        css = {"all": ("admin.css",)}  # noqa: RUF012  # read once, when the class is made
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Recipe]:
         """What is public: drafts are seen by analysts only, on the site's own pages."""
