@@ -17,8 +17,16 @@ from peers.transport import Addresses
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
-_RELAYS = ipaddress.IPv4Network("192.88.99.0/24")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+_NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        # Relays of 6to4; the protocols' own; NAT64 within a network, where the embedded address may stand at
+        # several places; documentation. Python's tables have not all of them.
+        ("192.88.99.0/24", "192.0.0.0/24", "64:ff9b:1::/48", "3fff::/20"),
+    )
+)
 
 
 class TargetRefusedError(OSError):
@@ -89,7 +97,7 @@ def may_reach(address: Address) -> bool:
         or address.is_reserved
         or address.is_unspecified
         or getattr(address, "is_site_local", False)
-        or (address.version == 4 and address in _RELAYS)
+        or any(address in network for network in _NOT_PUBLIC)
     )
     return address.is_global and not special
 
@@ -101,8 +109,8 @@ def _embedded(address: Address) -> ipaddress.IPv4Address | None:
         return address.ipv4_mapped or address.sixtofour
     if address.teredo:
         return address.teredo[1]
-    if any(address in network for network in _NAT64) or int(address) >> 32 == 0:
-        # The last of these are the deprecated "compatible" ones, ::1 and :: among them.
+    if address in _NAT64 or int(address) >> 32 == 0:
+        # The latter are the deprecated "compatible" ones, ::1 and :: among them.
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return None
 

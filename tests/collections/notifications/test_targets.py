@@ -18,6 +18,8 @@ INSIDE = [
     *("fec0::1", "ff02::1", "2001:db8::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1"),
     # Addresses of IPv4 within 6to4, NAT64 and Teredo (whose last half is inverted).
     *("2002:7f00:1::", "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "2001:0:1:2:3:4:80ff:fffe"),
+    # 10.0.0.1 within NAT64 of a /48, whose end looks like 8.8.8.8; what is for documentation and protocols.
+    *("64:ff9b:1:a00:0:100:808:808", "3fff::1", "192.0.0.8"),
 ]
 OUTSIDE = [
     "93.184.216.34",
