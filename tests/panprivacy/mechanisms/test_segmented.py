@@ -145,13 +145,6 @@ def test_all_intervals_together_fail_at_most_as_often_as_stated(answers):
     assert failing <= 0.05
 
 
-def _observed(holders, reports, coins, flip):
-    """Pr of each number of ones among so many bits of each report, of which `holders` are 1."""
-    ones = binom.pmf(np.arange(holders + 1), holders, 1 - flip)
-    zeros = binom.pmf(np.arange(coins * reports - holders + 1), coins * reports - holders, flip)
-    return np.convolve(ones, zeros)
-
-
 def _cells_with(name, row, column, seen, reports, shape):
     """Sums of which so many ones are counted for one number of the row."""
     cells = np.zeros(shape, dtype=np.int64)
