@@ -31,7 +31,7 @@ from devices_sim.transport import (
 )
 from devices_sim.trust_models import reporting_model
 from devices_sim.value_client import UnknownDeliveryError, send_value
-from devices_sim.workloads.synthetic import bernoulli
+from devices_sim.workloads.synthetic import PROBABILITY, bernoulli
 from panprivacy import base64_text
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL, RecipeLimits
@@ -171,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _fleet(options: argparse.Namespace) -> None:
+    rate = PROBABILITY.check("rate", float, options.rate)
     with HttpTransport(options.server) as transport:
         served = transport.recipe(options.recipe)
         # Simulated devices have nothing to lose: they may ask the server itself.
@@ -185,7 +186,7 @@ def _fleet(options: argparse.Namespace) -> None:
         workload=bernoulli(
             devices=options.devices,
             steps=recipe.parameters.step_count,
-            probability=options.rate,
+            probability=rate,
             seed=secrets.randbits(64) if options.seed is None else options.seed,
         ),
         transport=options.server,

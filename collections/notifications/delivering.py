@@ -5,6 +5,8 @@ after `LEASE`, when the worker is taken for dead: then the same message is sent 
 """
 
 import secrets
+import socket
+import ssl
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -48,6 +50,13 @@ KEPT = timedelta(days=30)
 
 GONE = 410
 """HTTP status with which a receiver ends a subscription."""
+
+_WHY_NO_ANSWER: Mapping[type[OSError], str] = {
+    TimeoutError: "not in time",
+    socket.gaierror: "no such host is known",
+    ssl.SSLError: "its certificate is not accepted, or it speaks no TLS",
+    ConnectionRefusedError: "the connection was refused",
+}
 
 webhook_transport: Transport = partial(
     https_transport, seconds=REQUEST_SECONDS, addresses_of=target_addresses, largest_answer=0
@@ -123,6 +132,14 @@ def _why_not(row: Delivery) -> str:
     return ""
 
 
+def _no_answer(error: OSError) -> str:
+    """Why, in words; nothing that the other side sent."""
+    for kind, why in _WHY_NO_ANSWER.items():
+        if isinstance(error, kind):
+            return f"no answer: {why}"
+    return f"no answer: {type(error).__name__}"
+
+
 def _post(row: Delivery, transport: Transport) -> tuple[int | None, str]:
     """The status, and why it failed. Nothing of the answer but its status is looked at."""
     now = clock.database_now()
@@ -141,7 +158,7 @@ def _post(row: Delivery, transport: Transport) -> tuple[int | None, str]:
     except TargetRefusedError as error:
         return None, str(error)
     except OSError as error:
-        return None, f"no answer: {type(error).__name__}"
+        return None, _no_answer(error)
     if 200 <= status < 300:
         return status, ""
     return status, "a redirect, which is not followed" if 300 <= status < 400 else "refused"
