@@ -183,7 +183,9 @@ def running_services(
         **(environment or {}),
     }
     if port is not None and not is_free(port):
-        raise ServiceError(f"port {port} of 127.0.0.1 is in use; choose another one with --port")
+        raise ServiceError(
+            f"port {port} of 127.0.0.1 is in use; choose another one: manage.py demo --port {port + 1}"
+        )
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
         port = stack.enter_context(held_port(port or 0))

@@ -105,11 +105,12 @@ def _row(segment: Mapping[str, Any], place: int, answer: str) -> SegmentRow:
 
 
 def _difference(difference: Mapping[str, Any], place: int) -> str:
-    """“−3.2 points (−4.3 to −2.1)”."""
+    """“−3.2 points (−4.3 to −2.1)”; a line may end before the bracket only."""
     share, (low, high) = difference["shares"][place], difference["intervals"][place]
     decimals = place_of(100 * (high - low) / 2)
     value, low, high = (at_place(100 * part, decimals) for part in (share, low, high))
-    return f"{value} points ({low} to {high})"
+    unit = "point" if value.removeprefix("−") == "1" else "points"
+    return f"{value}\N{NO-BREAK SPACE}{unit} {_bracket(low, high)}"
 
 
 def _with_ends(value: float, ends: Sequence[float], *, points: bool = False) -> str:
@@ -119,7 +120,11 @@ def _with_ends(value: float, ends: Sequence[float], *, points: bool = False) -> 
     # Devices are whole.
     decimals = place_of(half) if points else max(place_of(half), 0)
     low, high = (at_place(scale * end, decimals) + sign for end in ends)
-    return f"{at_place(scale * value, decimals)}{sign} ({low} to {high})"
+    return f"{at_place(scale * value, decimals)}{sign} {_bracket(low, high)}"
+
+
+def _bracket(low: str, high: str) -> str:
+    return f"({low} to {high})".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _percent(level: float) -> str:
