@@ -1,5 +1,6 @@
 """One request to a gateway, and what may be passed on of the answer."""
 
+import re
 from dataclasses import dataclass
 
 from panprivacy.oblivious_http.capsules import REQUEST_MEDIA_TYPE, RESPONSE_MEDIA_TYPE
@@ -16,6 +17,9 @@ SECONDS = 30.0
 LARGEST_ANSWER = 1024 * 1024
 """Bytes of an answer: a recipe is shorter."""
 
+_CACHE_CONTROL = re.compile(r"[ -~]{1,200}")
+"""What is passed on of it: nothing that would be another header, or more than caches need."""
+
 _PASSED_ON = (RESPONSE_MEDIA_TYPE, KEYS_MEDIA_TYPE, PROBLEM_MEDIA_TYPE)
 
 
@@ -24,7 +28,7 @@ class Answer:
     """What a gateway answered.
 
     Attributes:
-        cache_control: as in the header; empty where there was none.
+        cache_control: of keys as the gateway says; nothing else is kept by anybody.
     """
 
     status: int
@@ -46,13 +50,19 @@ def forward(gateway: str, method: str, body: bytes) -> Answer:
     headers = {"Content-Type": REQUEST_MEDIA_TYPE} if method == "POST" else {}
     try:
         status, fields, content = https_transport(
-            method, gateway + GATEWAY_PATH, headers, body, seconds=SECONDS
+            *(method, gateway + GATEWAY_PATH, headers, body),
+            seconds=SECONDS,
+            # No more is read, whoever answers there.
+            largest_answer=LARGEST_ANSWER,
         )
     except OSError:
         detail = "It may have got the request. Send it again: a report counts once."
         raise Problem("gateway-silent", "The gateway did not answer", 504, detail) from None
     named = {name.lower(): value for name, value in fields.items()}
     content_type = named.get("content-type", "").partition(";")[0].strip()
-    if content_type not in _PASSED_ON or len(content) > LARGEST_ANSWER or not 200 <= status < 600:
+    # A gateway's answer leads nowhere else, and stands for nothing that was kept.
+    if content_type not in _PASSED_ON or not (status == 200 or 400 <= status < 600):
         raise Problem("gateway-failed", "What answered is no gateway", 502, "Send it again later.")
-    return Answer(status, content_type, content, named.get("cache-control", ""))
+    cache_control = named.get("cache-control", "")
+    passed_on = method == "GET" and _CACHE_CONTROL.fullmatch(cache_control)
+    return Answer(status, content_type, content, cache_control if passed_on else "no-store")

@@ -39,6 +39,5 @@ def _relayed(request: HttpRequest, name: str) -> HttpResponse:
         body = read_body(request, LARGEST_CAPSULE)
     answer = forward(gateway, request.method, body)
     response = HttpResponse(answer.body, status=answer.status, content_type=answer.content_type)
-    if answer.cache_control:
-        response["Cache-Control"] = answer.cache_control
+    response["Cache-Control"] = answer.cache_control
     return response

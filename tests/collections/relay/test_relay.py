@@ -1,6 +1,9 @@
 """The relay before our own gateway, and before what is none."""
 
+import contextlib
 import random
+import socket
+import threading
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,7 +37,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
     """What the relay sends; it gets no answer."""
     requests: list[Sent] = []
 
-    def transport(method: str, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float) -> Any:
+    def transport(method: str, url: str, headers: Mapping[str, str], body: bytes, **_: Any) -> Any:
         requests.append((method, url, headers, body))
         raise TimeoutError
 
@@ -57,7 +60,7 @@ def test_request_through_the_relay_gets_what_the_site_answers(
 ) -> None:
     recipe = published_recipe()
 
-    def to_the_site(method: str, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float) -> Any:
+    def to_the_site(method: str, url: str, headers: Mapping[str, str], body: bytes, **_: Any) -> Any:
         site = role_named("all-in-one")
         ours = settings.ROOT_URLCONF, settings.MIDDLEWARE
         settings.ROOT_URLCONF, settings.MIDDLEWARE = site.urlconf, list(site.middleware)
@@ -104,15 +107,58 @@ def test_refusals_of_the_gateway_are_passed_on(relay: Client, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("content_type", "body"),
-    [("text/html", b"<script>"), ("", b""), (capsules.RESPONSE_MEDIA_TYPE, bytes(1024 * 1024 + 1))],
+    ("status", "content_type", "body"),
+    [
+        (200, "text/html", b"<script>"),
+        (200, "", b""),
+        *((status, capsules.RESPONSE_MEDIA_TYPE, b"") for status in (204, 302, 304)),
+    ],
 )
 def test_what_no_gateway_answers_is_not_passed_on(
-    relay: Client, monkeypatch: pytest.MonkeyPatch, content_type: str, body: bytes
+    relay: Client, monkeypatch: pytest.MonkeyPatch, status: int, content_type: str, body: bytes
 ) -> None:
-    answering(monkeypatch, 200, content_type, body)
+    answering(monkeypatch, status, content_type, body)
     answer = post(relay, b"capsule")
     assert (answer.status_code, answer.json()["type"]) == (502, "/problems/gateway-failed")
+
+
+@pytest.mark.parametrize(
+    ("header", "length", "status"),
+    [
+        (b"Cache-Control: max-age=5\r\n Set-Cookie: a=b", 4, 200),
+        (b"Cache-Control: max-age=5, \xe9", 4, 200),
+        (b"Cache-Control: " + b"a" * 60_000, 4, 200),
+        (b"X: y", 1024 * 1024 + 1, 504),
+    ],
+)
+def test_hostile_gateway_reaches_neither_the_headers_nor_the_memory_of_a_relay(
+    relay: Client, settings: Any, header: bytes, length: int, status: int
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        settings.RELAY_GATEWAYS = {"site": f"http://127.0.0.1:{listener.getsockname()[1]}"}
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {keys.MEDIA_TYPE}\r\nContent-Length: {length}\r\n".encode()
+
+        def answer_once() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65_536)
+                connection.sendall(head + header + b"\r\n\r\n" + bytes(length))
+
+        gateway = threading.Thread(target=answer_once, daemon=True)
+        gateway.start()
+        answer = relay.get("/relay/site")
+        gateway.join(timeout=10)
+    assert answer.status_code == status
+    assert "Set-Cookie" not in answer
+    assert "max-age" not in answer.get("Cache-Control", "")
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_no_answer_to_a_capsule_is_kept_whatever_the_gateway_says(
+    relay: Client, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    answering(monkeypatch, status, capsules.RESPONSE_MEDIA_TYPE, b"capsule")
+    assert post(relay, b"capsule")["Cache-Control"] == "no-store"
 
 
 def test_other_gateways_methods_media_types_and_lengths_are_refused(relay: Client, sent: list[Sent]) -> None:
