@@ -1,7 +1,7 @@
 """Subscribing, confirming, rotating, deleting. Every operation is one transaction, with its audit entry."""
 
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -28,6 +28,10 @@ MOST_WEBHOOKS = 10
 
 MOST_AN_HOUR = 20
 """Subscriptions that one account makes: nobody has this site write to one stranger after another."""
+
+MOST_ASKED_AN_HOUR = 20
+"""Tests of one subscription, and attempts at one message after which it is not sent again: nobody has this
+site knock at a stranger's door, or fill its log of deliveries, as often as they like."""
 
 BOTH_VALID = timedelta(days=1)
 """For which the secret before signs too."""
@@ -146,13 +150,16 @@ def test_send(*, subscription: Subscription) -> Delivery:
     """Have a test sent, in one attempt. If it arrives, a subscription that was switched off is on again.
 
     Raises:
-        NotificationStateError: the address is not confirmed, or a test waits already.
+        NotificationStateError: the address is not confirmed, a test waits already, or there were too many.
     """
     row = Subscription.objects.select_for_update().get(pk=subscription.pk)
     if row.confirmed_at is None:
         raise NotificationStateError("the address is not confirmed yet")
     if row.deliveries.filter(purpose=Delivery.Purpose.TEST, state=Delivery.State.WAITING).exists():
         raise NotificationStateError("a test is on its way already")
+    tests = row.deliveries.filter(purpose=Delivery.Purpose.TEST, created_at__gt=_an_hour_ago())
+    if tests.count() >= MOST_ASKED_AN_HOUR:
+        raise NotificationStateError(f"{MOST_ASKED_AN_HOUR} tests were sent within an hour; wait a while")
     return _deliver(row, Delivery.Purpose.TEST)
 
 
@@ -161,7 +168,8 @@ def delivery_again(*, delivery: Delivery) -> Delivery:
     """Send a message again, under the identifier that it has.
 
     Raises:
-        NotificationStateError: it waits to be sent, the subscription is switched off, or it was a test.
+        NotificationStateError: it waits to be sent, the subscription is switched off, it was a test, or
+            there were too many attempts.
     """
     Subscription.objects.select_for_update().get(pk=delivery.subscription_id)
     row = Delivery.objects.select_for_update().get(pk=delivery.pk)
@@ -171,6 +179,8 @@ def delivery_again(*, delivery: Delivery) -> Delivery:
         raise NotificationStateError("only what tells of an event can be sent again")
     if row.subscription.disabled_at is not None:
         raise NotificationStateError("the webhook is switched off; send a test first")
+    if row.attempts.filter(at__gt=_an_hour_ago()).count() >= MOST_ASKED_AN_HOUR:
+        raise NotificationStateError(f"it was tried {MOST_ASKED_AN_HOUR} times within an hour; wait a while")
     now = clock.database_now()
     row.state, row.attempts_made, row.queued = Delivery.State.WAITING, 0, False
     row.next_attempt_at, row.give_up_at = now, now + LONGEST
@@ -217,11 +227,15 @@ def _locked(user: User) -> User:
     made = Entry.objects.filter(
         action=SUBSCRIPTION_CREATED.name,
         subject=user.get_username(),
-        at__gt=clock.database_now() - timedelta(hours=1),
+        at__gt=_an_hour_ago(),
     )
     if made.count() >= MOST_AN_HOUR:
         raise FieldError("user", f"has made {MOST_AN_HOUR} subscriptions within an hour; wait a while")
     return user
+
+
+def _an_hour_ago() -> datetime:
+    return clock.database_now() - timedelta(hours=1)
 
 
 def _log_created(subscription: Subscription, details: dict[str, str]) -> None:

@@ -10,7 +10,14 @@ from django.contrib.auth.models import User
 from notifications import delivering
 from notifications.delivering import deliveries_forget, deliveries_take, delivery_send
 from notifications.models import Attempt, Delivery, Event, Subscription
-from notifications.operations import NotificationStateError, delivery_again, secret_rotate, webhook_create
+from notifications.operations import (
+    MOST_ASKED_AN_HOUR,
+    NotificationStateError,
+    delivery_again,
+    secret_rotate,
+    webhook_create,
+)
+from notifications.operations import test_send as send_test
 from notifications.outbox import log_read
 from notifications.pauses import LONGEST, pause_after
 from notifications.targets import TargetRefusedError
@@ -119,6 +126,25 @@ def test_slow_receivers_do_not_keep_those_behind_them_waiting(
     # The first receiver has one in work, which takes its time, and one that is due.
     assert [row.subscription for row in Delivery.objects.filter(pk__in=deliveries_take())] == [hook]
     assert deliveries_take() == [last.pk]
+
+
+def test_nobody_has_the_site_knock_as_often_as_they_like(hook: Subscription, moment: Clock) -> None:
+    receiver = Receiver(204)
+    until_settled(receiver, moment)
+    for _ in range(MOST_ASKED_AN_HOUR - 1):
+        delivery_again(delivery=Delivery.objects.get())
+        tick(receiver)
+    with pytest.raises(NotificationStateError, match="within an hour"):
+        delivery_again(delivery=Delivery.objects.get())
+    for _ in range(MOST_ASKED_AN_HOUR):
+        send_test(subscription=hook)
+        tick(receiver)
+    with pytest.raises(NotificationStateError, match="within an hour"):
+        send_test(subscription=hook)
+    assert len(receiver.asked) == 2 * MOST_ASKED_AN_HOUR
+    moment.pass_by(hours=1)
+    send_test(subscription=hook)
+    delivery_again(delivery=Delivery.objects.get(purpose="event"))
 
 
 def times(moment: Clock) -> dict[str, datetime]:
