@@ -16,7 +16,7 @@ from django.http import QueryDict
 from ledger.selectors import population_choices
 from pages.kinds import kind_of
 from pages.trust_models import SHOWN, ShownTrustModel
-from panprivacy.asked_event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS
+from panprivacy.asked_event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS, AskedEvent
 from panprivacy.asked_segments import MOST_SEGMENTS, SEGMENT_LENGTH, segments_of
 from panprivacy.asked_segments import allowed as segments_allowed
 from panprivacy.catalogue import statistic_of
@@ -262,6 +262,8 @@ class RecipeForm(forms.Form):
                 self.draft = draft
             except FieldError as error:
                 self.add_field_error(error)
+        else:
+            self._refuse_names(given)
         return cleaned
 
     def statistic(self) -> Statistic[Any]:
@@ -284,6 +286,16 @@ class RecipeForm(forms.Form):
         reason = trust_unavailable(trust_named(value), self.mechanism)
         if reason:
             self.add_field_error(FieldError("trust", f"cannot be {value}: {reason}"))
+
+    def _refuse_names(self, given: dict[str, Any]) -> None:
+        """What is wrong with event and labels, where other fields are wrong too: all is said at once."""
+        try:
+            event = AskedEvent.from_members(dict(given), self.mechanism, null_is_absent=True)
+            if self.parameters is not None:
+                event.require_labels_of(self.mechanism(self.parameters))
+        except FieldError as error:
+            if error.field not in self.errors:
+                self.add_field_error(error)
 
     def members(self, given: dict[str, Any]) -> dict[str, Any]:
         """The fields of a recipe file: what was entered."""

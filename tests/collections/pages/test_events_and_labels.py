@@ -93,6 +93,7 @@ def test_event_and_labels_pass_from_the_form_to_the_signed_document(signed_in: C
     ("changes", "field", "said"),
     [
         ({"event": "Form opened"}, "event", "1 to 60 of the characters a-z, 0-9, dot, _ and -"),
+        ({"event": "Form opened", "epsilon": "50"}, "event", "1 to 60 of the characters"),
         ({"labels": "never\r\nonce"}, "labels", "Must be 3, one for each value from “0 events”"),
         ({"labels": "a\r\n\r\nb"}, "labels", "one line of 1 to 60 characters each"),
         ({"labels": "a\r\nb\r\na"}, "labels", "stands twice"),
