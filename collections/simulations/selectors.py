@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.planning.expectation import MISSED, expected_margin
+from panprivacy.planning.expectation import MISSED, shown_margin
 from panprivacy.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
@@ -92,14 +92,15 @@ def outcome_of(simulation: Simulation) -> CollectionResult | None:
 
 
 def planned_margin(simulation: Simulation) -> float | None:
-    """The 95% margin to expect of so many devices, in the statistic's unit, of several values for all
-    together; None where none can be computed beforehand."""
+    """The 95% margin to expect of so many devices, of several values for all together: in percentage points
+    where devices are counted, else in the statistic's unit. None where none can be computed beforehand."""
     statistic: Any = simulation.recipe.published.calibrated_statistic
     try:
         if isinstance(statistic, Mechanism):
-            return expected_margin(statistic, simulation.devices)
+            return shown_margin(statistic, simulation.devices)
         if isinstance(statistic, ShuffleStatistic) and not statistic.gives_verdict:
-            return statistic.expected_margin(MISSED)
+            margin = statistic.expected_margin(MISSED)
+            return 100 * margin / statistic.cohort_size if statistic.counts_devices else margin
     except FieldError:
         return None
     return None

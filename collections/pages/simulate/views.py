@@ -13,6 +13,8 @@ from audit.access import signed_in_user
 from pages.access import AccessCheckedView
 from pages.recipe.presentation import estimate_rows, headline
 from pages.simulate.forms import KINDS, SimulationForm
+from pages.words.changes import POINTS
+from pages.words.planned import margin_text
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeDraft
 from recipes.errors import PartnerUnavailableError
@@ -24,7 +26,6 @@ from simulations.models import Simulation
 from simulations.operations import simulation_cancel, simulation_start
 from simulations.selectors import ENDED, Stage, outcome_of, planned_margin, progress_of
 from web.htmx import htmx_of
-from web.numbers import significant
 
 STAGES = {
     Stage.RUNNING: "Devices report",
@@ -130,7 +131,7 @@ def _context(simulation: Simulation) -> dict[str, Any]:
     progress, recipe = progress_of(simulation, timezone.now()), simulation.recipe
     outcome = outcome_of(simulation)
     statistic = recipe.published.calibrated_statistic
-    planned = planned_margin(simulation)
+    planned, counted = planned_margin(simulation), statistic.counts_devices
     context: dict[str, Any] = {
         "simulation": simulation,
         "recipe": recipe,
@@ -140,7 +141,7 @@ def _context(simulation: Simulation) -> dict[str, Any]:
         "running": progress.stage == Stage.RUNNING,
         "seconds_left": progress.seconds_left,
         "outcome": outcome,
-        "planned": "" if planned is None else significant(planned),
+        "planned": "" if planned is None else margin_text(planned, POINTS if counted else statistic.unit),
         "together": not statistic.scalar,
         "unit": statistic.unit,
         "shown": f"{progress.stage} {simulation.done} {simulation.problem}",

@@ -85,7 +85,7 @@ def test_page_shows_the_progress_and_in_the_end_estimate_truth_and_plan(client: 
     released(simulation)
     page = client.get(address)
     text = page_text(page)
-    for said in ("Finished", "Planned: ±", "Truth", "40 reports accepted"):
+    for said in ("Finished", "Planned: ±", "points (95%", "Truth", "40 reports accepted"):
         assert said in text
     assert "hx-get" not in page.content.decode()
 
