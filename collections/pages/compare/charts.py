@@ -46,7 +46,7 @@ def difference_chart(compared: Sequence[Compared]) -> Chart | None:
         return None
     unit = _unit(compared[0], [change for _, _, change in changes])
     level = f"{changes[0][2].told.interval.level:.0%} interval of all differences together"
-    description = "Differences to result 1 with their intervals. An interval that holds 0 may be no change."
+    description = "Differences to result 1 with their intervals. Where one holds 0, there may be no change."
     if _is_scalar(compared):
         alone = [_points(change, [0], unit)[0] for _, _, change in changes]
         panel = _lying([name for name, _, _ in changes], alone, unit, "difference", level)
