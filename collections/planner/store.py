@@ -17,6 +17,9 @@ from panprivacy.planning.plan import Question
 KEPT_SECONDS = 3_600
 """How long a result is kept."""
 
+INCOMPLETE_SECONDS = 300
+"""The same of one for which time did not suffice: a busy minute is over then, and it is computed again."""
+
 PENDING_SECONDS = 180
 """From being asked for, a task has so long to answer; then it is taken for lost, and its slot is free."""
 
@@ -45,7 +48,7 @@ def result_get(key: str) -> dict[str, Any] | None:
 
 def result_put(key: str, plan: dict[str, Any]) -> None:
     """Keep a finished plan."""
-    caches["plans"].set(f"plan:{key}", plan, KEPT_SECONDS)
+    caches["plans"].set(f"plan:{key}", plan, KEPT_SECONDS if plan["complete"] else INCOMPLETE_SECONDS)
 
 
 def begun_get(key: str) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ _STATES = {
     "computing": "Computing … The rest follows.",
     "busy": "Many plans are being computed. Ask again in a minute for the rest.",
     "no_worker": "No worker has answered, so the slower figures are missing. Those shown here are complete.",
-    "too_long": "The rest took too long to compute.",
+    "too_long": "The rest took too long to compute. Ask again in five minutes for it.",
 }
 
 

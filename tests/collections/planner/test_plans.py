@@ -117,6 +117,14 @@ def test_task_without_enough_time_keeps_what_it_has(monkeypatch: pytest.MonkeyPa
     assert not answer.plan["complete"]
 
 
+def test_plan_for_which_time_did_not_suffice_is_forgotten_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "INCOMPLETE_SECONDS", 0)
+    for key, complete in (("late", False), ("whole", True)):
+        store.result_put(key, {"complete": complete})
+    assert store.result_get("late") is None
+    assert store.result_get("whole") == {"complete": True}
+
+
 def test_task_has_ended_before_its_slot_is_taken_for_lost(sent: list[Any]) -> None:
     """Begun at the last moment and up to its deadline, with 20 seconds for what is then under way."""
     assert operations.START_SECONDS + SHIPPED_TASK_SECONDS + 20 <= store.PENDING_SECONDS
