@@ -25,7 +25,6 @@ from panprivacy.secp256k1 import (
 
 ELEMENT_BYTES = POINT_BYTES
 KEY_BYTES = SCALAR_BYTES
-OUTPUT_BYTES = 32
 
 _MODE = b"\0"
 _CONTEXT = b"OPRFV1-" + _MODE + b"-secp256k1-SHA256"

@@ -21,8 +21,6 @@ MODULUS_BITS = 2048
 
 PUBLIC_EXPONENT = 65_537
 
-KEY_ID_BYTES = 32
-
 _LEAST_BITS, _MOST_BITS = 1024, 8192
 _LEAST_DISTANCE = 100
 """p and q differ within their first 100 bits: Fermat's method does not find them (FIPS 186-5, A.1.3)."""
