@@ -20,7 +20,7 @@ from notifications.operations import (
     delivery_again,
     secret_rotate,
     subscription_delete,
-    test_send,
+    trial_send,
     webhook_create,
 )
 from notifications.scopes import WEBHOOKS_READ, WEBHOOKS_WRITE
@@ -188,7 +188,7 @@ class TestView(APIView):
     )
     def post(self, request: Request, webhook: str) -> Response:
         try:
-            made = test_send(subscription=_own(request, webhook))
+            made = trial_send(subscription=_own(request, webhook))
         except NotificationStateError as error:
             raise conflict(error) from None
         return Response(_delivery_shown(made), status=202)

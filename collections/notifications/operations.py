@@ -146,7 +146,7 @@ def subscription_delete(*, subscription: Subscription, actor: User | None) -> No
 
 
 @transaction.atomic
-def test_send(*, subscription: Subscription) -> Delivery:
+def trial_send(*, subscription: Subscription) -> Delivery:
     """Have a test sent, in one attempt. If it arrives, a subscription that was switched off is on again.
 
     Raises:

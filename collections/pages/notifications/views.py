@@ -21,7 +21,7 @@ from notifications.operations import (
     mail_unavailable,
     secret_rotate,
     subscription_delete,
-    test_send,
+    trial_send,
     unavailable,
     webhook_create,
 )
@@ -102,7 +102,7 @@ class TestView(OwnView):
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         try:
-            test_send(subscription=_own(request, identifier))
+            trial_send(subscription=_own(request, identifier))
         except NotificationStateError as error:
             messages.error(request, _sentence(error))
         else:

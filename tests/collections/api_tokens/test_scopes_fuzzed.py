@@ -11,7 +11,7 @@ import schemathesis
 from django.conf import settings
 
 from api_tokens.operations import token_create
-from notifications.operations import test_send, webhook_create
+from notifications.operations import trial_send, webhook_create
 from series.operations import series_publish
 from simulations.operations import simulation_start
 from tests.collections.api_tokens.requests import BODIES, state
@@ -69,7 +69,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     hook, _ = webhook_create(user=user, **BODIES["POST", "api-webhooks"])
     return {
         "webhook": hook.identifier,
-        "message": str(test_send(subscription=hook).message),
+        "message": str(trial_send(subscription=hook).message),
         "simulation": str(started.pk),
         "series": series_publish(members=BODIES["POST", "api-series-list"], actor=None).identifier,
         "number": draft_recipe().pk,

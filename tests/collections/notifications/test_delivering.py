@@ -17,7 +17,7 @@ from notifications.operations import (
     secret_rotate,
     webhook_create,
 )
-from notifications.operations import test_send as send_test
+from notifications.operations import trial_send as send_test
 from notifications.outbox import log_read
 from notifications.pauses import LONGEST, pause_after
 from notifications.targets import TargetRefusedError
