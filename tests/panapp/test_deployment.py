@@ -274,12 +274,12 @@ def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
     }
 
 
-def test_images_are_pinned_to_a_version() -> None:
+def test_images_are_pinned_to_a_version_and_its_digest() -> None:
     images = [service["image"] for service in SERVICES.values() if service["image"] != "panapp"]
     images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert len(images) == 6
     for image in images:
-        assert re.search(r":\d+\.\d+(\.\d+)?-", image), image
+        assert re.search(r":\d+\.\d+(\.\d+)?-[a-z-]+@sha256:[0-9a-f]{64}$", image), image
 
 
 def test_image_runs_as_an_ordinary_user_and_copies_only_what_it_needs() -> None:
