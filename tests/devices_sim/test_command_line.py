@@ -255,7 +255,7 @@ def test_main_fleet_keeps_out_of_recipes_for_real_devices(make_server, capsys):
 
 @pytest.mark.parametrize(
     ("option", "value", "said"),
-    [("--devices", "0", "devices"), ("--rate", "1.5", "probability"), ("--processes", "0", "processes")],
+    [("--devices", "0", "devices"), ("--rate", "1.5", "rate"), ("--processes", "0", "processes")],
 )
 def test_main_fleet_out_of_range_says_which_and_what_is_allowed(make_server, capsys, option, value, said):
     server = make_server()
