@@ -196,7 +196,7 @@ def test_everything_works_without_scripts(visit: Visit) -> None:
     assert page.locator(".chart").get_by_role("img").is_visible()
     visitor.sign_in("ana", PASSWORD)
     page = visitor.open("/?q=nowhere")
-    assert page.get_by_text("No recipe matches.").is_visible()
+    assert page.get_by_text("No recipe matches: search “nowhere”.").is_visible()
     page = visitor.open(f"{reverse('recipe-new')}?statistic=histogram")
     page.get_by_label("Privacy loss (ε)", exact=True).fill("3")
     before = page.locator("#preview .figure-large").inner_text()
