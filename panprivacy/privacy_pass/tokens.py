@@ -14,10 +14,15 @@ DIGEST_BYTES = 32
 SIGNATURE_BYTES = 256
 
 
+@dataclass(frozen=True)
 class _OfOurType(Message):
+    """What every message but the answer begins with."""
+
+    token_type: Annotated[int, UINT16]
+
     def check(self) -> None:
-        if self.token_type != TOKEN_TYPE:  # type: ignore[attr-defined]  # every subclass has it
-            raise self.refusal("token_type", f"must be {TOKEN_TYPE}, not {self.token_type}")  # type: ignore[attr-defined]  # as above
+        if self.token_type != TOKEN_TYPE:
+            raise self.refusal("token_type", f"must be {TOKEN_TYPE}, not {self.token_type}")
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,6 @@ class TokenChallenge(_OfOurType):
         origin_info: hosts that verify, joined by commas; may be empty.
     """
 
-    token_type: Annotated[int, UINT16]
     issuer_name: Annotated[bytes, Opaque(2, minimum=1)]
     redemption_context: Annotated[bytes, Opaque(1)]
     origin_info: Annotated[bytes, Opaque(2)]
@@ -55,7 +59,6 @@ class TokenRequest(_OfOurType):
         blinded_message: 256 bytes.
     """
 
-    token_type: Annotated[int, UINT16]
     truncated_key_id: Annotated[int, UINT8]
     blinded_message: Annotated[bytes, Fixed(SIGNATURE_BYTES)]
 
@@ -77,7 +80,6 @@ class TokenInput(_OfOurType):
         key_id: of the issuer's key.
     """
 
-    token_type: Annotated[int, UINT16]
     nonce: Annotated[bytes, Fixed(NONCE_BYTES)]
     challenge_digest: Annotated[bytes, Fixed(DIGEST_BYTES)]
     key_id: Annotated[bytes, Fixed(DIGEST_BYTES)]
