@@ -6,25 +6,37 @@ settings.
 Its parts:
 
 - `encryption`: rerandomizable public-key encryption, one file per scheme
-- `mechanisms`, `shuffle`, `streams`: the statistics, by what carries their data; `catalogue` has them all
+- `mechanisms`, `randomizers`, `shuffle`, `streams`: the statistics, by what carries their data; `catalogue`
+  has them all
 - `bounds`: where a truth may lie, by exact tests
 - `accounting`: what releases cost in privacy; `planning`: what a collection will give, before it is published
 - `prio3`, `dap`, `two_server`: secret shares with proofs, the messages that carry them, and such shares under
   encryption; `tls_messages` says how messages become bytes
 - `privacy_pass`: tokens that say that somebody may take part, and not who
+- `rate_validation`: whether so many reports can have come from so many tokens
+- `transparency`: logs that everybody can check: Merkle trees, signed checkpoints, witnesses
 - `oblivious_http`: requests of which nobody sees both the sender and the content
 - `oblivious_prf`: names that two parties make together, and neither alone; `secp256k1` is its curve
-- `recipe`: the published document that ties these together; `asked_event`, `asked_segments`, `recipe_plan`:
-  what it counts, in which parts of the population, and what is expected of it; `trust_models`: whom it names,
-  one file each
+- `recipe`: the published document that ties these together; `asked_event`, `asked_segments`,
+  `asked_admission`, `asked_target`, `recipe_plan`: what it counts, in which parts of the population, who may
+  report, who is asked, and what is expected of it; `targeting` says how many devices that are;
+  `trust_models`: whom it names, one file each
+- `token_request`: what asks for a token of a recipe; `admission`: whether a token is one of a recipe;
+  `request_bytes`: how long requests with reports are
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """
 
 __all__ = [
     "accounting",
+    "admission",
+    "asked_admission",
     "asked_event",
+    "asked_hidden_count",
+    "asked_round",
     "asked_segments",
+    "asked_target",
+    "attestation",
     "base64_text",
     "bounds",
     "catalogue",
@@ -46,19 +58,34 @@ __all__ = [
     "planning",
     "prio3",
     "privacy_pass",
+    "randomizers",
+    "rate_validation",
     "recipe",
     "recipe_plan",
     "recipe_statistic",
     "remedies",
+    "repetition",
+    "request_bytes",
+    "robustness",
+    "round_input",
+    "rounds",
+    "rounds_document",
+    "rounds_privacy",
     "secp256k1",
     "segment_estimates",
     "series",
     "shown",
     "shuffle",
+    "signed_count",
+    "signed_documents",
+    "signed_result",
     "simulation",
     "statistic",
     "streams",
+    "targeting",
     "tls_messages",
+    "token_request",
+    "transparency",
     "trust",
     "trust_models",
     "two_server",

@@ -6,13 +6,15 @@ from typing import Any
 
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS, SEGMENTED
-from panprivacy.parameters import PublicParameters
+from panprivacy.mechanisms.dummies import Dummies
+from panprivacy.parameters import PublicParameters, as_typed
+from panprivacy.randomizers import RANDOMIZERS
 from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistic import Statistic
 from panprivacy.streams import STREAM_STATISTICS
 
 # Not of one type: through a ChainMap they could be written to. Nobody writes to a Mapping.
-_REGISTRIES: tuple[Any, ...] = (SHUFFLE_STATISTICS, STREAM_STATISTICS, MECHANISMS)
+_REGISTRIES: tuple[Any, ...] = (SHUFFLE_STATISTICS, STREAM_STATISTICS, RANDOMIZERS, MECHANISMS)
 
 STATISTICS: Mapping[str, type[Statistic[Any]]] = ChainMap(*_REGISTRIES)
 """Registered name → class, of all registries; a ChainMap goes through them from the last to the first."""
@@ -21,16 +23,23 @@ STATISTICS: Mapping[str, type[Statistic[Any]]] = ChainMap(*_REGISTRIES)
 def statistic_class(name: object) -> type[Statistic[Any]]:
     """The class behind a statistic's name; FieldError for a name that is not registered."""
     if not isinstance(name, str) or name not in STATISTICS:
-        raise FieldError("statistic", f"must be one of {', '.join(STATISTICS)}, not {name!r}")
+        raise FieldError("statistic", f"must be one of {', '.join(STATISTICS)}, not {as_typed(name)}")
     return STATISTICS[name]
 
 
-def statistic_of(name: str, parameters: PublicParameters, segments: Sequence[str] = ()) -> Statistic[Any]:
+def statistic_of(
+    name: str, parameters: PublicParameters, segments: Sequence[str] = (), dummies: Dummies | None = None
+) -> Statistic[Any]:
     """The statistic of a registered name with its parameters, by segment where there are any.
+
+    Args:
+        dummies: what hides the number of reports; None where nothing does.
 
     Raises:
         FieldError: it cannot be with these.
     """
     if segments:
         return SEGMENTED[name](parameters, segments)  # type: ignore[arg-type]  # of that statistic
+    if dummies is not None:
+        return MECHANISMS[name](parameters).with_dummies(dummies)
     return statistic_class(name)(parameters)

@@ -12,5 +12,8 @@ class DeviceInput(StrEnum):
     VALUE = "value"
     """Each device has one value, and sends randomized messages about it at once."""
 
+    RANDOMIZED = "randomized"
+    """Each device has one value, and sends one randomized report about it."""
+
     ITEMS = "items"
     """Items arrive at a server one after the other, and are folded into a state."""

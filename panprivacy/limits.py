@@ -1,14 +1,19 @@
-"""How far a recipe may go, whoever published it: what a site publishes, and what a device takes part in."""
+"""How far a recipe may go, no matter who published it: what a site publishes, what a device takes part in."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.errors import FieldError
+from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
+from panprivacy.targeting.sizes import TIMES_COHORT
 
 NO_LIMIT = 20.0
 """The largest ε that a recipe can have."""
+
+NO_DELTA_LIMIT = 0.1
+"""The largest δ that a recipe can have."""
 
 NO_LOCAL_LIMIT = 1e9
 """Above every local ε."""
@@ -27,39 +32,61 @@ class RecipeLimits:
         largest_epsilon: the recipe's ε, in nats.
         largest_local_epsilon: ε of the local guarantees: what one report tells a server that decrypts it, and
             an attacker who sends all others of its cohort. Twice the ε for a replaced histogram, hundreds
-            for a mean with the guarantee `aggregator`. Users of a shuffler have none, and trust it instead.
+            for a mean with the guarantee `aggregator`; for a mean of vectors there is often none, which only
+            `NO_LOCAL_LIMIT` admits. Users of a shuffler have none, and trust it instead.
+        largest_delta: the recipe's δ. With this probability a guarantee may fail altogether, for each device:
+            at 0.1 one of ten may be shown as it is.
     """
 
     smallest_cohort: int = 100
     largest_epsilon: float = 8.0
     largest_local_epsilon: float = 16.0
+    largest_delta: float = 1e-4
+
+    @property
+    def smallest_target(self) -> int:
+        """Devices that a target must surely have: `TIMES_COHORT` of the smallest cohorts."""
+        return TIMES_COHORT * self.smallest_cohort
 
     def require(self, members: Mapping[str, Any], *, whose: str) -> None:
-        """FieldError naming `cohort_size` or `epsilon` where a recipe goes beyond.
+        """FieldError naming `cohort_size`, `smallest_target`, `epsilon` or `delta` where a recipe is beyond.
 
         Args:
             members: of a recipe file or a published document, checked before.
             whose: limit it is, after "for": "this site", "this device".
         """
         cohort_size, epsilon = members.get("cohort_size"), members.get("epsilon", 0.0)
+        delta = members.get("delta", 0.0)
         if cohort_size is not None and cohort_size < self.smallest_cohort:
             raise FieldError(
                 "cohort_size", f"must be at least {self.smallest_cohort:,} for {whose}, not {cohort_size:,}"
+            )
+        # In a recipe file it may be left out: the default is as many times its own cohort.
+        target = members.get("smallest_target")
+        if target is not None and target < self.smallest_target:
+            raise FieldError(
+                "smallest_target", f"must be at least {self.smallest_target:,} for {whose}, not {target:,}"
             )
         if epsilon > self.largest_epsilon:
             raise FieldError(
                 "epsilon", f"must be at most {self.largest_epsilon:g} for {whose}, not {epsilon:g}"
             )
+        if delta > self.largest_delta:
+            raise FieldError(
+                "delta", f"must be at most {plain(self.largest_delta)} for {whose}, not {plain(delta)}"
+            )
 
     def require_local(self, statistic: Statistic[Any], *, whose: str) -> None:
         """FieldError naming `guarantee`, or `epsilon`, where a (calibrated) statistic's reports tell more."""
-        local = max((known.epsilon or 0.0 for known in statistic.local_guarantees()), default=0.0)
+        stated = [known.epsilon for known in statistic.local_guarantees()]
+        # Where no ε holds, only who sets no limit agrees.
+        local = max((NO_LOCAL_LIMIT if epsilon is None else epsilon for epsilon in stated), default=0.0)
         if local > self.largest_local_epsilon:
             chosen = hasattr(statistic.parameters, "guarantee")
+            found = "no local ε" if None in stated else f"a local ε of {local:.3g}"
             raise FieldError(
                 "guarantee" if chosen else "epsilon",
-                f"leaves single reports a local ε of {local:.3g}, and the limit for {whose} is "
-                f"{self.largest_local_epsilon:g}",
+                f"leaves single reports {found}, and the limit for {whose} is {self.largest_local_epsilon:g}",
             )
 
 

@@ -49,23 +49,24 @@ class Description:
 
     def check(self, field: str, kind: type, value: object) -> Any:
         """`value` as `kind`, or FieldError naming `field` and the allowed range."""
-        refusal = FieldError(field, f"must be {self.allowed(kind)}, not {as_typed(value)}")
-        if kind is str:
-            if not isinstance(value, str) or value not in self.choices:
-                raise refusal
-            return value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise refusal
-        if isinstance(value, float) and (not math.isfinite(value) or (kind is int and value != int(value))):
-            raise refusal
-        if (self.minimum is not None and value < self.minimum) or (
-            self.maximum is not None and value > self.maximum
-        ):
-            raise refusal
         try:
-            return kind(value)
-        except OverflowError:  # an integer that no float can hold, where there is no upper bound
-            raise refusal from None
+            if self._admits(kind, value):
+                return kind(value)
+        except OverflowError:
+            pass  # an integer that no float can hold, where there is no upper bound
+        # Written only here: a plan checks a thousand values, and nearly all can be.
+        raise FieldError(field, f"must be {self.allowed(kind)}, not {as_typed(value)}")
+
+    def _admits(self, kind: type, value: object) -> bool:
+        if kind is str:
+            return isinstance(value, str) and value in self.choices
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        if isinstance(value, float) and (not math.isfinite(value) or (kind is int and value != int(value))):
+            return False
+        return (self.minimum is None or value >= self.minimum) and (
+            self.maximum is None or value <= self.maximum
+        )
 
 
 def _plain(bound: float) -> str:
@@ -138,6 +139,12 @@ class PublicParameters:
         """Probability with which a device takes part; 1 where nobody is left out."""
         return 1.0
 
+    @property
+    def needs_relay(self) -> str:
+        """Why devices may report with a token and through a relay only, as a clause; empty where they may
+        report otherwise, too."""
+        return ""
+
     def calibrated(self) -> Self:
         """The same parameters with every derived one computed."""
         return self
@@ -183,15 +190,9 @@ class PublicParameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(PublicParameters):
-    """What every statistic of local pan-privacy has, whose devices take steps and report once."""
+class CohortParameters(PublicParameters):
+    """What every statistic has whose devices report once, to be added up when a cohort has reported."""
 
-    steps: int = described(
-        label="Steps",
-        help="Number of time steps a device takes before it reports.",
-        minimum=1,
-        maximum=100_000,
-    )
     epsilon: float = described(**EPSILON)
     delta: float = described(**DELTA)
     cohort_size: int = described(**COHORT_SIZE)
@@ -213,9 +214,26 @@ class Parameters(PublicParameters):
         default=None,
     )
 
+
+@dataclass(frozen=True, kw_only=True)
+class _Steps(PublicParameters):
+    """A class of its own, so that steps stay first among the parameters."""
+
+    steps: int = described(
+        label="Steps",
+        help="Number of time steps a device takes before it reports.",
+        minimum=1,
+        maximum=100_000,
+    )
+
     @property
     def step_count(self) -> int:
         return self.steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(CohortParameters, _Steps):
+    """What every statistic of local pan-privacy has, whose devices take steps and report once."""
 
 
 def require_members(cls: type[Any], members: Mapping[str, object], unknown: str) -> None:

@@ -19,13 +19,19 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from panprivacy import asked_segments
+from panprivacy import asked_admission, asked_hidden_count, asked_round, asked_segments, asked_target
+from panprivacy.asked_admission import Admission, TokenAdmission, admission_of, relay_of
 from panprivacy.asked_event import EVENT_FIELDS, NOTHING_NAMED, AskedEvent
+from panprivacy.asked_round import AskedRound
+from panprivacy.asked_target import AskedTarget, CitedTarget
+from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.catalogue import statistic_class, statistic_of
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.lines import one_line
+from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.mechanisms.dummies import Dummies
 from panprivacy.parameters import Description, K, PublicParameters, as_typed
 from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan, plan_fields
 from panprivacy.remedies import remedies
@@ -33,11 +39,19 @@ from panprivacy.statistic import Statistic
 from panprivacy.trust import FIRST, Trust
 from panprivacy.trust_models import TRUST_MODELS, Servers, trust_named, trusts_of
 from panprivacy.trust_models.members import RecipeVerificationError as RecipeVerificationError
+from panprivacy.trust_models.members import require_signed_by, require_url
 
 FORMAT = "panapp-recipe-3"
 """Version of the format of new documents."""
 
-OPTIONAL_FIELDS = (*EVENT_FIELDS, asked_segments.FIELD)
+OPTIONAL_FIELDS = (
+    *EVENT_FIELDS,
+    asked_segments.FIELD,
+    asked_hidden_count.FIELD,
+    *asked_admission.FIELDS,
+    asked_round.FIELD,
+    *asked_target.FIELDS,
+)
 """Members that may be absent from a document of any format."""
 
 ABSENT_MEMBERS = {
@@ -93,6 +107,11 @@ class RecipeDraft:
         step_seconds: length of a step; None where devices take none.
         event: what is counted, and names for the answer's values.
         segments: labels by which it asks, each of them a part of the population; empty where by none.
+        hidden_count: ε and δ at which dummies hide the number of reports; None where nothing does.
+        admission: who may report.
+        relay: whether devices speak to the servers through a relay only.
+        round: which round of a recipe in rounds it is; None where it is none. No recipe file says so.
+        target: which devices of the population are asked; None where all are.
         plan: what the analyst expects; not part of the document.
     """
 
@@ -108,6 +127,11 @@ class RecipeDraft:
     closes_at: datetime | None
     event: AskedEvent = NOTHING_NAMED
     segments: tuple[str, ...] = ()
+    hidden_count: tuple[float, float] | None = None
+    admission: Admission = Admission.OPEN
+    relay: bool = False
+    round: AskedRound | None = None
+    target: AskedTarget | None = None
     plan: RecipePlan = NOTHING_PLANNED
 
     @classmethod
@@ -124,6 +148,8 @@ class RecipeDraft:
         statistic = statistic_class(members["statistic"])
         trust = _trust(members.get("trust", trusts_of(statistic)[0].value), statistic)
         own_fields = draft_fields(statistic, trust)
+        if asked_round.FIELD in members:
+            raise unknown_field(asked_round.FIELD, statistic, trust)
         event = AskedEvent.from_members(members, statistic, null_is_absent=True)
         segments = asked_segments.segments_of(members, statistic, null_is_absent=True)
         plan = RecipePlan.from_members(members) if plan_fields(statistic) else NOTHING_PLANNED
@@ -154,12 +180,40 @@ class RecipeDraft:
             closes_at=_optional_time("closes_at", members.get("closes_at")),
             event=event,
             segments=segments,
+            hidden_count=asked_hidden_count.asked_of(members.get(asked_hidden_count.FIELD)),
+            admission=admission_of(members.get(asked_admission.ADMISSION)),
+            relay=relay_of(members.get(asked_admission.RELAY)),
+            target=AskedTarget.from_members(members),
             plan=plan,
         )
         if event.labels or segments:
             event.require_labels_of(draft.statistic_with(draft.parameters))
         draft.window(datetime(2000, 1, 1, tzinfo=UTC))
+        _ = draft.dummies
+        asked_admission.require_hidden_senders(
+            draft.parameters, token=draft.admission == Admission.TOKEN, relay=draft.relay
+        )
+        if draft.target is not None:
+            asked_target.require_protected(
+                token=draft.admission == Admission.TOKEN,
+                relay=draft.relay,
+                sampling_rate=draft.parameters.sampling_rate,
+                hidden_count=draft.hidden_count is not None,
+                segments=bool(segments),
+            )
+            draft.target.floor(draft.parameters)
         return draft
+
+    @cached_property
+    def dummies(self) -> Dummies | None:
+        """What hides the number of reports, with its rate; FieldError where nothing can."""
+        return asked_hidden_count.dummies_asked(
+            self.hidden_count,
+            statistic_class(self.statistic),
+            self.parameters,
+            segments=bool(self.segments),
+            population_size=self.plan.population_size,
+        )
 
     def window(self, now: datetime) -> tuple[datetime, datetime]:
         """Opening and closing time; FieldError where the closing does not come after the opening."""
@@ -185,7 +239,7 @@ class RecipeDraft:
 
     def statistic_with(self, parameters: PublicParameters) -> Statistic[Any]:
         """The statistic that is asked, with these parameters; FieldError where it cannot have them."""
-        return statistic_of(self.statistic, parameters, self.segments)
+        return statistic_of(self.statistic, parameters, self.segments, self.dummies).named(self.event.labels)
 
     @cached_property
     def _mechanism(self) -> Statistic[Any]:
@@ -198,7 +252,32 @@ class RecipeDraft:
             raise FieldError(refusal.field, f"{refusal.message}; {remedies(mechanism)}") from None
         return mechanism
 
-    def publish(self, servers: Servers, now: datetime, *, simulation: bool = False) -> "PublishedRecipe":
+    def asked_members(self) -> dict[str, Any]:
+        """The members of the document that publishing does not make: all but name, times, servers, whom of
+        the population it asks, and who may report on which way."""
+        return {
+            "question": self.question,
+            "statistic": self.statistic,
+            **self.event.members(),
+            **asked_segments.members(self.segments),
+            **asked_hidden_count.document_members(self.dummies),
+            "trust": self.trust.value,
+            "population": self.population,
+            **self.calibrated_statistic().parameters.as_dict(),
+            **({} if self.encryption is None else {"encryption": self.encryption}),
+            **({} if self.step_seconds is None else {"step_seconds": self.step_seconds}),
+        }
+
+    def publish(
+        self,
+        servers: Servers,
+        now: datetime,
+        *,
+        simulation: bool = False,
+        admission: TokenAdmission | None = None,
+        relay: str | None = None,
+        target: CitedTarget | None = None,
+    ) -> "PublishedRecipe":
         """The recipe as it will stand for good: keys, times and derived parameters filled in.
 
         Args:
@@ -207,11 +286,18 @@ class RecipeDraft:
             now: the opening time if none was chosen.
             simulation: whether the reports come from simulated devices; such a recipe
                 is not bound by its times, and real devices refuse it.
+            admission: who issues its tokens, where the draft asks for them; their key is of this recipe only.
+            relay: address at the relay that leads to the publishing site, where the draft asks for one.
+            target: the draft's, with the results that show how many devices are in it.
 
         Raises:
             FieldError: the recipe would already be closed, or cannot be calibrated.
-            ValueError: servers of another trust model or scheme.
+            ValueError: servers of another trust model or scheme, or more or less than the draft asks for.
         """
+        if (admission is not None, relay is not None) != (self.admission == Admission.TOKEN, self.relay):
+            raise ValueError("issuer and relay must be given exactly where the draft asks for them")
+        if asked_target.target_of(target) != asked_target.target_of(self.target):
+            raise ValueError("the target must be the draft's")
         if servers.trust != self.trust or servers.scheme != self.encryption:
             raise ValueError(
                 f"the servers must be those of a {self.trust} recipe with {self.encryption} keys"
@@ -237,6 +323,11 @@ class RecipeDraft:
             simulation=simulation,
             event=self.event,
             segments=self.segments,
+            dummies=self.dummies,
+            admission=admission,
+            relay=relay,
+            round=self.round,
+            target=target,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -250,6 +341,9 @@ class RecipeDraft:
             **self.parameters.as_dict(),
             **self.event.members(),
             **asked_segments.members(self.segments),
+            **asked_hidden_count.file_members(self.hidden_count),
+            **asked_admission.draft_members(self.admission, self.relay),
+            **({} if self.target is None else self.target.members()),
             **self.plan.members(),
         }
         optional = {"encryption": self.encryption, "step_seconds": self.step_seconds}
@@ -268,6 +362,13 @@ class PublishedRecipe:
         population: as in `RecipeDraft`; None in a document of the first format.
         servers: who holds the private keys.
         event, segments: as in `RecipeDraft`; their members are absent where they are not given.
+        dummies: what hides the number of reports; None where nothing does.
+        admission: who issues the tokens with which devices report; None where anybody may.
+        relay: address at a relay that leads to the publishing site, without a trailing slash: devices use no
+            other way. None where they speak with the servers directly.
+        round: which round of a recipe in rounds it is; None where it is none.
+        target: which devices of the population are asked, and the results that show how many they are; None
+            where all are asked.
     """
 
     format: str
@@ -283,6 +384,11 @@ class PublishedRecipe:
     simulation: bool
     event: AskedEvent = NOTHING_NAMED
     segments: tuple[str, ...] = ()
+    dummies: Dummies | None = None
+    admission: TokenAdmission | None = None
+    relay: str | None = None
+    round: AskedRound | None = None
+    target: CitedTarget | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> Self:
@@ -308,6 +414,11 @@ class PublishedRecipe:
         servers = servers_class.from_members(server_members)
         if members.get("encryption") != servers.scheme:
             raise FieldError("encryption", f"must be the scheme of {servers_class.member_names[-1]}")
+        if (servers.scheme is not None) != servers_class.encrypts(statistic):
+            raise FieldError(
+                f"{servers_class.member_names[-1]}.public_key",
+                "is missing" if servers.scheme is None else f"must be left out for {statistic.statistic}",
+            )
         event = AskedEvent.from_members(members, statistic, null_is_absent=False)
         segments = asked_segments.segments_of(members, statistic, null_is_absent=False)
         simulation = members.pop("simulation", None)
@@ -320,6 +431,19 @@ class PublishedRecipe:
                 raise FieldError(name, "is missing")
         parameters = statistic.parameters_class.from_mapping(parameter_members)
         parameters.require_derived()
+        asked_admission.require_hidden_senders(
+            parameters, token=asked_admission.ADMISSION in members, relay=asked_admission.RELAY in members
+        )
+        dummies = asked_hidden_count.dummies_stated(members, statistic, parameters, segments=bool(segments))
+        target = CitedTarget.from_members(members, parameters)
+        if target is not None:
+            asked_target.require_protected(
+                token=asked_admission.ADMISSION in members,
+                relay=asked_admission.RELAY in members,
+                sampling_rate=parameters.sampling_rate,
+                hidden_count=dummies is not None,
+                segments=bool(segments),
+            )
         opens_at = parse_time("opens_at", members["opens_at"])
         closes_at = parse_time("closes_at", members["closes_at"])
         if closes_at <= opens_at:
@@ -342,6 +466,17 @@ class PublishedRecipe:
             simulation=simulation,
             event=event,
             segments=segments,
+            dummies=dummies,
+            admission=TokenAdmission.from_members(members[asked_admission.ADMISSION])
+            if asked_admission.ADMISSION in members
+            else None,
+            relay=require_url(asked_admission.RELAY, members[asked_admission.RELAY])
+            if asked_admission.RELAY in members
+            else None,
+            round=AskedRound.from_members(members[asked_round.FIELD])
+            if asked_round.FIELD in members
+            else None,
+            target=target,
         )
 
     @classmethod
@@ -354,6 +489,8 @@ class PublishedRecipe:
         *,
         partner_key: Ed25519PublicKey | None = None,
         partner_signature: bytes | None = None,
+        issuer_key: Ed25519PublicKey | None = None,
+        issuer_signature: bytes | None = None,
     ) -> Self:
         """Read a document as a device must: identifier, signatures and promise checked.
 
@@ -361,18 +498,20 @@ class PublishedRecipe:
             verification_key: of the server that published it, pinned beforehand.
             partner_key, partner_signature: of the helper, or of the shuffler, pinned likewise; recipes of
                 more servers than one need both, others have no use for them.
+            issuer_key, issuer_signature: of the issuer of tokens, pinned likewise; recipes with tokens need
+                both, others have no use for them.
 
         Raises:
-            RecipeVerificationError: the identifier is not the document's hash, or a
-                signature is not the server's; or helper or shuffler is not the one whose key is pinned.
+            RecipeVerificationError: the identifier is not the document's hash, or a signature is not the
+                server's; or helper, shuffler or issuer is not the one whose key is pinned.
             FieldError: as of `from_document`; or the document is the server's, but what it derived
                 does not keep the guarantee that it names (`Mechanism.require_promise`).
             InvalidKeyError: as of `from_document`.
         """
         context = _signature_context(document.get("format"))
         try:
-            canonical = rfc8785.dumps(dict(document))  # type: ignore[arg-type]  # any JSON value
-        except rfc8785.CanonicalizationError as error:
+            canonical = canonical_json(document)
+        except NoCanonicalFormError as error:
             raise RecipeVerificationError(f"the document has no canonical form: {error}") from error
         if hashlib.sha256(canonical).hexdigest() != identifier:
             raise RecipeVerificationError("the identifier is not the SHA-256 of the document")
@@ -381,7 +520,10 @@ class PublishedRecipe:
         except InvalidSignature:
             raise RecipeVerificationError("the signature is not the server's") from None
         recipe = cls.from_document(document)
-        recipe.servers.require_signed(context + canonical, partner_key, partner_signature)
+        message = context + canonical
+        recipe.servers.require_signed(message, partner_key, partner_signature)
+        if recipe.admission is not None:
+            require_signed_by("issuer", recipe.admission.issuer_key, message, issuer_key, issuer_signature)
         recipe.calibrated_statistic.require_promise()
         return recipe
 
@@ -402,6 +544,10 @@ class PublishedRecipe:
             "statistic": self.statistic,
             **self.event.members(),
             **asked_segments.members(self.segments),
+            **asked_hidden_count.document_members(self.dummies),
+            **asked_admission.document_members(self.admission, self.relay),
+            **asked_round.document_members(self.round),
+            **({} if self.target is None else self.target.members()),
             **{name: value for name, value in newer.items() if name not in absent},
             **self.parameters.as_dict(),
             **({} if self.servers.scheme is None else {"encryption": self.servers.scheme}),
@@ -439,7 +585,8 @@ class PublishedRecipe:
     @cached_property
     def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with these parameters."""
-        return statistic_of(self.statistic, self.parameters, self.segments)
+        statistic = statistic_of(self.statistic, self.parameters, self.segments, self.dummies)
+        return statistic.named(self.event.labels)
 
     def label(self, position: int) -> str:
         """What one value of the answer is called: by the recipe, else by the statistic."""
@@ -453,15 +600,19 @@ def format_time(time: datetime) -> str:
 
 def parse_time(field: str, value: object) -> datetime:
     """An RFC 3339 time with a zone, in UTC and whole seconds; FieldError otherwise."""
-    example = "a time with a zone, e.g. 2026-01-31T12:00:00Z"
+    refusal = FieldError(
+        field,
+        "must be a time with a zone in the years 1970 to 9998, e.g. 2026-01-31T12:00:00Z, not "
+        f"{as_typed(value)}",
+    )
     if not isinstance(value, str):
-        raise FieldError(field, f"must be {example}, not {value!r}")
+        raise refusal
     try:
         time = datetime.fromisoformat(value)
     except ValueError:
-        raise FieldError(field, f"must be {example}, not {value!r}") from None
+        raise refusal from None
     if time.tzinfo is None or not 1970 <= time.year < 9999:
-        raise FieldError(field, f"must be {example}, not {value!r}")
+        raise refusal
     return time.astimezone(UTC).replace(microsecond=0)
 
 
@@ -474,7 +625,8 @@ def require_population_name(value: object) -> str:
 
 def draft_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ...]:
     """What a recipe file may have beside the statistic's own parameters."""
-    return (*document_fields(statistic, trust), *plan_fields(statistic))
+    asked = [name for name in document_fields(statistic, trust) if name != asked_round.FIELD]
+    return (*asked, *plan_fields(statistic))
 
 
 def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ...]:
@@ -482,15 +634,23 @@ def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str,
     silent = {"labels"} if statistic.scalar else set()
     if not asked_segments.allowed(statistic):
         silent.add(asked_segments.FIELD)
+    if not asked_hidden_count.allowed(statistic):
+        silent.add(asked_hidden_count.FIELD)
     if "steps" not in statistic.parameters_class.names():
         silent.add("step_seconds")
-    if not TRUST_MODELS[trust].encrypts:
+    if not TRUST_MODELS[trust].encrypts(statistic):
         silent.add("encryption")
+    if not TRUST_MODELS[trust].takes_reports:
+        silent.update(asked_admission.FIELDS)
+    if "sampling_rate" not in statistic.parameters_class.names():
+        silent.update(asked_target.FIELDS)
+    if not issubclass(statistic, CohortStatistic):
+        silent.add(asked_round.FIELD)
     return tuple(name for name in DRAFT_FIELDS if name not in silent)
 
 
-SERIES_FIELDS = ("every", "rounds", "until")
-"""What a series file has beside the members of a recipe file."""
+SERIES_FIELDS = ("every", "rounds", "until", "donation_rounds", "round_seconds", "public_input")
+"""What files of series and of recipes in rounds have beside the members of a recipe file."""
 
 
 def unknown_field(name: str, statistic: type[Statistic[Any]], trust: Trust) -> FieldError:

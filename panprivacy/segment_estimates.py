@@ -15,6 +15,25 @@ Ends = tuple[float, float]
 """Low and high."""
 
 
+@dataclass(frozen=True)
+class ExpectedSegments:
+    """What to expect of each segment before a collection, if all have as many devices.
+
+    Attributes:
+        devices: of each.
+        margin: how far the 95% interval of an answer within one will reach, about; of all together.
+        margin_points: the same in percentage points of the segment.
+        shown: whether each surely has a cohort of its own: `reports`, about, surely reach it.
+        reports: of each, surely; below 0 where nothing is sure.
+    """
+
+    devices: float
+    margin: float
+    margin_points: float
+    shown: bool
+    reports: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class SegmentBounds:
     """Where the numbers of one segment lie, with those of all others at once.

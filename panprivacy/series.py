@@ -11,6 +11,9 @@ from typing import Any, Self
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe import NAME_LENGTH, RecipeDraft, format_time, parse_time
+from panprivacy.repetition import Repetition
+from panprivacy.rounds import FIELDS as ROUNDS_FIELDS
+from panprivacy.rounds import RoundsDraft
 
 NAMED = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=28)}
 """How often, by name; a month is at least that long."""
@@ -28,7 +31,7 @@ _SUFFIX = len(f", round {MOST_ROUNDS} of {MOST_ROUNDS}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeriesDraft:
+class SeriesDraft(Repetition):
     """A series before it is published.
 
     Attributes:
@@ -60,6 +63,10 @@ class SeriesDraft:
         if "closes_at" in members:
             raise FieldError("closes_at", "must be left out of a series: each round has its own")
         recipe = RecipeDraft.from_mapping(members)
+        if recipe.target is not None:
+            raise FieldError(
+                "target", "must be left out: a result that is cited tells of one day, not of every round"
+            )
         if len(recipe.name) > NAME_LENGTH - _SUFFIX:
             raise FieldError("name", f"must have at most {NAME_LENGTH - _SUFFIX} characters in a series")
         draft = cls(
@@ -107,6 +114,22 @@ class SeriesDraft:
             raise FieldError("until", f"must come after the first round opens, {format_time(first)}")
         return tuple(found)
 
+    def closes(self, opens_at: datetime, now: datetime) -> datetime:
+        return dataclasses.replace(self.recipe, opens_at=opens_at, closes_at=None).window(now)[1]
+
+    def round_count(self, openings: tuple[datetime, ...]) -> int:
+        return len(openings)
+
+    def latest(self, draft: RecipeDraft, opens_at: datetime) -> datetime:
+        """From when on a round is not asked any more: the next one opens, or its own devices could not take
+        their steps in time.
+
+        Args:
+            draft: of the round.
+            opens_at: when it should have opened.
+        """
+        return min(opens_at + self.shortest, draft.window(opens_at)[1] - timedelta(seconds=1))
+
     def round(self, number: int, rounds: int, opens_at: datetime) -> RecipeDraft:
         """The recipe of one round; its name says which.
 
@@ -132,6 +155,17 @@ class SeriesDraft:
             raise OverflowError
         # The 31st is the last day of shorter months.
         return first.replace(year=year, month=month, day=min(first.day, calendar.monthrange(year, month)[1]))
+
+
+def repetition_of(members: Mapping[str, object]) -> Repetition:
+    """Read a file of several rounds: with `every` they open by the clock, else one after the other.
+
+    Raises:
+        FieldError: names the first field that is unknown, missing or out of range.
+    """
+    by_clock = "every" in members or "until" in members
+    kind = RoundsDraft if not by_clock and members.keys() & set(ROUNDS_FIELDS) else SeriesDraft
+    return kind.from_mapping(members)
 
 
 def _every(value: object) -> str | int:

@@ -11,7 +11,8 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.device_input import DeviceInput
 from panprivacy.estimate import Estimate, Interval
 from panprivacy.parameters import PublicParameters
-from panprivacy.segment_estimates import SegmentEstimate
+from panprivacy.robustness import Robustness
+from panprivacy.segment_estimates import ExpectedSegments, SegmentEstimate
 
 P = TypeVar("P", bound=PublicParameters)
 
@@ -58,8 +59,14 @@ class Statistic(ABC, Generic[P]):
     unplanned: ClassVar[str] = ""
     """Why there is nothing for the planner to choose, as a clause; empty where there is."""
 
-    values_are_bits: ClassVar[bool] = False
-    """Whether every value of a report is 0 or 1, which servers can check without reading it."""
+    provable: ClassVar[bool] = False
+    """Whether servers can check a report without reading it."""
+
+    needs_proof: ClassVar[bool] = False
+    """Whether it is asked only where servers check reports without reading them."""
+
+    no_dummies: ClassVar[str] = "a report of nothing would change its answer"
+    """Why devices that do not take part cannot send dummies, as a clause, where they cannot."""
 
     parameters_class: ClassVar[type[PublicParameters]]
 
@@ -68,6 +75,10 @@ class Statistic(ABC, Generic[P]):
 
     scalar: ClassVar[bool] = True
     """Whether the estimate is one number (else a list, labelled by `labels`)."""
+
+    coordinates: ClassVar[bool] = False
+    """Whether the estimates are the coordinates of one vector: a large one is far from 0 on either side, and
+    all are looked at together."""
 
     def __init__(self, parameters: P) -> None:
         self.parameters = parameters
@@ -80,6 +91,14 @@ class Statistic(ABC, Generic[P]):
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """One label per value of the estimate."""
+
+    def named(self, labels: Sequence[str]) -> Self:  # noqa: ARG002  # for those whose devices have values
+        """The same statistic as a recipe asks it that names the values of its answer.
+
+        Args:
+            labels: one for each value; empty where the recipe names none.
+        """
+        return self
 
     def label(self, position: int) -> str:
         """One of `labels`; where there are many, without making the others."""
@@ -96,10 +115,38 @@ class Statistic(ABC, Generic[P]):
         return margin >= self.largest / 2
 
     @property
+    def robustness(self) -> Robustness | None:
+        """What dishonest devices can move at most; None where it is not stated."""
+        return None
+
+    @property
     def expected_note(self) -> str:
         """What to know of the error to expect: of a stream under which condition it is to be expected, as a
         clause, else what else to expect, in sentences. Empty where the error says all."""
         return ""
+
+    def expected_segments(
+        self,
+        population: int,  # noqa: ARG002  # for those that override it
+        failure_probability: float,  # noqa: ARG002
+    ) -> ExpectedSegments | None:
+        """What to expect of each segment; None where the statistic asks by none.
+
+        Args:
+            population: devices that hear of the recipe.
+            failure_probability: with which any interval of a segment misses.
+        """
+        return None
+
+    @property
+    def reporting_rate(self) -> float:
+        """Probability that a device sends a report: the sampling rate, and more where others send dummies."""
+        return self.parameters.sampling_rate
+
+    @property
+    def reporting_rates(self) -> tuple[float, float]:
+        """The same at least and at most, where it depends on what devices have; else both alike."""
+        return self.reporting_rate, self.reporting_rate
 
     @property
     @abstractmethod
@@ -124,8 +171,12 @@ class Statistic(ABC, Generic[P]):
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
         """
 
-    def sampled_event(self) -> PrivacyEvent | None:
-        """The same against observers who do not know who took part; None where all do."""
+    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:  # noqa: ARG002
+        """The same against observers who do not know who took part; None where all do.
+
+        Args:
+            dishonest_fraction: the part of the devices that colludes with the observer, below 1.
+        """
         return None
 
     @abstractmethod
@@ -141,9 +192,18 @@ class Statistic(ABC, Generic[P]):
                 seconds where a composition is sampled; the others take at most tenths.
         """
 
+    @property
+    def most_ciphertexts(self) -> int:
+        """How many ciphertexts one device sends at most; 0 where devices send none."""
+        return 0
+
 
 class ReportStatistic(Statistic[P]):
     """A statistic whose sum is made of encrypted reports: the server's face."""
+
+    @property
+    def most_ciphertexts(self) -> int:
+        return self.report_ciphertexts
 
     @property
     @abstractmethod

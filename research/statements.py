@@ -52,6 +52,9 @@ class Role(StrEnum):
     SAMPLED = "sampled"
     """The sum alone is seen; who took part is secret. Or: the exact computation."""
 
+    MEASURED = "measured"
+    """Single collections, by devices that take part in them."""
+
 
 @dataclass(frozen=True)
 class Statement:

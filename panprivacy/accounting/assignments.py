@@ -126,11 +126,14 @@ class Inversion:
             count[-1] = 1.0
         frequency = 2 * math.pi * np.arange(size) / length
         self._s: Complex = np.asarray(theta + 1j * frequency)
+        self._length = length
         self._zero = _cumulant(p, theta, frequency)
         self._one = _cumulant(p, -theta, -frequency)  # of minus the flip; the one itself shifts t
         decay = -_expm1(-theta, -frequency)
         shifted = np.exp(-self._s[:, None] * np.arange(2)) * (count / length)[:, None]
         self._at, self._tail = np.exp(self._s)[:, None] * shifted, shifted / decay[:, None]
+        both = np.concatenate([self._at, self._tail], axis=1).T
+        self._real = np.ascontiguousarray(both.conj()).view(float)  # times terms: the real part of a product
         left_out = math.exp(theta - negligible), -math.exp(-negligible) / math.expm1(-theta)
         self._rounding = []  # of the two parts: what every term adds to the error, and what sizes multiply
         for weights, rest in zip((self._at, self._tail), left_out, strict=True):
@@ -148,26 +151,46 @@ class Inversion:
         ratio = growth / excess
         tilt = math.log1p(ratio) if isinstance(ratio, float) else np.log1p(ratio)
         mean = ones * (1 - _tilted(self._p, -tilt)) + zeros * _tilted(self._p, tilt)
-        shift = (np.floor(mean) + 1 - ones)[:, None]
-        exponent = ones[:, None] * self._one + zeros[:, None] * self._zero - shift * self._s
-        height = exponent[:, :1].real
-        terms = np.exp(exponent - height)
+        shift = np.floor(mean) + 1 - ones
+        height = ones * self._one[0].real + zeros * self._zero[0].real - shift * self._s[0].real
+        terms = self._terms(ones, zeros, shift)
         if isinstance(excess, float):
             found = (terms @ (excess * self._at - growth * self._tail)).real.max(axis=1)
         else:
-            at, tail = (terms @ self._at).real, (terms @ self._tail).real
+            # Too small for threads of BLAS, which cost more than they save.
+            both = np.einsum("ij,kj->ik", terms.view(float), self._real)
+            at, tail = both[:, :2], both[:, 2:]
             found = (excess[:, None] * at - np.reshape(growth, (-1, 1)) * tail).max(axis=1)
         # No term is larger than 1, and each errs by the rounding of its exponent.
-        sizes = ones, zeros, np.abs(shift[:, 0])
+        sizes = ones, zeros, np.abs(shift)
         at_error, tail_error = (
             part[0] + sum(size * per for size, per in zip(sizes, part[1:], strict=True))
             for part in self._rounding
         )
         error = excess * at_error + growth * tail_error
-        scale = np.exp(np.minimum(height[:, 0], _LARGEST_EXPONENT))  # beyond, only the limit of 1 holds
-        found = np.where(height[:, 0] > _LARGEST_EXPONENT, 1.0, (found + error) * scale)
+        scale = np.exp(np.minimum(height, _LARGEST_EXPONENT))  # beyond, only the limit of 1 holds
+        found = np.where(height > _LARGEST_EXPONENT, 1.0, (found + error) * scale)
         upper: Numbers = np.clip(found + 1e-40, 0.0, 1.0)
         return upper
+
+    def _terms(self, ones: Counts | Numbers, zeros: Counts | Numbers, shift: Numbers) -> Complex:
+        """e^{K(s) − s·t} at each frequency, divided by what it is at frequency 0.
+
+        Where few numbers of ones meet few numbers of zeros, as factors: each number's power is computed once,
+        and e^{−s·t} is a root of unity. None of the factors is larger than 1, so no digit is lost.
+        """
+        (few_ones, of_one), (few_zeros, of_zero) = (
+            np.unique(number, return_inverse=True) for number in (ones, zeros)
+        )
+        one, zero = self._one - self._one[0].real, self._zero - self._zero[0].real
+        if 4 * (len(few_ones) + len(few_zeros)) > len(ones):
+            turn = shift[:, None] * (self._s - self._s[0])
+            return np.asarray(np.exp(ones[:, None] * one + zeros[:, None] * zero - turn))
+        turned = np.multiply.outer(-shift.astype(np.int64), np.arange(len(one))) % self._length
+        terms: Complex = np.exp(2j * math.pi / self._length * np.arange(self._length))[turned]
+        terms *= np.exp(np.multiply.outer(few_ones, one))[of_one]
+        terms *= np.exp(np.multiply.outer(few_zeros, zero))[of_zero]
+        return terms
 
 
 @overload

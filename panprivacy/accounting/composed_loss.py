@@ -15,6 +15,8 @@ Everything is chosen for the ε in question. Losses too rare to matter at it are
 end, and raised to the next one at the lower: otherwise a lattice that has to reach them would be coarse. It
 is as fine as `_ACCURACY` asks for. All ε of one cell have the same lattice, so that δ(ε) and ε(δ) are inverse
 to each other.
+
+Two losses need none of this: `two_losses` adds up all pairs of their values.
 """
 
 import math
@@ -28,6 +30,7 @@ from numpy.typing import NDArray
 
 from panprivacy.accounting.privacy_loss import NEGLIGIBLE, Array, Directions, PrivacyLoss
 from panprivacy.accounting.rounding import UNIT
+from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.errors import FieldError
 from panprivacy.shown import plain
 
@@ -478,12 +481,18 @@ def _smallest(is_beyond: Callable[[float], bool], high: float, within: float = m
     return high
 
 
-def composed(parts: Sequence[tuple[Directions, int]]) -> tuple[ComposedLoss, ...]:
+def composed(parts: Sequence[tuple[Directions, int]]) -> tuple[ComposedLoss | TwoLosses, ...]:
     """The composition in each direction: one where both are the same."""
-    one = ComposedLoss([(both[0], times) for both, times in parts])
+    one = _composed([(both[0], times) for both, times in parts])
     if all(both[0] is both[1] for both, _ in parts):
         return (one,)
-    return one, ComposedLoss([(both[1], times) for both, times in parts])
+    return one, _composed([(both[1], times) for both, times in parts])
+
+
+def _composed(parts: Sequence[tuple[PrivacyLoss, int]]) -> ComposedLoss | TwoLosses:
+    if sum(times for _, times in parts) == 2:
+        return TwoLosses(*(loss for loss, times in parts for _ in range(times)))
+    return ComposedLoss(parts)
 
 
 def require_reachable(epsilon: float, delta: float) -> float:

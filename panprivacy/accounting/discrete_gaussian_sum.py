@@ -52,7 +52,7 @@ SMALLEST_EPSILON = 1e-9
 
 _NOTHING = 1e-300  # the smallest δ that is told from 0
 _NEGLIGIBLE = 60.0  # a term below e^-60 of the largest is left out, and bounded
-_WIDE = 2.0  # from this scale on, a sum of N_Z(0, s²) is N_Z(0, n·s²) to within `_merging_error`
+WIDE = 2.0  # from this scale on, a sum of N_Z(0, s²) is N_Z(0, n·s²) to within `merging_error`
 _SMOOTH = 20.0  # from this standard deviation of the sum on, δ decreases in s (see `smallest_scale`)
 
 
@@ -196,10 +196,10 @@ def _concentrated_scale(value_range: int, epsilon: float, delta: float) -> float
 def _scale_of_deviation(n: int, deviation: float) -> float:
     """s at which the sum of n has standard deviation `deviation`."""
     target = deviation**2 / n
-    if target >= _WIDE**2:
+    if target >= WIDE**2:
         return math.sqrt(target)
     # One summand's variance is at least Pr[±1], and e^{-1/(2s²)} is below 1e-170 at s = 0.036.
-    return float(scipy.optimize.brentq(lambda scale: variance(scale) - target, 0.036, 2 * _WIDE, xtol=1e-6))
+    return float(scipy.optimize.brentq(lambda scale: variance(scale) - target, 0.036, 2 * WIDE, xtol=1e-6))
 
 
 # The noise, in one of two forms -------------------------------------------------
@@ -273,8 +273,9 @@ class _Narrow:
         Pr[S ≥ a] = e^{n·K(θ) − θ·a} · (1/2π)∫ φ(ω)^n e^{−iωa} / (1 − e^{−θ−iω}) dω.
 
     The integral is taken as a sum over L frequencies. That adds up e^{θmL}·Pr[S ≥ a + mL] over all
-    integers m; the terms m ≠ 0 are bounded, by e^{θmL} for m < 0 and by Chernoff for m > 0, and L is doubled
-    until they do not matter. θ puts the tilted mean at a, so that nothing cancels.
+    integers m; the terms m ≠ 0 are bounded by Chernoff, and L is doubled until they do not matter. θ puts the
+    tilted mean at a, so that nothing cancels: near a, the terms fall like the tilted sum's own tails, so that
+    L is some of its standard deviations, however far out a is.
     """
 
     def __init__(self, n: int, scale: float) -> None:
@@ -360,7 +361,10 @@ class _Narrow:
         # Values are counted from the one nearest to the mean, which keeps phases small.
         nearest = round(mean)
         distance = a - n * nearest
-        length = int(2 ** math.ceil(math.log2(max(32.0, 10 * deviation, (40 - height) / theta))))
+        wide = max(32.0, 10 * deviation)
+        if a <= wide:  # where T(a − L) is no small probability, e^{−θL} alone makes the term m = −1 small
+            wide = max(wide, (40 - height) / theta)
+        length = int(2 ** math.ceil(math.log2(wide)))
         while True:
             log_phi, spread, frequency = self._characteristic(x - nearest, weights, length)
             term = np.exp(n * log_phi - 1j * frequency * distance)
@@ -373,7 +377,7 @@ class _Narrow:
             tail = float((count * tail_term.real).sum()) / length
             if probability > 0 and tail > 0:
                 log_tail = height + math.log(tail)
-                aliased = self._aliased(theta, a, length, log_tail)
+                aliased = self._aliased(theta, a, length, log_tail, deviation)
                 if aliased < 1e-14:
                     break
             length *= 2
@@ -457,12 +461,29 @@ class _Narrow:
         relative_spread = 2 * np.abs(half_sine) @ weights / size
         return log_phi[:end], relative_spread[:end], frequency[:end]
 
-    def _aliased(self, theta: float, a: int, length: int, log_tail: float) -> float:
-        """A bound on what the terms m ≠ 0 add to the tail, relative to it."""
-        below = -theta * length - log_tail
-        further = self._tilt(float(a + length))
-        above = self._n * self._cumulant(further)[0] - further * (a + length) + theta * length - log_tail
-        return 2 * (math.exp(min(below, 1.0)) + math.exp(min(above, 1.0)))
+    def _aliased(self, theta: float, a: int, length: int, log_tail: float, deviation: float) -> float:
+        """A bound on what the terms m ≠ 0 add to the tail, relative to it.
+
+        T is log-concave, as P is: in m, the terms fall at least geometrically on each side, so that twice
+        those of m = 1 and m = −1 bound all.
+        """
+        found = 0.0
+        for m in (-1, 1):
+            at, rest = a + m * length, theta * m * length - log_tail
+            # As if the tilted sum were Gaussian with that deviation: mostly enough, and found at once.
+            near = theta + m * length / deviation**2 if deviation >= 1 else 0.0
+            bound = self._chernoff(at, near) if near > 0 else 0.0
+            if at > 0 and rest + bound > -34:
+                bound = self._chernoff(at, self._tilt(float(at)))
+            found += 2 * math.exp(min(1.0, rest + bound + 8 * UNIT * (abs(theta * length) + abs(log_tail))))
+        return found
+
+    def _chernoff(self, a: int, theta: float) -> float:
+        """A bound on log Pr[S ≥ a], for any θ > 0."""
+        if a <= 0:
+            return 0.0
+        cumulant, error = self._cumulant(theta)
+        return min(0.0, self._n * (cumulant + error) - theta * a * (1 - 8 * UNIT))
 
 
 def _offset(centre: float, scale: float) -> float:
@@ -470,7 +491,7 @@ def _offset(centre: float, scale: float) -> float:
     return (centre - round(centre)) ** 2 / (2 * scale**2)
 
 
-def _merging_error(n: int, scale: float) -> float:
+def merging_error(n: int, scale: float) -> float:
     """A bound on |log| of the ratio of the probabilities of S and of N_Z(0, n·s²).
 
     Adding N_Z(0, s²) to N_Z(0, k·s²) gives at x the Gaussian weight of variance (k+1)·s² times a
@@ -483,8 +504,8 @@ def _merging_error(n: int, scale: float) -> float:
 
 
 def _noise(n: int, scale: float) -> _Wide | _Narrow:
-    if n == 1 or scale >= _WIDE:
-        return _Wide(scale * math.sqrt(n), _merging_error(n, scale))
+    if n == 1 or scale >= WIDE:
+        return _Wide(scale * math.sqrt(n), merging_error(n, scale))
     return _Narrow(n, scale)
 
 

@@ -20,6 +20,7 @@ from panprivacy.accounting.privacy_loss import (
     loss_of_curves,
     parts_of,
 )
+from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.parameters import described
 
 LARGEST_ROUNDS = 1_000_000
@@ -126,7 +127,7 @@ class Gaussian(Decomposable):
 
 
 @lru_cache(maxsize=8)
-def _composed(event: Gaussian) -> tuple[ComposedLoss, ...]:
+def _composed(event: Gaussian) -> tuple[ComposedLoss | TwoLosses, ...]:
     return composed(parts_of(event))
 
 
@@ -176,19 +177,19 @@ def _unsampled_loss(loss: Array, rate: float) -> Array:
 
 def _removed(sigma: float, rate: float, epsilon: Array) -> Array:
     """The divergence of (1 − q)·N(0, σ²) + q·N(1, σ²) from N(0, σ²) at each ε ≥ 0."""
-    return np.minimum(1.0, rate * _gaussian_delta(sigma, _unsampled_loss(epsilon, rate)))
+    return np.minimum(1.0, rate * gaussian_delta(sigma, _unsampled_loss(epsilon, rate)))
 
 
 def _added(sigma: float, rate: float, epsilon: Array) -> Array:
     """The divergence of N(0, σ²) from (1 − q)·N(0, σ²) + q·N(1, σ²) at each ε ≥ 0."""
     unsampled = -_unsampled_loss(-epsilon, rate)
     found = rate * np.exp(np.minimum(epsilon - unsampled, 0.0))  # sampling lowers a loss
-    found *= _gaussian_delta(sigma, np.minimum(unsampled, LARGEST_LOSS))
+    found *= gaussian_delta(sigma, np.minimum(unsampled, LARGEST_LOSS))
     beyond = np.where(np.isinf(unsampled), 0.0, _NEGLIGIBLE)
     return np.where(unsampled > LARGEST_LOSS, beyond, np.minimum(1.0, found))
 
 
-def _gaussian_delta(sigma: float, epsilon: Array) -> Array:
+def gaussian_delta(sigma: float, epsilon: Array) -> Array:
     """Φ(−u) − e^ε·Φ(−v) with u = εσ − 1/(2σ), v = u + 1/σ, rounded up; ε ≥ 0.
 
     As e^ε·φ(v) = φ(u), it is φ(u)·(m(u) − m(v)) with Mills' ratio m: nothing underflows or cancels early.

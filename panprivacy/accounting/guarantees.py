@@ -25,6 +25,9 @@ class Model(StrEnum):
     SHUFFLE = "shuffle"
     """Readers of all reports of a cohort in random order, who do not know who sent which."""
 
+    COUNT = "count"
+    """Readers of the number of reports, who may know of every other device whether it takes part."""
+
     PAN = "pan"
     """Readers of what is kept. Either of a device's state, again and again, without any server's private key;
     or of a curator's state, as often as the guarantee's `intrusions` say, and of the released result."""
@@ -43,6 +46,9 @@ class Relation(StrEnum):
     For a single bit or a number, that is a device without any event. For a one-hot vector it is
     no device's stream: even "no event" sets one bit, so two streams are two steps apart.
     """
+
+    PARTICIPATION = "participation"
+    """One report more or less: a device takes part, or it does not. What it would report plays no role."""
 
     USER = "user"
     """Any number of occurrences of one item are added to a stream, removed or moved: all that one user did

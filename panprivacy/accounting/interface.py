@@ -104,6 +104,11 @@ class PrivacyEvent(ABC):
         """An upper bound on `delta` that is quick, for whole curves; by default `delta` itself."""
         return self.delta(epsilon)
 
+    def delta_roughly(self, epsilon: float) -> float:
+        """An upper bound on `delta` for means over many events, each of which must cost little; by default
+        `delta_bound`."""
+        return self.delta_bound(epsilon)
+
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 at which the event is (ε, δ)-private, from above (relative error 1e-9).
 

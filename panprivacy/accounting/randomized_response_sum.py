@@ -98,9 +98,7 @@ class RandomizedResponseSum(PrivacyEvent):
             if self.n <= LARGEST_ENUMERATED:
                 return float(self._every_sampled(epsilon).max())
             return _sampled(self.n, self.epsilon0, self.sampling_rate, epsilon)
-        if self.n <= LARGEST_ONE_BY_ONE:
-            return _enumerated(self.n, self.epsilon0, epsilon)
-        return _bounded(self.n, self.epsilon0, epsilon)
+        return worst_of_assignments(self.n, self.epsilon0, _excess(self.epsilon0, epsilon), epsilon)
 
     def _every_sampled(self, epsilon: float, ones: int | None = None) -> Numbers:
         if epsilon >= self.epsilon0:
@@ -155,7 +153,8 @@ class RandomizedResponseSum(PrivacyEvent):
         """`delta` to within what moves ε by 0.25 % at n = 10⁶, by 0.1 % up to 10⁴."""
         if self.sampling_rate < 1 or self.n <= LARGEST_ONE_BY_ONE or epsilon >= self.epsilon0:
             return self.delta(epsilon)
-        return _bounded(self.n, self.epsilon0, epsilon, FEWER_RANGES)
+        excess = _excess(self.epsilon0, epsilon)
+        return worst_of_assignments(self.n, self.epsilon0, excess, epsilon, FEWER_RANGES)
 
 
 def flip_probabilities(epsilon0: float) -> tuple[float, float]:
@@ -178,14 +177,28 @@ def _unanimous(n: int, epsilon0: float, epsilon: float) -> float:
     return float(binomial_divergence(n - 1, keep, p, _excess(epsilon0, epsilon), deficit, epsilon))
 
 
-def _bounded(n: int, epsilon0: float, epsilon: float, most_ranges: int = MOST_RANGES) -> float:
-    p, _ = flip_probabilities(epsilon0)
-    # Every assignment for one direction: the other one is the first with zeros and ones exchanged.
-    return worst_divergence(n - 1, p, _excess(epsilon0, epsilon), math.expm1(epsilon), most_ranges)
+def worst_of_assignments(
+    n: int, epsilon0: float, excess: float, epsilon: float, most_ranges: int = MOST_RANGES
+) -> float:
+    """max over t and all assignments of excess·Pr[S = t − 1] − (e^ε − 1)·Pr[S ≥ t] (see hockey_stick.py).
+
+    S is the sum of n − 1 other devices' randomized bits. Exact up to `LARGEST_ONE_BY_ONE` devices, beyond
+    from above.
+
+    Args:
+        n: devices, the protected one included, at least 1.
+        excess: a − e^ε·b, above 0, where the device's bit is 1 with probability a or b.
+        epsilon: ε ≥ 0.
+        most_ranges: as of `worst_divergence`.
+    """
+    if n > LARGEST_ONE_BY_ONE:
+        p, _ = flip_probabilities(epsilon0)
+        # Every assignment for one direction: the other one is the first with zeros and ones exchanged.
+        return worst_divergence(n - 1, p, excess, math.expm1(epsilon), most_ranges)
+    return _enumerated(n, epsilon0, excess, epsilon)
 
 
-def _enumerated(n: int, epsilon0: float, epsilon: float) -> float:
-    excess = _excess(epsilon0, epsilon)
+def _enumerated(n: int, epsilon0: float, excess: float, epsilon: float) -> float:
     at, tail = _every_assignment(n, epsilon0)
     found = excess * at - math.expm1(epsilon) * tail
     return float(min(1.0, max(0.0, found.max()) + 1e-300))

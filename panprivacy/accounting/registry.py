@@ -10,15 +10,19 @@ from typing import Any
 
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.discrete_gaussian_vector import DiscreteGaussianVector
 from panprivacy.accounting.failing import Failing
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.importance_sampling import ImportanceSampled
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.nested import NestedEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.redrawn import Redrawn
 from panprivacy.accounting.sampling import Sampled
 from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
+from panprivacy.accounting.thinned_response_sum import ThinnedResponseSum
 from panprivacy.errors import FieldError
 
 DEEPEST_NESTING = 8
@@ -31,13 +35,17 @@ EVENTS: Mapping[str, type[PrivacyEvent]] = MappingProxyType(
             RandomizedResponseSum,
             OneHotSum,
             DiscreteGaussianSum,
+            DiscreteGaussianVector,
             Gaussian,
             Shuffled,
             ShuffledClones,
             Sampled,
+            ThinnedResponseSum,
+            ImportanceSampled,
             Repeated,
             GivenGuarantee,
             Failing,
+            Redrawn,
         )
     }
 )

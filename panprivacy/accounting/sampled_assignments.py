@@ -181,12 +181,15 @@ class _Bound:
         if width == 1:
             mass = binomial.probability(first, trials, rate, 1 - rate)
             return first, last, mass * (1 + binomial.relative_error(first, trials, rate)) + 1e-290
-        # A difference of tails on the side where both are small, so that it keeps its digits.
-        below = binomial.lower_tail(last, trials, rate, 1 - rate)
-        above = binomial.upper_tail(first, trials, rate, 1 - rate)
-        under = binomial.lower_tail(first - 1, trials, rate, 1 - rate)
-        over = binomial.upper_tail(last + 1, trials, rate, 1 - rate)
-        error = np.maximum(*(binomial.relative_error(x, trials, rate) for x in (first - 1, last + 1)))
-        left = below - under + error * (below + under)
-        right = above - over + error * (above + over)
+        # A difference of tails on the side where both are small, so that it keeps its digits. Where one block
+        # ends, the next begins.
+        edges = np.append(first - 1, last[-1])
+        lower = binomial.lower_tail(edges, trials, rate, 1 - rate)
+        upper = binomial.upper_tail(edges + 1, trials, rate, 1 - rate)
+        error = np.maximum(
+            binomial.relative_error(edges[:-1], trials, rate),
+            binomial.relative_error(edges[1:] + 1, trials, rate),
+        )
+        left = lower[1:] - lower[:-1] + error * (lower[1:] + lower[:-1])
+        right = upper[:-1] - upper[1:] + error * (upper[:-1] + upper[1:])
         return first, last, np.where(last < mean, left, right) + 1e-290

@@ -3,12 +3,13 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import accumulate
 from typing import ClassVar
 
 from panprivacy.accounting import binomial
 from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interface import LARGEST_N, require_epsilon
+from panprivacy.accounting.interface import LARGEST_EPSILON, LARGEST_N, require_epsilon
 from panprivacy.accounting.nested import NestedEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.errors import FieldError
@@ -17,6 +18,12 @@ from panprivacy.parameters import described
 _HALF_EDGES = (0.75, 1.5, 2.5, 3.5, 4.75, 6.25, 9, 14)
 _EDGES = (*(-edge for edge in reversed(_HALF_EDGES)), 0, *_HALF_EDGES)
 """Where ranges of the number of reports may end, in standard deviations from its mean."""
+
+_SAME_CURVE = 3.5
+"""From so many standard deviations on, up to twice as many reports are taken for fewer: they are rare."""
+
+_NEGLIGIBLE_SHARE = 1e-9
+"""Part of δ that is left to ranges whose curves are not looked at."""
 
 _DOTS_APART = 1 / 4
 _FEW = 1_000  # devices up to which they are computed twice as close together
@@ -57,6 +64,9 @@ class Sampled(NestedEvent):
     c_lo..c_hi and w = c_hi/n, δ' is at most w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)). Summed over ranges:
 
         δ'(ε') ≤ Σ Pr[c_lo ≤ c ≤ c_hi]·w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)).
+
+    Curves are what takes time. Numbers of reports that are far above the mean share one, that of the fewest
+    of them and of those before them. Ranges so rare that a δ of 1 would not show get none.
 
     That convexity pairs the worst R with the worst others, which need not go together. A sum of randomized
     bits has a closer bound of its own (`RandomizedResponseSum.proved_delta`), which is taken instead.
@@ -124,10 +134,18 @@ class Sampled(NestedEvent):
 
     def _by_convexity(self, epsilon: float) -> float:
         found = 0.0
-        for probability, low, high in _ranges(self.n, self.sampling_rate):
-            weight = high / self.n
-            found += probability * weight * self.event.over(low).delta_bound(_unamplified(epsilon, weight))
-        return min(1.0, found * (1 + 1e-14))
+        shares = sorted(
+            (probability * high / self.n, curve, high / self.n)
+            for probability, curve, high in _ranges(self.n, self.sampling_rate)
+        )
+        rests = list(accumulate(share for share, *_ in shares))
+        for (share, curve, weight), rest in zip(reversed(shares), reversed(rests), strict=True):
+            # No δ exceeds 1, so that what is as rare as this needs no curve.
+            if rest <= _NEGLIGIBLE_SHARE * found:
+                found += rest
+                break
+            found += share * self.event.over(curve).delta_roughly(_unamplified(epsilon, weight))
+        return min(1.0, found * (1 + 1e-13))
 
     def epsilon(self, delta: float) -> float:
         bits = self._bits
@@ -142,18 +160,19 @@ def _unamplified(epsilon: float, weight: float) -> float:
         found = epsilon + math.log1p((weight - 1) * math.exp(-epsilon)) - math.log(weight)
     else:
         found = math.log1p(math.expm1(epsilon) / weight)
-    return max(0.0, found * (1 - 4e-16))
+    # Beyond the largest ε a curve is taken for what it is there.
+    return min(LARGEST_EPSILON, max(0.0, found * (1 - 4e-16)))
 
 
 @lru_cache(maxsize=256)
 def _ranges(n: int, rate: float) -> tuple[tuple[float, int, int], ...]:
-    """Ranges that cover 1..n: a bound on Pr[c_lo ≤ c ≤ c_hi] for c binomial, c_lo and c_hi.
+    """Ranges that cover 1..n: a bound on Pr[c_lo ≤ c ≤ c_hi] for c binomial; c_lo or less, and c_hi.
 
     c = 0 is left out: without a report nothing is lost.
     """
     mean, deviation = n * rate, math.sqrt(n * rate * (1 - rate))
     ends = sorted({min(n, max(1, round(mean + edge * deviation))) for edge in _EDGES} | {n})
-    ranges, low = [], 1
+    ranges, low, curve = [], 1, 1
     for high, following in zip(ends, [*ends[1:], math.inf], strict=True):
         if following <= _NARROW * low:
             continue
@@ -162,7 +181,9 @@ def _ranges(n: int, rate: float) -> tuple[tuple[float, int, int], ...]:
             within, beyond = _tail_below(high, n, rate), _tail_below(low - 1, n, rate)
         else:
             within, beyond = _tail_below(n - low, n, 1 - rate), _tail_below(n - high - 1, n, 1 - rate)
-        ranges.append((min(1.0, within[1] - beyond[0]), low, high))
+        if low <= mean + _SAME_CURVE * deviation or low > 2 * curve:
+            curve = low
+        ranges.append((min(1.0, within[1] - beyond[0]), curve, high))
         low = high + 1
     return tuple(ranges)
 

@@ -1,8 +1,8 @@
-"""Intervals by exact tests: where a truth may lie, seen from a noisy whole number, however few are counted.
+"""Where a truth may lie, seen from a noisy whole number, however few are counted.
 
-`exact` turns any family of distributions into bounds. The families are `randomized_bits` and `noisy_total`,
-of what devices report, and `touched_cells`, of tables of streams. This room knows nothing of statistics and
-their parameters.
+`exact` turns any family of distributions into intervals by exact tests. The families are `randomized_bits`
+and `noisy_total`, of what devices report, and `touched_cells`, of tables of streams. `chernoff` has proved
+bounds for decisions that may fail very rarely. This room knows nothing of statistics and their parameters.
 """
 
-__all__ = ["exact", "noisy_total", "randomized_bits", "touched_cells"]
+__all__ = ["chernoff", "exact", "noisy_total", "randomized_bits", "touched_cells"]

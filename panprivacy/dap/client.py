@@ -28,20 +28,23 @@ def shard_measurement(
     *,
     time: int,
     random_source: random.Random,
+    report_id: bytes | None = None,
 ) -> ShardedReport:
-    """A report of a plain Prio3 task, under a report identifier of its own.
+    """A report of a plain Prio3 task.
 
     Args:
         measurement: as the task's VDAF takes it: a number, a bucket, or a vector.
         time: in units of the task's time precision, since 1970.
         random_source: `secrets.SystemRandom()`.
+        report_id: 16 bytes, where a token fixes them; else they are drawn.
 
     Raises:
         UnsupportedVdafError, InvalidMessageError: as of `prio3_of`.
         FieldError: not a measurement of this VDAF.
     """
     vdaf = prio3_of(configuration)
-    report_id = random_source.randbytes(REPORT_ID_BYTES)
+    if report_id is None:
+        report_id = random_source.randbytes(REPORT_ID_BYTES)
     public_share, (leader_share, helper_share) = vdaf.shard(
         context_of(task_id), measurement, report_id, random_source.randbytes(vdaf.rand_size)
     )

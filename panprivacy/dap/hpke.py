@@ -89,18 +89,36 @@ def seal(
     return HpkeCiphertext(config.id, enc, payload)
 
 
+class Recipient:
+    """The holder of a private key, loaded once for all that is opened with it: loading takes as long as
+    opening does. Keep one no longer than a batch, as keys are replaced and erased.
+
+    Args:
+        config: the public configuration.
+        private_key: of `config`, as `generate_keypair` makes it.
+    """
+
+    def __init__(self, config: HpkeConfig, private_key: bytes) -> None:
+        self._config_id = config.id
+        self._suite = _suite(*_numbers(config))
+        self._key = self._suite.kem.deserialize_private_key(private_key)
+
+    def open(self, ciphertext: HpkeCiphertext, info: bytes, aad: bytes) -> bytes:
+        """Inverse of `seal`; HpkeOpenError where it does not open."""
+        if ciphertext.config_id != self._config_id:
+            raise HpkeOpenError(f"sealed to HPKE configuration {ciphertext.config_id}, not {self._config_id}")
+        try:
+            context = self._suite.create_recipient_context(ciphertext.enc, self._key, info)
+            return context.open(ciphertext.payload, aad)
+        except (PyHPKEError, ValueError) as error:
+            raise HpkeOpenError("the ciphertext does not open") from error
+
+
 def open_(
     config: HpkeConfig, private_key: bytes, ciphertext: HpkeCiphertext, info: bytes, aad: bytes
 ) -> bytes:
-    """Inverse of `seal`, with the private key of `config`; HpkeOpenError where it does not open."""
-    if ciphertext.config_id != config.id:
-        raise HpkeOpenError(f"sealed to HPKE configuration {ciphertext.config_id}, not {config.id}")
-    suite = _suite(*_numbers(config))
-    recipient = suite.kem.deserialize_private_key(private_key)
-    try:
-        return suite.create_recipient_context(ciphertext.enc, recipient, info).open(ciphertext.payload, aad)
-    except (PyHPKEError, ValueError) as error:
-        raise HpkeOpenError("the ciphertext does not open") from error
+    """A single ciphertext opened, as `Recipient` does."""
+    return Recipient(config, private_key).open(ciphertext, info, aad)
 
 
 def seal_input_share(
@@ -115,18 +133,19 @@ def seal_input_share(
 
 
 def open_input_share(
-    config: HpkeConfig, private_key: bytes, role: Role, aad: InputShareAad, ciphertext: HpkeCiphertext
+    recipient: Recipient, role: Role, aad: InputShareAad, ciphertext: HpkeCiphertext
 ) -> PlaintextInputShare:
     """What a client sealed to the aggregator `role`.
 
     Args:
+        recipient: one for a whole batch of shares.
         aad: built anew from what the aggregator itself knows of the task and got with the report.
 
     Raises:
         HpkeOpenError: it does not open: DAP's `hpke_decrypt_error`.
         InvalidMessageError: what was sealed is no PlaintextInputShare: DAP's `invalid_message`.
     """
-    opened = open_(config, private_key, ciphertext, _input_share_info(role), aad.encode())
+    opened = recipient.open(ciphertext, _input_share_info(role), aad.encode())
     return PlaintextInputShare.decode(opened)
 
 

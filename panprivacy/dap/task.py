@@ -1,6 +1,7 @@
 """What all participants of a task must agree on (DAP draft 18, section 4.2)."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 from panprivacy.dap.basics import BatchMode, Extension, Interval, in_strict_order
@@ -39,6 +40,14 @@ class TaskConfiguration(Message):
     vdaf_type: Annotated[int, UINT32]
     vdaf_configuration: Annotated[bytes, Opaque(2)]
     extensions: Annotated[tuple[Extension, ...], Vector(Extension, 2)] = ()
+
+    def encode(self) -> bytes:
+        """As of every message; found once, as the associated data of each report contains it."""
+        return self._encoded
+
+    @cached_property
+    def _encoded(self) -> bytes:
+        return super().encode()
 
     def check(self) -> None:
         if self.time_precision < 1:

@@ -16,6 +16,7 @@ from panprivacy.prio3.prio3 import (
     Prio3,
     Prio3Count,
     Prio3Histogram,
+    Prio3L1BoundSum,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
@@ -72,14 +73,42 @@ class Prio3MultihotCountVecConfig(Message):
     max_weight: Annotated[int, UINT64]
 
 
+@dataclass(frozen=True)
+class Prio3L1BoundSumConfig(Message):
+    """Measurements are vectors of `length` numbers from 0 that add up to at most `max_value`
+    (draft-ietf-ppm-l1-bound-sum-02, section 4)."""
+
+    length: Annotated[int, UINT32]
+    max_value: Annotated[int, UINT64]
+    chunk_length: Annotated[int, UINT32]
+
+
 PRIO3: Mapping[int, tuple[type[Message], Callable[..., Prio3[Any]]]] = {
     1: (Prio3CountConfig, Prio3Count),
     2: (Prio3SumConfig, Prio3Sum),
     3: (Prio3SumVecConfig, Prio3SumVec),
     4: (Prio3HistogramConfig, Prio3Histogram),
     5: (Prio3MultihotCountVecConfig, Prio3MultihotCountVec),
+    7: (Prio3L1BoundSumConfig, Prio3L1BoundSum),
 }
 """`vdaf_type` → how its parameters are encoded, and the VDAF, which takes them by the same names."""
+
+
+def prio3_with(vdaf_type: int, message: Message) -> Prio3[Any]:
+    """The VDAF of that code point with these parameters; FieldError for impossible ones."""
+    _, vdaf = PRIO3[vdaf_type]
+    return vdaf(**dataclasses.asdict(message))
+
+
+def plain_report_bytes(statistic: Any) -> int:
+    """Bytes of all shares of one report.
+
+    Args:
+        statistic: calibrated, one that says its VDAF (`Randomizer`).
+    """
+    vdaf = prio3_with(statistic.vdaf_type, statistic.vdaf_message)
+    shares = sum(vdaf.input_share_bytes(side) for side in SIDES.values())
+    return vdaf.public_share_bytes + shares
 
 
 def vdaf_name(vdaf_type: int) -> str:

@@ -187,7 +187,7 @@ class ElGamalPublicKey(PublicKey):
         self._point = point
         self._tables = tables
         self._masks: _Masks = _TableMasks(point) if tables else _ConstantTimeMasks(point)
-        # Fixed in advance without tables: a cache that grew would tell whoever sees the
+        # Fixed in advance without tables: a cache that grew would tell who sees the
         # device's memory which messages it has encrypted.
         self._sources = {message: self._make_source(message) for message in (0, 1)}
 

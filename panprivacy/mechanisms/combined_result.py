@@ -1,11 +1,13 @@
 """Guarantees against readers of the combined result alone, in the same words for every statistic."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation, bracket
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent
-from panprivacy.parameters import Parameters
+from panprivacy.mechanisms.dummies import Dummies
+from panprivacy.parameters import CohortParameters
 
 DISHONEST_FRACTIONS = (0.0, 0.5)
 """Every number is stated for these parts of the devices colluding with the observer."""
@@ -32,7 +34,7 @@ def epsilon_at(event: PrivacyEvent, delta: float) -> float:
 
 
 def aggregator_guarantees(
-    parameters: Parameters, *, relations: Sequence[Relation], release: EventOf
+    parameters: CohortParameters, *, relations: Sequence[Relation], release: EventOf
 ) -> tuple[Guarantee, ...]:
     """What a full cohort hides, for each relation and each of `DISHONEST_FRACTIONS`.
 
@@ -61,9 +63,10 @@ def aggregator_guarantees(
 
 
 def sampled_guarantees(
-    parameters: Parameters,
+    parameters: CohortParameters,
     *,
     sampled: bool,
+    reporting_rate: float | None = None,
     relations: Sequence[Relation],
     everybody: EventOf,
     release: EventOf,
@@ -73,6 +76,9 @@ def sampled_guarantees(
 
     Args:
         sampled: whether that is asked at all.
+        reporting_rate: probability that a device sends anything, where some send dummies; None where none
+            do. A dummy is one more report of which nobody knows the sender: what is made of them follows
+            from the reports that count, and from how many those are.
         everybody: the release over a cohort of n devices, by proof. It bounds the sampled release too:
             observers who do not know who took part learn no more than those who do.
         release: over the devices that take part, of n that hear of the recipe, by proof.
@@ -83,7 +89,7 @@ def sampled_guarantees(
     if not sampled or parameters.sampling_rate >= 1:
         return ()
     cohort_size, delta = parameters.cohort_size, parameters.delta
-    population = population_of(cohort_size, parameters.sampling_rate)
+    population = population_of(cohort_size, reporting_rate or parameters.sampling_rate)
     guarantees = []
     for fraction in DISHONEST_FRACTIONS:
         honest = honest_devices(population, fraction)
@@ -118,6 +124,31 @@ def sampled_guarantees(
             )
             for relation in relations
         ]
+    return tuple(guarantees)
+
+
+def hidden_count_guarantees(dummies: Dummies | None, sampling_rate: float) -> tuple[Guarantee, ...]:
+    """How well the number of reports is hidden, for each of `DISHONEST_FRACTIONS` of the devices that hear of
+    the recipe; empty without dummies."""
+    if dummies is None:
+        return ()
+    guarantees = []
+    for fraction in DISHONEST_FRACTIONS:
+        honest = honest_devices(dummies.population_size, fraction)
+        epsilon = dummies.epsilon_of(honest, sampling_rate)
+        guarantees.append(
+            Guarantee(
+                model=Model.COUNT,
+                relation=Relation.PARTICIPATION,
+                epsilon=epsilon if math.isfinite(epsilon) else None,
+                delta=dummies.delta,
+                dishonest_fraction=fraction,
+                source="Binomial dummies, exact hockey-stick divergence in both directions: SAA section 4.6, "
+                "with a rate that is computed (docs/errata.md).",
+                assumption=f"at least {honest:,} devices that follow the protocol hearing of the recipe and "
+                "being able to send, and on nobody seeing which of them send, or when",
+            )
+        )
     return tuple(guarantees)
 
 

@@ -11,6 +11,7 @@ from panprivacy.estimate import Estimate, Interval
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
+    hidden_count_guarantees,
     sampled_guarantees,
 )
 from panprivacy.mechanisms.interface import Mechanism, Report, State
@@ -35,7 +36,8 @@ class CountNonzero(Mechanism[Parameters]):
     description = "Estimates how many devices had the event at least once."
     unit = "devices"
     counts_devices = True
-    values_are_bits = True
+    takes_dummies = True
+    provable = True
     parameters_class = Parameters
     state_ciphertexts = 1
     report_ciphertexts = 1
@@ -58,7 +60,8 @@ class CountNonzero(Mechanism[Parameters]):
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         (bit,) = state
-        return (self._response.respond_encrypted(public_key, bit, self.parameters.steps + 1, random_source),)
+        times, blank = self.parameters.steps + 1, self._is_dummy(random_source)
+        return (self._response.respond_encrypted(public_key, bit, times, random_source, blank=blank),)
 
     def state_of_count(
         self, public_key: PublicKey, count: int, step: int, random_source: random.Random
@@ -68,7 +71,8 @@ class CountNonzero(Mechanism[Parameters]):
 
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
         self.require_count(count, self.parameters.steps)
-        response = self._response.respond(int(count > 0), random_source)
+        blank = self._is_dummy(random_source)
+        response = self._response.respond(int(count > 0 and not blank), random_source)
         return (public_key.encrypt(response, random_source, rerandomizations=self.parameters.steps + 1),)
 
     @property
@@ -91,7 +95,7 @@ class CountNonzero(Mechanism[Parameters]):
             values=(value,),
             standard_errors=(bits_standard_error(self._response, value, reports, rate),),
             standard_error_note=bits_standard_error_note(rate),
-            projection=(min(max(value, 0.0), reports / rate),),
+            projection=(min(max(value, 0.0), reports / self.reporting_rate),),
             intervals=self.intervals(total, reports),
         )
 
@@ -124,6 +128,7 @@ class CountNonzero(Mechanism[Parameters]):
             *sampled_guarantees(
                 parameters,
                 sampled=sampled,
+                reporting_rate=self.reporting_rate,
                 relations=relations,
                 everybody=self._release,
                 release=self._sampled,
@@ -131,6 +136,7 @@ class CountNonzero(Mechanism[Parameters]):
                     n=n, epsilon0=parameters.epsilon, sampling_rate=parameters.sampling_rate
                 ),
             ),
+            *hidden_count_guarantees(self.dummies, parameters.sampling_rate),
             pan_privacy("LPP Theorem 10"),
         )
 
@@ -138,10 +144,12 @@ class CountNonzero(Mechanism[Parameters]):
         """The worst case over the truth: every device had an event."""
         self.require_population(population)
         rate = self.parameters.sampling_rate
-        return bits_standard_error(self._response, population, population * rate, rate)
+        return bits_standard_error(self._response, population, population * self.reporting_rate, rate)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the interval by exact tests, about; the worst case over the truth: every device had an event."""
         self.require_population(population)
         rate = self.parameters.sampling_rate
-        return bits_expected_margin(self._response, population, rate, failure_probability)
+        return bits_expected_margin(
+            self._response, population, rate, failure_probability, reporting_rate=self.reporting_rate
+        )

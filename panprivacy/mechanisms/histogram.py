@@ -15,6 +15,7 @@ from panprivacy.estimate import Estimate, Interval
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL, pan_privacy
 from panprivacy.mechanisms.combined_result import (
     aggregator_guarantees,
+    hidden_count_guarantees,
     sampled_guarantees,
 )
 from panprivacy.mechanisms.interface import Mechanism, Report, State
@@ -52,7 +53,8 @@ class Histogram(Mechanism[HistogramParameters]):
     parameters_class = HistogramParameters
     scalar = False
     counts_devices = True
-    values_are_bits = True
+    takes_dummies = True
+    provable = True
 
     def __init__(self, parameters: HistogramParameters) -> None:
         super().__init__(parameters)
@@ -94,8 +96,9 @@ class Histogram(Mechanism[HistogramParameters]):
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         equal, at_least = self._split(state)
+        times, blank = self.parameters.steps + 1, self._is_dummy(random_source)
         return tuple(
-            self._response.respond_encrypted(public_key, bit, self.parameters.steps + 1, random_source)
+            self._response.respond_encrypted(public_key, bit, times, random_source, blank=blank)
             for bit in (*equal[:-1], at_least[-1])
         )
 
@@ -109,7 +112,7 @@ class Histogram(Mechanism[HistogramParameters]):
 
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
         self.require_count(count, self.parameters.steps)
-        bucket = min(count, self.parameters.k)
+        bucket = -1 if self._is_dummy(random_source) else min(count, self.parameters.k)
         return tuple(
             public_key.encrypt(
                 self._response.respond(int(bucket == i), random_source),
@@ -156,7 +159,7 @@ class Histogram(Mechanism[HistogramParameters]):
                 bits_standard_error(self._response, value, reports, rate) for value in values
             ),
             standard_error_note=bits_standard_error_note(rate),
-            projection=closest_histogram(values, reports / rate),
+            projection=closest_histogram(values, reports / self.reporting_rate),
             intervals=self.intervals(total, reports),
         )
 
@@ -212,10 +215,12 @@ class Histogram(Mechanism[HistogramParameters]):
             *sampled_guarantees(
                 parameters,
                 sampled=sampled,
+                reporting_rate=self.reporting_rate,
                 relations=(Relation.REPLACE,),
                 everybody=self._release,
                 release=self._sampled,
             ),
+            *hidden_count_guarantees(self.dummies, parameters.sampling_rate),
             pan_privacy("LPP Theorem 11"),
         )
 
@@ -223,13 +228,16 @@ class Histogram(Mechanism[HistogramParameters]):
         """Of one bucket; the worst case over the truth: every device is in it."""
         self.require_population(population)
         rate = self.parameters.sampling_rate
-        return bits_standard_error(self._response, population, population * rate, rate)
+        return bits_standard_error(self._response, population, population * self.reporting_rate, rate)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the intervals of all buckets together, about; the worst case is as of the standard error."""
         self.require_population(population)
         each = failure_probability / (self.parameters.k + 1)
-        return bits_expected_margin(self._response, population, self.parameters.sampling_rate, each)
+        rate = self.parameters.sampling_rate
+        return bits_expected_margin(
+            self._response, population, rate, each, reporting_rate=self.reporting_rate
+        )
 
 
 def closest_histogram(values: Sequence[float], total: float) -> tuple[float, ...]:

@@ -4,21 +4,17 @@ A device's stream is one bit per time step t = 1..T (several events within a ste
 are one bit). Its *count* is the number of steps with an event.
 """
 
+import copy
 import random
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
-from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.sampling import Sampled
 from panprivacy.device_input import DeviceInput
 from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.errors import FieldError
-from panprivacy.estimate import normal_factor
-from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
+from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.mechanisms.dummies import Dummies
 from panprivacy.parameters import Parameters
-from panprivacy.shown import plain
-from panprivacy.statistic import ReportStatistic
 
 P = TypeVar("P", bound=Parameters)
 
@@ -29,21 +25,43 @@ Report = tuple[Ciphertext, ...]
 """What a device sends, once."""
 
 
-class Mechanism(ReportStatistic[P]):
-    """A statistic of local pan-privacy. Where `values_are_bits`, the device adds up no ciphertexts."""
+class Mechanism(CohortStatistic[P]):
+    """A statistic of local pan-privacy. Where `provable`, every value of a report is 0 or 1, and
+    the device adds up no ciphertexts."""
 
     device_input = DeviceInput.EVENTS
 
     parameters_class: ClassVar[type[Parameters]]
 
-    segments: tuple[str, ...] = ()
-    """Labels by which it is asked; empty where by none."""
+    takes_dummies: ClassVar[bool] = False
+    """Whether a report of zeros, through the randomizer, leaves the estimate as it is on average."""
+
+    dummies: Dummies | None = None
+    """What hides the number of reports; None where it is public as it is."""
+
+    def with_dummies(self, dummies: Dummies | None) -> Self:
+        """The same with these; TypeError where they would change the answer."""
+        if dummies is not None and not self.takes_dummies:
+            raise TypeError(f"dummies would change {self.statistic}")
+        made = copy.copy(self)
+        made.dummies = dummies
+        return made
+
+    def having(self, parameters: P) -> Self:
+        return super().having(parameters).with_dummies(self.dummies)
 
     @property
-    def cohort_size(self) -> int:
-        return self.parameters.cohort_size
+    def reporting_rate(self) -> float:
+        rate = self.parameters.sampling_rate
+        return rate if self.dummies is None else self.dummies.reporting_rate(rate)
 
     # The device's face ---------------------------------------------------------
+
+    def _is_dummy(self, random_source: random.Random) -> bool:
+        """Whether the report that is being made is a dummy; no coin is tossed where there are none."""
+        if self.dummies is None:
+            return False
+        return self.dummies.is_dummy(self.parameters.sampling_rate, random_source)
 
     def in_segment(self, segment: str | None) -> Self:  # noqa: ARG002  # for recipes that ask by segment
         """The same for a device of this segment; None for one of no segment that is asked about."""
@@ -103,71 +121,7 @@ class Mechanism(ReportStatistic[P]):
 
     # The accountant's face -----------------------------------------------------
 
-    def require_population(self, population: int) -> None:
-        """ValueError unless there is a device to ask."""
-        if population < 1:
-            raise ValueError(f"population must be at least 1, not {population}")
-
     def require_promise(self) -> None:
-        """FieldError where the parameters do not keep what the recipe states.
-
-        Devices call it before they take part, as nobody else can hold a server to it.
-        """
-        target = self.parameters.aggregator_epsilon
-        if target is None:
-            return
-        event = self.aggregator_event()
-        if event.delta(target) > self.parameters.delta:
-            reached = epsilon_at(event, self.parameters.delta)
-            raise FieldError(
-                "aggregator_epsilon",
-                f"{target:g} is not met: with these parameters the published result has "
-                f"{reached:.4g} (proved, under replacement, δ = {plain(self.parameters.delta)}, "
-                f"cohort size {self.parameters.cohort_size:,})",
-            )
-
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        """The release of one full cohort, against observers who read only it and may know who took part.
-
-        Under replacement, and proved: a budget is charged with it.
-
-        Args:
-            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
-        """
-        return self._release(honest_devices(self.parameters.cohort_size, dishonest_fraction))
-
-    def sampled_event(self) -> PrivacyEvent | None:
-        """The same release, proved, against observers who do not know who took part; None where all do."""
-        parameters = self.parameters
-        if parameters.sampling_rate == 1:
-            return None
-        return self._sampled(population_of(parameters.cohort_size, parameters.sampling_rate))
-
-    @abstractmethod
-    def _release(self, n: int) -> PrivacyEvent:
-        """The release over n honest devices, proved, under replacement."""
-
-    def _sampled(self, n: int) -> PrivacyEvent:
-        """The release over those who take part of n honest devices that heard of it, proved."""
-        return Sampled(event=self._release(n), n=n, sampling_rate=self.parameters.sampling_rate)
-
-    @abstractmethod
-    def expected_standard_error(self, population: int) -> float:
-        """The largest standard error to expect, before anything is published.
-
-        Args:
-            population: number of devices that hear of the recipe; about
-                population × sampling rate of them report.
-        """
-
-    def expected_margin(self, population: int, failure_probability: float) -> float:
-        """About how far the stated interval will reach from the estimate, of all values together.
-
-        By the normal approximation, unless the statistic knows better.
-
-        Args:
-            population: as of `expected_standard_error`.
-            failure_probability: with which any of the truths lies further away.
-        """
-        values = 1 if self.scalar else len(self.labels)
-        return normal_factor(failure_probability, values) * self.expected_standard_error(population)
+        if self.dummies is not None:
+            self.dummies.require_promise(self.parameters.sampling_rate)
+        super().require_promise()

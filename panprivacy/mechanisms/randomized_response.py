@@ -57,17 +57,28 @@ class RandomizedResponse:
         return bit if keep else fair_bit
 
     def respond_encrypted(
-        self, public_key: PublicKey, bit: Ciphertext, rerandomizations: int, random_source: random.Random
+        self,
+        public_key: PublicKey,
+        bit: Ciphertext,
+        rerandomizations: int,
+        random_source: random.Random,
+        *,
+        blank: bool = False,
     ) -> Ciphertext:
         """The response to an encrypted bit: Φ(bit), or an encryption of a fair bit.
 
         Args:
+            blank: respond to a 0 in place of the bit, in the same steps.
             bit: an encryption of 0 or 1 that was rerandomized `rerandomizations` − 1 times.
             rerandomizations: T + 1, how often the response has been rerandomized on either branch.
         """
         keep, fair_bit = self._toss(random_source)
         return public_key.replace_or_rerandomize(
-            not keep, fair_bit, bit, random_source, rerandomizations=rerandomizations
+            blank or not keep,
+            0 if keep else fair_bit,
+            bit,
+            random_source,
+            rerandomizations=rerandomizations,
         )
 
     def debiased(self, total: int, reports: int) -> float:
@@ -112,6 +123,7 @@ def bits_expected_margin(
     *,
     coins: int = 1,
     devices: float | None = None,
+    reporting_rate: float | None = None,
 ) -> float:
     """How far the interval by exact tests reaches from the estimate if every device has the bit, about.
 
@@ -121,10 +133,12 @@ def bits_expected_margin(
     Args:
         coins: see RandomizedBits.
         devices: those that have the bit, if not every device.
+        reporting_rate: with which a device sends anything, where some send dummies; None where none do.
     """
     factor = normal_factor(failure_probability)
     having = population if devices is None else devices
-    error = bits_standard_error(response, having, population * sampling_rate * coins, sampling_rate)
+    reports = population * (reporting_rate or sampling_rate)
+    error = bits_standard_error(response, having, reports * coins, sampling_rate)
     growth = factor**2 * (1 - sampling_rate) / sampling_rate / 2
     half_step = 1 / (2 * response.keep_probability * sampling_rate)
     return growth + math.hypot(factor * error, growth) + half_step

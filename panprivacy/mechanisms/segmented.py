@@ -29,7 +29,7 @@ from panprivacy.mechanisms.randomized_response import (
 )
 from panprivacy.mechanisms.segment_bounds import Ones, segment_bounds
 from panprivacy.parameters import Parameters
-from panprivacy.segment_estimates import SegmentCounts, SegmentEstimate, segments_shown
+from panprivacy.segment_estimates import ExpectedSegments, SegmentCounts, SegmentEstimate, segments_shown
 
 MOST_CELLS = 1_001
 """As many as the longest histogram has buckets: a report has a ciphertext for each."""
@@ -63,7 +63,7 @@ class Segmented(Mechanism[Any]):
     """The statistic without segments, whose name, parameters and words are used."""
 
     counts_devices = True
-    values_are_bits = True
+    provable = True
 
     def __init_subclass__(cls, *, asked: type[Mechanism[Any]]) -> None:
         super().__init_subclass__()
@@ -272,19 +272,19 @@ class Segmented(Mechanism[Any]):
             coins=len(self.segments),
         )
 
-    def expected_segment_margin(self, population: int, failure_probability: float) -> float:
-        """About how far the interval of an answer within a segment will reach, if all have as many devices.
-
-        Args:
-            population, failure_probability: as of `expected_margin`; for all intervals of segments together.
-        """
-        return self._expected_margin(population, failure_probability, coins=1)
-
-    def expected_reports_for_sure(self, population: int, failure_probability: float) -> float:
-        """About how many reports a segment surely has, if all have as many devices: `segments_shown` compares
-        that with the cohort size. Args: as of `expected_segment_margin`."""
-        margin = self._expected_margin(population, failure_probability, coins=self._numbers)
-        return (population / len(self.segments) - margin) * float(self.parameters.sampling_rate)
+    def expected_segments(self, population: int, failure_probability: float) -> ExpectedSegments:
+        """`segments_shown` compares the reports that each surely has with the cohort size."""
+        devices = population / len(self.segments)
+        margin = self._expected_margin(population, failure_probability, coins=1)
+        uncertain = self._expected_margin(population, failure_probability, coins=self._numbers)
+        reports = (devices - uncertain) * float(self.parameters.sampling_rate)
+        return ExpectedSegments(
+            devices=devices,
+            margin=margin,
+            margin_points=100 * margin / devices,
+            shown=reports >= self.cohort_size,
+            reports=reports,
+        )
 
     def _expected_margin(self, population: int, failure_probability: float, *, coins: int) -> float:
         self.require_population(population)

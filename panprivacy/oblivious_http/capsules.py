@@ -26,6 +26,7 @@ from panprivacy.oblivious_http.keys import (
     Algorithms,
     KeyConfig,
 )
+from panprivacy.oblivious_http.padding import CLASSES
 from panprivacy.tls_messages import UINT8, UINT16, Fixed, InvalidMessageError, Message, Reader
 
 REQUEST_MEDIA_TYPE = "message/ohttp-req"
@@ -35,6 +36,9 @@ KEY_PROBLEM = "https://iana.org/assignments/http-problem-types#ohttp-key"
 
 REQUEST_OVERHEAD = 7 + PUBLIC_KEY_BYTES + 16
 """Bytes of a capsule beyond the request in it: header, encapsulated key, tag."""
+
+LARGEST_CAPSULE = CLASSES[-1] + REQUEST_OVERHEAD
+"""Bytes of one with a request of the longest class. Longer ones are refused before they are read."""
 
 _LABEL_REQUEST, _LABEL_RESPONSE = b"message/bhttp request", b"message/bhttp response"
 _SEED_BYTES = 32
@@ -108,6 +112,11 @@ class ClientContext:
 
     exchange: _Exchange
 
+    @property
+    def secret(self) -> bytes:
+        """What opens the answer later, beside the capsule (`resumed`): 16 or 32 bytes."""
+        return self.exchange.secret
+
     def open(self, capsule: bytes) -> bytes:
         """The answer; CapsuleError where it was altered, cut, or is one to another request."""
         nonce, sealed = capsule[: self.exchange.nonce_bytes], capsule[self.exchange.nonce_bytes :]
@@ -167,6 +176,23 @@ def seal_with(config: KeyConfig, request: bytes, ephemeral: KEMKeyPair) -> tuple
     return header.encode() + enc + sealed, ClientContext(_exchange(algorithms.aead_id, enc, context))
 
 
+def resumed(capsule: bytes, secret: bytes) -> ClientContext:
+    """The context of a request that was sealed earlier, perhaps by a process that ended since.
+
+    Args:
+        capsule: as `seal` gave it.
+        secret: of the context that `seal` gave (`ClientContext.secret`).
+
+    Raises:
+        CapsuleError: it is no capsule.
+    """
+    try:
+        parts = _Capsule.read(Reader(capsule, 0, len(capsule)))
+    except InvalidMessageError:
+        raise CapsuleError("the capsule is cut short") from None
+    return ClientContext(_Exchange(parts.aead_id, parts.enc, secret))
+
+
 def open_(keys: Mapping[int, bytes], capsule: bytes) -> tuple[bytes, ServerContext]:
     """The request in a capsule, and what seals the answer.
 
@@ -183,11 +209,13 @@ def open_(keys: Mapping[int, bytes], capsule: bytes) -> tuple[bytes, ServerConte
     except InvalidMessageError:
         raise CapsuleError("the capsule is cut short") from None
     algorithms = Algorithms(parts.kdf_id, parts.aead_id)
-    if parts.key_id not in keys or parts.kem_id != KEM or algorithms not in OURS:
+    # Asked for once: reading one may take longer than opening the capsule.
+    private_key = keys.get(parts.key_id)
+    if private_key is None or parts.kem_id != KEM or algorithms not in OURS:
         raise UnknownKeyError("the capsule is to a key that is not here")
     header = _Header(parts.key_id, parts.kem_id, parts.kdf_id, parts.aead_id)
     suite = _suite(parts.aead_id)
-    recipient = suite.kem.deserialize_private_key(keys[parts.key_id])
+    recipient = suite.kem.deserialize_private_key(private_key)
     try:
         context = suite.create_recipient_context(parts.enc, recipient, header.info)
         request = context.open(reader.take(reader.remaining), b"")

@@ -14,6 +14,9 @@ from panprivacy.tls_messages import UINT8, UINT16, Fixed, InvalidMessageError, M
 
 MEDIA_TYPE = "application/ohttp-keys"
 
+GATEWAY_PATH = "/.well-known/ohttp-gateway"
+"""Of every server that has a gateway: for its keys, and for capsules (RFC 9540)."""
+
 KEM = KEMId.DHKEM_X25519_HKDF_SHA256.value
 KDF = KDFId.HKDF_SHA256.value
 AES_128_GCM = AEADId.AES128_GCM.value

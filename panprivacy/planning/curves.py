@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.epsilons import Epsilons, epsilons_of
 from panprivacy.planning.expectation import shown_margin
@@ -112,7 +112,7 @@ def privacy_curve(
     )
 
 
-def _mechanism(proposal: Proposal, checkpoint: Checkpoint) -> Mechanism[Any] | None:
+def _mechanism(proposal: Proposal, checkpoint: Checkpoint) -> CohortStatistic[Any] | None:
     checkpoint()
     try:
         return proposal.mechanism()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
 
@@ -13,7 +13,7 @@ from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
 class Epsilons:
     """ε under replacement, at the mechanism's own δ and cohort size, nobody colluding.
 
-    Each is a little above what `Mechanism.guarantees` states: see `epsilons_of`. None is not known.
+    Each is a little above what `Statistic.guarantees` states: see `epsilons_of`. None is not known.
 
     Attributes:
         local: against readers of one report.
@@ -26,7 +26,7 @@ class Epsilons:
     sampled: float | None = None
 
 
-def local_epsilon(mechanism: Mechanism[Any]) -> float | None:
+def local_epsilon(mechanism: CohortStatistic[Any]) -> float | None:
     """ε against readers of one report: quick."""
     for guarantee in mechanism.local_guarantees():
         if guarantee.relation == Relation.REPLACE:
@@ -34,13 +34,13 @@ def local_epsilon(mechanism: Mechanism[Any]) -> float | None:
     return None
 
 
-def aggregator_epsilon(mechanism: Mechanism[Any], checkpoint: Checkpoint = lambda: None) -> float:
+def aggregator_epsilon(mechanism: CohortStatistic[Any], checkpoint: Checkpoint = lambda: None) -> float:
     """ε against readers of the sum of a cohort, proved."""
     return shown_epsilon(mechanism.aggregator_event(), mechanism.parameters.delta, checkpoint)
 
 
 def epsilons_of(
-    mechanism: Mechanism[Any],
+    mechanism: CohortStatistic[Any],
     checkpoint: Checkpoint = lambda: None,
     tolerance: float = TOLERANCE,
     *,

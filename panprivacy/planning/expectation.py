@@ -5,13 +5,18 @@ from dataclasses import dataclass
 # SciPy loads its parts when they are first used.
 import scipy
 
+from panprivacy.admission import TOKEN_BYTES
 from panprivacy.base64_text import encoded_length
+from panprivacy.dap.token_extension import ENCODED_BYTES as TOKEN_EXTENSION_BYTES
 from panprivacy.encryption import SCHEMES
 from panprivacy.estimate import normal_factor
-from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.mechanisms.segmented import Segmented
-from panprivacy.parameters import Parameters
+from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.oblivious_http.padding import TooLongError, class_of
+from panprivacy.parameters import CohortParameters
 from panprivacy.planning.proposal import Proposal
+from panprivacy.request_bytes import ENVELOPE_BYTES
+from panprivacy.segment_estimates import ExpectedSegments
+from panprivacy.trust_models import TRUST_MODELS, trusts_of
 
 MISSED = 0.05
 """The probability with which a stated margin is exceeded."""
@@ -44,29 +49,17 @@ class DeviceBytes:
     """What one device stores and sends, in bytes.
 
     Attributes:
-        state: the ciphertexts it keeps between steps.
-        report: the body of its one request, as JSON (docs/protocol.md).
+        state: the ciphertexts it keeps between steps; 0 where it keeps nothing.
+        report: the body of its one request (docs/protocol.md): JSON, or a message of DAP.
+        token: what a token adds to that, where the recipe asks for one.
+        relayed: the one request through a relay, with a token, as it is padded; None where it is too long
+            for one.
     """
 
     state: int
     report: int
-
-
-@dataclass(frozen=True)
-class ExpectedSegments:
-    """What to expect of each segment, if all have as many devices.
-
-    Attributes:
-        devices: of each.
-        margin: how far the 95% interval of an answer within one will reach, about; of all together.
-        margin_points: the same in percentage points of the segment.
-        shown: whether each surely has a cohort of its own.
-    """
-
-    devices: float
-    margin: float
-    margin_points: float
-    shown: bool
+    token: int
+    relayed: int | None
 
 
 @dataclass(frozen=True)
@@ -75,8 +68,8 @@ class Expectation:
 
     Attributes:
         standard_error: the largest to expect, in the statistic's unit, sampling included.
-        margin: how far the 95% interval will reach from the estimate, about (`Mechanism.expected_margin`); of
-            several values for all together.
+        margin: how far the 95% interval will reach from the estimate, about
+            (`CohortStatistic.expected_margin`); of several values for all together.
         margin_points: `margin` in percentage points of the population; None where the statistic does not
             count devices.
         reports, bytes: see there.
@@ -101,38 +94,30 @@ def expectation_of(proposal: Proposal) -> Expectation:
         margin_points=margin_points(mechanism, margin, proposal.population_size),
         reports=expected_reports(proposal.population_size, proposal.parameters),
         bytes=device_bytes(mechanism, proposal.encryption),
-        segments=expected_segments(mechanism, proposal.population_size),
+        segments=mechanism.expected_segments(proposal.population_size, MISSED),
     )
 
 
-def expected_segments(mechanism: Mechanism[Parameters], population_size: int) -> ExpectedSegments | None:
-    """What to expect of each segment; None where it asks by none."""
-    if not isinstance(mechanism, Segmented):
-        return None
-    devices = population_size / len(mechanism.segments)
-    margin = mechanism.expected_segment_margin(population_size, MISSED)
-    sure = mechanism.expected_reports_for_sure(population_size, MISSED)
-    return ExpectedSegments(devices, margin, 100 * margin / devices, sure >= mechanism.cohort_size)
-
-
-def expected_margin(mechanism: Mechanism[Parameters], population_size: int) -> float:
+def expected_margin(mechanism: CohortStatistic[CohortParameters], population_size: int) -> float:
     """The 95% margin to expect, in the statistic's unit; of several values for all together."""
     return mechanism.expected_margin(population_size, MISSED)
 
 
-def margin_points(mechanism: Mechanism[Parameters], margin: float, population_size: float) -> float | None:
+def margin_points(
+    mechanism: CohortStatistic[CohortParameters], margin: float, population_size: float
+) -> float | None:
     """A margin in percentage points of the population; None where devices are not counted."""
     return 100 * margin / population_size if mechanism.counts_devices else None
 
 
-def shown_margin(mechanism: Mechanism[Parameters], population_size: int) -> float:
+def shown_margin(mechanism: CohortStatistic[CohortParameters], population_size: int) -> float:
     """The 95% margin in percentage points where devices are counted, else in the statistic's unit."""
     margin = expected_margin(mechanism, population_size)
     points = margin_points(mechanism, margin, population_size)
     return margin if points is None else points
 
 
-def expected_reports(population_size: int, parameters: Parameters) -> ExpectedReports:
+def expected_reports(population_size: int, parameters: CohortParameters) -> ExpectedReports:
     """The distribution of the number of reports, from the exact binomial."""
     rate = parameters.sampling_rate
     return ExpectedReports(
@@ -167,13 +152,35 @@ def _least_reached(
     return low
 
 
-def device_bytes(mechanism: Mechanism[Parameters], encryption: str) -> DeviceBytes:
-    """What one device stores and sends under an encryption scheme."""
+def device_bytes(mechanism: CohortStatistic[CohortParameters], encryption: str) -> DeviceBytes:
+    """What one device stores and sends, under the trust model that is the statistic's default.
+
+    Args:
+        encryption: registered name of a scheme; not looked at where reports are plain shares.
+    """
+    model = TRUST_MODELS[trusts_of(type(mechanism))[0]]
+    if not model.encrypts(type(mechanism)):
+        return _plain_bytes(model.body_bytes(mechanism, None))
     size = SCHEMES[encryption].public_key_class.ciphertext_bytes
     sent = mechanism.report_ciphertexts
     # {"nonce": "…", "ciphertexts": ["…", "…"]}
     framing = len('{"nonce": "", "ciphertexts": []}') + sent * len('""') + (sent - 1) * len(", ")
+    report = framing + encoded_length(NONCE_BYTES) + sent * encoded_length(size)
+    token = len(', "token": ""') + encoded_length(TOKEN_BYTES)
     return DeviceBytes(
-        state=mechanism.state_ciphertexts * size,
-        report=framing + encoded_length(NONCE_BYTES) + sent * encoded_length(size),
+        mechanism.state_ciphertexts * size, report, token, _relayed(ENVELOPE_BYTES + report + token)
     )
+
+
+def _plain_bytes(report: int) -> DeviceBytes:
+    """Of a device that keeps nothing and uploads shares, as a message of DAP with so many bytes at most."""
+    # As `request_bytes` reckons: what an extension adds to the token is less than encoding adds.
+    padded = _relayed(ENVELOPE_BYTES + report + encoded_length(TOKEN_BYTES))
+    return DeviceBytes(0, report, TOKEN_EXTENSION_BYTES, padded)
+
+
+def _relayed(length: int) -> int | None:
+    try:
+        return class_of(length)
+    except TooLongError:
+        return None

@@ -1,12 +1,12 @@
 """What waiting is worth: the margin of an open collection if it closes now, and if it stays open.
 
-Whoever shows it gives the rounded number of reports and public times only, so that it tells nothing else.
+Who shows it gives the rounded number of reports and public times only, so that it tells nothing else.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import expected_margin, margin_points
 
 EARLIEST = 0.05
@@ -30,7 +30,7 @@ class Forecast:
 
 
 def forecast(
-    mechanism: Mechanism[Any], reports: int, passed: float, population_size: int | None = None
+    mechanism: CohortStatistic[Any], reports: int, passed: float, population_size: int | None = None
 ) -> Forecast:
     """What to expect after `reports` (≥ 0, rounded down) in the part `passed` (0 to 1) of the time to report.
 
@@ -50,7 +50,7 @@ def forecast(
     )
 
 
-def _margin(mechanism: Mechanism[Any], reports: float) -> float | None:
+def _margin(mechanism: CohortStatistic[Any], reports: float) -> float | None:
     """The margin of so many reports; None below the cohort size."""
     parameters = mechanism.parameters
     if reports < parameters.cohort_size:

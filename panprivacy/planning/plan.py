@@ -135,6 +135,10 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
     privacy: dict[str, PrivacyCurve] = {}
     complete = False
     try:
+        # They cost milliseconds, and a page without any chart says little.
+        for axis in AXES:
+            errors[axis] = error_curve(proposal, axis, checkpoint)
+        by_epsilon = error_curves_by_epsilon(proposal, checkpoint)
         quick = mechanism.aggregator_event().quick
         if depth > Depth.QUICK or quick:
             epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
@@ -145,9 +149,6 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
             aggregator = aggregator_epsilon(chosen, checkpoint) if known else None
             solved = expectation_of(found.closest), Epsilons(local_epsilon(chosen), aggregator)
             solution = found
-        for axis in AXES:
-            errors[axis] = error_curve(proposal, axis, checkpoint)
-        by_epsilon = error_curves_by_epsilon(proposal, checkpoint)
         if quick:
             _draw(privacy, proposal, checkpoint)
         if depth >= Depth.SOLVED:

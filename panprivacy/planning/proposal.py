@@ -9,9 +9,8 @@ from panprivacy import asked_segments
 from panprivacy.catalogue import STATISTICS, statistic_class, statistic_of
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import mechanism_class
-from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.parameters import Description, Parameters, description_of, kind_of
+from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.parameters import CohortParameters, Description, description_of, kind_of
 from panprivacy.recipe_plan import POPULATION_SIZE as POPULATION_SIZE
 
 
@@ -20,7 +19,7 @@ def planned_names() -> list[str]:
     return [name for name in STATISTICS if not STATISTICS[name].unplanned]
 
 
-def planned_class(statistic: object) -> type[Mechanism[Any]]:
+def planned_class(statistic: object) -> type[CohortStatistic[Any]]:
     """The class behind a statistic's name.
 
     Raises:
@@ -32,7 +31,8 @@ def planned_class(statistic: object) -> type[Mechanism[Any]]:
             "statistic",
             f"cannot be {known.statistic}: {known.unplanned}. The form of a new recipe shows what to expect",
         )
-    return mechanism_class(statistic)
+    # Only statistics of cohorts leave something to plan.
+    return cast(type[CohortStatistic[Any]], known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Proposal:
     """
 
     statistic: str
-    parameters: Parameters
+    parameters: CohortParameters
     population_size: int
     encryption: str = DEFAULT_SCHEME
     segments: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Proposal:
         (field,) = (field for field in fields(self.parameters) if field.name == name)
         return description_of(field), kind_of(field)
 
-    def mechanism(self) -> Mechanism[Any]:
+    def mechanism(self) -> CohortStatistic[Any]:
         """The statistic with its derived parameters computed.
 
         Raises:
@@ -129,8 +129,8 @@ class Proposal:
 
 @lru_cache(maxsize=4096)  # a search and a curve ask for the same few again and again
 def calibrated_mechanism(
-    statistic: str, parameters: Parameters, segments: tuple[str, ...] = ()
-) -> Mechanism[Any]:
+    statistic: str, parameters: CohortParameters, segments: tuple[str, ...] = ()
+) -> CohortStatistic[Any]:
     """The mechanism of a statistic with its derived parameters computed; FieldError where that fails."""
     # `planned_class` lets no others pass.
-    return cast(Mechanism[Any], statistic_of(statistic, parameters.calibrated(), segments))
+    return cast(CohortStatistic[Any], statistic_of(statistic, parameters.calibrated(), segments))

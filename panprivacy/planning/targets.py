@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from panprivacy.accounting.interface import SMALLEST_DELTA
 from panprivacy.errors import FieldError
-from panprivacy.parameters import Description, Parameters, description_of
+from panprivacy.parameters import CohortParameters, Description, description_of
 from panprivacy.planning.expectation import probability_of_at_least, shown_margin
 from panprivacy.planning.inversion import delta_bound
 from panprivacy.planning.proposal import Proposal
 from panprivacy.recipe_plan import MARGIN as MARGIN
 
 (_RECIPES_TARGET,) = (
-    description_of(field) for field in fields(Parameters) if field.name == "aggregator_epsilon"
+    description_of(field) for field in fields(CohortParameters) if field.name == "aggregator_epsilon"
 )
 AGGREGATOR_EPSILON = replace(
     _RECIPES_TARGET,

@@ -14,6 +14,7 @@ from panprivacy.prio3.circuits import (
     Circuit,
     CountCircuit,
     HistogramCircuit,
+    L1BoundSumCircuit,
     MultihotCountVecCircuit,
     SumCircuit,
     SumVecCircuit,
@@ -78,7 +79,9 @@ class _BatchSum(BatchCircuit[SumCircuit]):
         return self.field.inner_product(weights, measurement)[:, None]
 
 
-ChunkedType = TypeVar("ChunkedType", bound=SumVecCircuit | HistogramCircuit | MultihotCountVecCircuit)
+ChunkedType = TypeVar(
+    "ChunkedType", bound=SumVecCircuit | HistogramCircuit | MultihotCountVecCircuit | L1BoundSumCircuit
+)
 
 
 class _BatchChunked(BatchCircuit[ChunkedType]):
@@ -141,12 +144,30 @@ class _BatchMultihotCountVec(_BatchChunked[MultihotCountVecCircuit]):
         return np.concatenate([self._total(gadget_outputs), weight_check], axis=1)
 
 
+class _BatchL1BoundSum(_BatchChunked[L1BoundSumCircuit]):
+    def outputs(self, measurement: Limbs, gadget_outputs: Limbs) -> Limbs:
+        values = self._values(measurement)
+        sum_check = self._total(values[:, :-1]) - values[:, -1:]
+        return np.concatenate([self._total(gadget_outputs), sum_check], axis=1)
+
+    def truncate(self, measurement: Limbs) -> Limbs:
+        return self._values(measurement)[:, :-1]
+
+    def _values(self, measurement: Limbs) -> Limbs:
+        """What the digits weigh, of the numbers and last of their sum, small."""
+        weights = self.field.constants(self.circuit.digit_weights)[:, None]
+        limbs, _, reports = measurement.shape
+        digits = measurement.reshape(limbs, self.circuit.output_length + 1, -1, reports)
+        return self.field.inner_product(weights, digits)
+
+
 _CIRCUITS: dict[type[Circuit[Any]], type[BatchCircuit[Any]]] = {
     CountCircuit: _BatchCount,
     SumCircuit: _BatchSum,
     SumVecCircuit: _BatchSumVec,
     HistogramCircuit: _BatchHistogram,
     MultihotCountVecCircuit: _BatchMultihotCountVec,
+    L1BoundSumCircuit: _BatchL1BoundSum,
 }
 
 

@@ -234,6 +234,46 @@ class MultihotCountVecCircuit(_ChunkedCircuit[Sequence[bool]]):
         return list(measurement[: self.output_length])
 
 
+class L1BoundSumCircuit(_ChunkedCircuit[Sequence[int]]):
+    """`length` integers from 0 whose sum is at most `max_value` (draft-ietf-ppm-l1-bound-sum-02, section 3).
+
+    Their sum follows them, in digits as they are, and the second output compares it with what they add up to.
+    """
+
+    evaluation_length = 2
+
+    def __init__(self, field: Field, length: int, max_value: int, chunk_length: int) -> None:
+        self.output_length = _parameter("length", length)
+        # Of larger numbers, the sum could wrap round the field to one that is allowed.
+        self.max_value = _parameter("max_value", max_value, (field.modulus - 1) // length)
+        self.largest_output = max_value
+        self.digit_weights = digit_weights(max_value)
+        super().__init__(field, (length + 1) * len(self.digit_weights), chunk_length)
+
+    def encode(self, measurement: Sequence[int]) -> list[int]:
+        values = _vector(measurement, self.output_length, self.max_value)
+        if sum(values) > self.max_value:
+            raise FieldError("measurement", f"must add up to at most {self.max_value}")
+        return [digit for value in [*values, sum(values)] for digit in digits(value, self.digit_weights)]
+
+    def evaluate(
+        self, measurement: Sequence[int], joint_randomness: Sequence[int], shares: int, call: GadgetCall
+    ) -> list[int]:
+        reported = measurement[self.output_length * len(self.digit_weights) :]
+        sum_check = sum(self.truncate(measurement)) - self.field.inner_product(self.digit_weights, reported)
+        return [
+            self._range_check(measurement, joint_randomness, shares, call),
+            sum_check % self.field.modulus,
+        ]
+
+    def truncate(self, measurement: Sequence[int]) -> list[int]:
+        bits = len(self.digit_weights)
+        return [
+            self.field.inner_product(self.digit_weights, measurement[at : at + bits])
+            for at in range(0, self.output_length * bits, bits)
+        ]
+
+
 def digit_weights(largest: int) -> list[int]:
     """What the digits of a number from 0 to `largest` ≥ 1 weigh: 1, 2, 4, …, and a rest.
 

@@ -24,6 +24,10 @@ def values_at_roots(field: Field, coefficients: Sequence[int], n: int) -> list[i
     if n == 1:
         return [coefficients[0] if coefficients else 0]
     half, modulus = n // 2, field.modulus
+    if half == 1:
+        # Most of the calls are for so few.
+        first, second = (*coefficients, 0, 0)[:2]
+        return [(first + second) % modulus, (first - second) % modulus]
     even = values_at_roots(field, coefficients[0::2], half)
     odd = values_at_roots(field, coefficients[1::2], half)
     turned = [root * value % modulus for root, value in zip(field.roots(n), odd, strict=False)]

@@ -13,6 +13,7 @@ from panprivacy.prio3.circuits import (
     Circuit,
     CountCircuit,
     HistogramCircuit,
+    L1BoundSumCircuit,
     Measurement,
     MultihotCountVecCircuit,
     SumCircuit,
@@ -399,6 +400,14 @@ class Prio3MultihotCountVec(Prio3[Sequence[bool]]):
     def __init__(self, length: int, max_weight: int, chunk_length: int, *, shares: int = 2) -> None:
         circuit = MultihotCountVecCircuit(FIELD128, length, max_weight, chunk_length)
         super().__init__(5, circuit, shares=shares)
+
+
+class Prio3L1BoundSum(Prio3[Sequence[int]]):
+    """Measurements are `length` integers that add up to at most `max_value`; the result is their sum
+    (draft-ietf-ppm-l1-bound-sum-02, section 3)."""
+
+    def __init__(self, length: int, max_value: int, chunk_length: int, *, shares: int = 2) -> None:
+        super().__init__(7, L1BoundSumCircuit(FIELD128, length, max_value, chunk_length), shares=shares)
 
 
 def _part(elements: Sequence[int], index: int, parts: int) -> Sequence[int]:

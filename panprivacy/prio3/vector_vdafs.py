@@ -11,6 +11,7 @@ from panprivacy.prio3.prio3 import (
     Prio3,
     Prio3Count,
     Prio3Histogram,
+    Prio3L1BoundSum,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
@@ -63,6 +64,7 @@ _PARAMETERS: Mapping[Callable[..., Prio3[Any]], tuple[str, ...]] = {
     Prio3SumVec: ("length", "max_measurement", "chunk_length"),
     Prio3Histogram: ("length", "chunk_length"),
     Prio3MultihotCountVec: ("length", "max_weight", "chunk_length"),
+    Prio3L1BoundSum: ("length", "max_value", "chunk_length"),
 }
 VDAFS: Mapping[str, Callable[[Vector], Prio3[Any]]] = {
     **{vdaf.__name__: partial(_of_the_draft, vdaf) for vdaf in _PARAMETERS},

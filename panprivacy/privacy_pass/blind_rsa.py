@@ -130,7 +130,7 @@ def blind_sign(key: PrivateKey, blinded_message: bytes, random_source: random.Ra
     while gcd(factor := random_source.randrange(1, public.n), public.n) != 1:
         pass  # A divisor of n was drawn by chance, which nobody will see happen.
     hidden = key.power(message * int(gmpy2.powmod(factor, public.e, public.n)) % public.n)
-    signature = hidden * pow(factor, -1, public.n) % public.n
+    signature = int(hidden * gmpy2.invert(factor, public.n) % public.n)
     if int(gmpy2.powmod(signature, public.e, public.n)) != message:
         raise SigningError("the signature does not verify")
     return signature.to_bytes(public.length, "big")

@@ -5,11 +5,13 @@ to the analyzer by itself, so that the shuffler can mix messages that it cannot 
 only how often each number came.
 """
 
+import copy
 import random
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, TypeVar
+from types import MappingProxyType
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +19,12 @@ from numpy.typing import NDArray
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.device_input import DeviceInput
-from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate, normal_factor
 from panprivacy.mechanisms.combined_result import DISHONEST_FRACTIONS, honest_devices
-from panprivacy.parameters import as_typed
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.statistic import ReportStatistic
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.value_labels import numbers_of, value_of
 
 P = TypeVar("P", bound=ShuffleParameters)
 
@@ -45,6 +46,8 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     report_ciphertexts = 1
 
+    _numbers: Mapping[str, int] = MappingProxyType({})
+
     @property
     def cohort_size(self) -> int:
         """n: exactly so many users take part."""
@@ -54,11 +57,12 @@ class ShuffleStatistic(ReportStatistic[P]):
 
     def value_of(self, text: str) -> int:
         """The user's value as the protocol takes it, 0..k − 1; FieldError naming `value` otherwise."""
-        k = self.parameters.k
-        # Longer texts are not converted: int() takes its time, and refuses from 4,300 digits.
-        if text.isascii() and text.isdecimal() and len(text) <= len(str(k)) and int(text) < k:
-            return int(text)
-        raise FieldError("value", f"must be a whole number from 0 to {k - 1:,}, not {as_typed(text)}")
+        return value_of(text, self.parameters.k, self._numbers)
+
+    def named(self, labels: Sequence[str]) -> Self:
+        named = copy.copy(self)
+        named._numbers = numbers_of(labels)
+        return named
 
     def require_value(self, value: int) -> None:
         """ValueError unless `value` is one of 0..k − 1."""
@@ -76,6 +80,10 @@ class ShuffleStatistic(ReportStatistic[P]):
         Distributed as the counts of what `randomize` gives for each value, up to the rounding of NumPy's
         generator. `random_source` seeds that generator.
         """
+
+    @property
+    def most_ciphertexts(self) -> int:
+        return self.most_messages
 
     @property
     @abstractmethod

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from panprivacy.device_input import DeviceInput
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models.interface import Servers
 from panprivacy.trust_models.members import read_server
@@ -18,7 +19,7 @@ DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_input=DeviceInput.ITEMS):
+class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_inputs=(DeviceInput.ITEMS,)):
     """One server, which sees every item as it comes and keeps a pan-private state. There is no key: what
     protects items on their way is the connection.
 
@@ -31,12 +32,20 @@ class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_in
 
     lists = ("universe",)
     reports_elsewhere = ("recipe-of-a-curator", "The recipe is about a stream of items")
-    encrypts = False
+    takes_reports = False
     scheme = None
 
     def __post_init__(self) -> None:
         if len(self.sample_digest) != 32:
             raise FieldError("curator.sample_digest", "must be 32 bytes")
+
+    @classmethod
+    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:  # noqa: ARG003
+        return False
+
+    @classmethod
+    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:  # noqa: ARG003  # no reports
+        return 0
 
     def where_reports_go(self, identifier: str) -> str:
         return (

@@ -19,7 +19,8 @@ class Servers(ABC):
     guarantees and its reports. A published document names the servers, in members of their own.
 
     What every trust model must say of itself without an object of it, its class statement says, where the
-    type checker misses what is left out: `class OneServer(Servers, trust=…, member_names=…, device_input=…)`.
+    type checker misses what is left out:
+    `class OneServer(Servers, trust=…, member_names=…, device_inputs=…)`.
     """
 
     trust: ClassVar[Trust]
@@ -27,11 +28,8 @@ class Servers(ABC):
     member_names: ClassVar[tuple[str, ...]]
     """The document's members that speak of the servers."""
 
-    encrypts: ClassVar[bool] = True
-    """Whether what devices send is encrypted to a key of the recipe."""
-
-    device_input: ClassVar[DeviceInput]
-    """What is sent under it."""
+    device_inputs: ClassVar[tuple[DeviceInput, ...]]
+    """What may be sent under it."""
 
     proves_reports: ClassVar[bool] = False
     """Whether reports come with a proof that each value is 0 or 1: the servers cannot look."""
@@ -39,28 +37,46 @@ class Servers(ABC):
     lists: ClassVar[tuple[str, ...]] = ()
     """Members of a recipe file that name other files; commands take them out before the rest is read."""
 
+    takes_reports: ClassVar[bool] = True
+    """Whether devices report: only then does a recipe say who may, and on which way."""
+
     reports_elsewhere: ClassVar[tuple[str, str]] = ("", "")
     """Kind and title of the problem that answers a report sent to the publishing site, if it belongs
     elsewhere."""
 
     def __init_subclass__(
-        cls, *, trust: Trust, member_names: tuple[str, ...], device_input: DeviceInput
+        cls, *, trust: Trust, member_names: tuple[str, ...], device_inputs: tuple[DeviceInput, ...]
     ) -> None:
         super().__init_subclass__()
-        cls.trust, cls.member_names, cls.device_input = trust, member_names, device_input
+        cls.trust, cls.member_names, cls.device_inputs = trust, member_names, device_inputs
 
     @classmethod
     def admits(cls, statistic: type[Statistic[Any]]) -> bool:
         """Whether the statistic can be asked under this trust model."""
-        return statistic.device_input == cls.device_input and (
-            statistic.values_are_bits or not cls.proves_reports
-        )
+        if statistic.device_input not in cls.device_inputs:
+            return False
+        return statistic.provable if cls.proves_reports else not statistic.needs_proof
+
+    @classmethod
+    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:  # noqa: ARG003  # for those that override it
+        """Whether what devices send about the statistic is encrypted to a key of the recipe."""
+        return True
 
     @classmethod
     def stated(cls, guarantee: Guarantee) -> Guarantee:
         """A statistic's guarantee as a recipe of this trust model states it. No number changes: only whom it
         is stated against, and what that rests on."""
         return replace(guarantee, trust=cls.trust)
+
+    @classmethod
+    @abstractmethod
+    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:
+        """About how many bytes the longest body of a request with one report has, beside names and token.
+
+        Args:
+            statistic: calibrated, admitted under this trust model.
+            scheme: registered name of the encryption scheme; None where nothing is encrypted.
+        """
 
     def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # most are sent to the site itself
         """Where devices of the recipe `identifier` send reports, as a sentence, if not to the publishing
@@ -70,6 +86,12 @@ class Servers(ABC):
     def where_items_go(self) -> str:
         """Why the publishing site takes no items of a stream, as a sentence; empty where it does."""
         return "Its devices send reports, to …/reports/ or where its document says."
+
+    @property
+    def verifying_urls(self) -> tuple[str, ...]:
+        """Addresses of the servers that look at a report's token, as far as the document names them, in its
+        order. Tokens are bound to them."""
+        return ()
 
     @property
     @abstractmethod

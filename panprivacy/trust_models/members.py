@@ -55,6 +55,13 @@ def read_public_key(field: str, value: object) -> PublicKey:
     return load_public_key(value)
 
 
+def required_scheme(scheme: str | None) -> str:
+    """The name of a scheme under which something is encrypted; ValueError where nothing is."""
+    if scheme is None:
+        raise ValueError("what is sent to these servers is encrypted to a key of the recipe")
+    return scheme
+
+
 def read_verification_key(field: str, value: object) -> bytes:
     """An Ed25519 key: 32 bytes in base64, in their one spelling; FieldError otherwise."""
     try:

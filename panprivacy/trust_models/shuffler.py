@@ -8,9 +8,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import base64_text
 from panprivacy.device_input import DeviceInput
-from panprivacy.encryption import load_public_key
+from panprivacy.encryption import SCHEMES, load_public_key
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models.interface import Servers
 from panprivacy.trust_models.members import (
@@ -19,12 +20,13 @@ from panprivacy.trust_models.members import (
     read_verification_key,
     require_signed_by,
     require_url,
+    required_scheme,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflerAndAnalyzer(
-    Servers, trust=Trust.SHUFFLER, member_names=("shuffler", "analyzer"), device_input=DeviceInput.VALUE
+    Servers, trust=Trust.SHUFFLER, member_names=("shuffler", "analyzer"), device_inputs=(DeviceInput.VALUE,)
 ):
     """An analyzer, which publishes the recipe and holds its private key, behind a shuffler, which signs too.
 
@@ -47,6 +49,17 @@ class ShufflerAndAnalyzer(
 
     def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # one address for all recipes
         return f"Its messages are sent to the shuffler at {self.shuffler_url}."
+
+    @classmethod
+    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:
+        """In MessagePack. How many messages one user sends may be random: this is for the most of them."""
+        return statistic.most_ciphertexts * (
+            SCHEMES[required_scheme(scheme)].public_key_class.ciphertext_bytes + 3
+        )
+
+    @property
+    def verifying_urls(self) -> tuple[str, ...]:
+        return (self.shuffler_url,)
 
     @property
     def scheme(self) -> str:

@@ -6,17 +6,22 @@ from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from panprivacy import base64_text
 from panprivacy.device_input import DeviceInput
-from panprivacy.encryption import load_public_key
+from panprivacy.encryption import SCHEMES, load_public_key
 from panprivacy.encryption.interface import PublicKey
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models.interface import Servers
-from panprivacy.trust_models.members import read_public_key
+from panprivacy.trust_models.members import read_public_key, required_scheme
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneServer(
-    Servers, trust=Trust.SINGLE_SERVER, member_names=("public_key",), device_input=DeviceInput.EVENTS
+    Servers,
+    trust=Trust.SINGLE_SERVER,
+    member_names=("public_key",),
+    device_inputs=(DeviceInput.EVENTS, DeviceInput.RANDOMIZED),
 ):
     """One server, which publishes the recipe and holds its private key."""
 
@@ -26,6 +31,12 @@ class OneServer(
     def of(cls, public_key: PublicKey) -> Self:
         """The server that holds the private half of `public_key`."""
         return cls(key_members=public_key.to_json())
+
+    @classmethod
+    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:
+        """In JSON: each ciphertext in base64, with quotes, a comma and a space."""
+        size = SCHEMES[required_scheme(scheme)].public_key_class.ciphertext_bytes
+        return statistic.most_ciphertexts * (base64_text.encoded_length(size) + 4)
 
     @property
     def scheme(self) -> str:

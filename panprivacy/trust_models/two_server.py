@@ -9,9 +9,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.device_input import DeviceInput
-from panprivacy.encryption import load_public_key
+from panprivacy.encryption import SCHEMES, load_public_key
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models.interface import Servers
 from panprivacy.trust_models.members import (
@@ -22,26 +23,33 @@ from panprivacy.trust_models.members import (
     require_url,
 )
 
+SEALED_BYTES = 256
+"""Of an upload beside its sharings: metadata, lengths, and HPKE's key and tag for each half."""
+
 SHARE_CONTEXT = b"dap-18"
 """What every proof of a two-server recipe is bound to, before its identifier (DAP 18)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwoServers(
-    Servers, trust=Trust.TWO_SERVER, member_names=("leader", "helper"), device_input=DeviceInput.EVENTS
+    Servers,
+    trust=Trust.TWO_SERVER,
+    member_names=("leader", "helper"),
+    device_inputs=(DeviceInput.EVENTS, DeviceInput.RANDOMIZED),
 ):
     """A leader, which publishes the recipe, and a helper, which signs it too.
 
     Attributes:
         leader_url, helper_url: base addresses of their DAP resources, without a trailing slash.
-        leader_key_members, helper_key_members: public keys, of one scheme.
+        leader_key_members, helper_key_members: public keys, of one scheme, under which shares are encrypted
+            on devices that keep them; None where devices keep nothing, and send plain shares.
         helper_verification_key: the helper's Ed25519 key, 32 bytes.
     """
 
     leader_url: str
-    leader_key_members: Mapping[str, str]
+    leader_key_members: Mapping[str, str] | None
     helper_url: str
-    helper_key_members: Mapping[str, str]
+    helper_key_members: Mapping[str, str] | None
     helper_verification_key: bytes
 
     proves_reports = True
@@ -52,12 +60,25 @@ class TwoServers(
         require_url("helper.url", self.helper_url)
         if self.leader_url == self.helper_url:
             raise FieldError("helper.url", "must differ from the leader's: one server is not two")
-        if self.leader_key_members == self.helper_key_members:
-            raise FieldError("helper.public_key", "must differ from the leader's: one key opens both shares")
-        if self.leader_key_members["scheme"] != self.helper_key_members["scheme"]:
-            raise FieldError("helper.public_key", "must be of the leader's scheme")
+        self._require_two_keys()
         if len(self.helper_verification_key) != 32:
             raise FieldError("helper.verification_key", "must be 32 bytes")
+
+    def _require_two_keys(self) -> None:
+        ours, theirs = self.leader_key_members, self.helper_key_members
+        if ours is None and theirs is None:
+            return
+        if ours is None or theirs is None:
+            raise FieldError("helper.public_key", "must be there where the leader has one, and only there")
+        if ours == theirs:
+            raise FieldError("helper.public_key", "must differ from the leader's: one key opens both shares")
+        if ours["scheme"] != theirs["scheme"]:
+            raise FieldError("helper.public_key", "must be of the leader's scheme")
+
+    @classmethod
+    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:
+        """Only what devices keep: one value is shared, sent and forgotten at once."""
+        return statistic.device_input is DeviceInput.EVENTS
 
     @classmethod
     def stated(cls, guarantee: Guarantee) -> Guarantee:
@@ -67,46 +88,57 @@ class TwoServers(
     def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # one address for all recipes
         return f"Its reports are uploaded to the leader at {self.leader_url}, as messages of DAP."
 
-    @property
-    def scheme(self) -> str:
-        return self.leader_key_members["scheme"]
+    @classmethod
+    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:
+        """A DAP upload: a sharing for each value, or one of all; and what sealing adds to both halves."""
+        # Here, because devices of single-server recipes need none of it.
+        from panprivacy.dap.vdafs import plain_report_bytes
+        from panprivacy.two_server.part import part_bytes
+
+        if scheme is None:
+            return plain_report_bytes(statistic) + SEALED_BYTES
+        sharing = sum(part_bytes(SCHEMES[scheme].public_key_class, side) for side in (0, 1))
+        return statistic.most_ciphertexts * sharing + SEALED_BYTES
 
     @property
-    def leader_key(self) -> PublicKey:
-        """Under which the leader's shares are encrypted."""
-        return load_public_key(self.leader_key_members)
+    def verifying_urls(self) -> tuple[str, ...]:
+        return self.leader_url, self.helper_url
 
     @property
-    def helper_key(self) -> PublicKey:
-        """Under which the helper's shares are encrypted."""
-        return load_public_key(self.helper_key_members)
+    def scheme(self) -> str | None:
+        return None if self.leader_key_members is None else self.leader_key_members["scheme"]
 
     def public_key(self, identifier: str) -> PublicKey:
         # Here, because devices of single-server recipes need none of it.
         from panprivacy.two_server.shared_key import SharedKey
 
+        if self.leader_key_members is None or self.helper_key_members is None:
+            raise ValueError("devices of this recipe send plain shares, under no key of it")
         context = SHARE_CONTEXT + bytes.fromhex(identifier)
-        return SharedKey(self.leader_key, self.helper_key, context)
+        ours, theirs = load_public_key(self.leader_key_members), load_public_key(self.helper_key_members)
+        return SharedKey(ours, theirs, context)
 
     def members(self) -> dict[str, Any]:
         return {
-            "leader": {"url": self.leader_url, "public_key": dict(self.leader_key_members)},
+            "leader": {"url": self.leader_url, **_key_member(self.leader_key_members)},
             "helper": {
                 "url": self.helper_url,
-                "public_key": dict(self.helper_key_members),
+                **_key_member(self.helper_key_members),
                 "verification_key": base64_text.encode(self.helper_verification_key),
             },
         }
 
     @classmethod
     def from_members(cls, members: Mapping[str, object]) -> Self:
-        leader = read_server("leader", members.get("leader"), ("url", "public_key"))
-        helper = read_server("helper", members.get("helper"), ("url", "public_key", "verification_key"))
+        stated = members.get("leader")
+        keys = ("public_key",) if isinstance(stated, Mapping) and "public_key" in stated else ()
+        leader = read_server("leader", stated, ("url", *keys))
+        helper = read_server("helper", members.get("helper"), ("url", *keys, "verification_key"))
         return cls(
             leader_url=require_url("leader.url", leader["url"]),
-            leader_key_members=read_public_key("leader.public_key", leader["public_key"]).to_json(),
+            leader_key_members=_read_key("leader.public_key", leader),
             helper_url=require_url("helper.url", helper["url"]),
-            helper_key_members=read_public_key("helper.public_key", helper["public_key"]).to_json(),
+            helper_key_members=_read_key("helper.public_key", helper),
             helper_verification_key=read_verification_key(
                 "helper.verification_key", helper["verification_key"]
             ),
@@ -118,6 +150,14 @@ class TwoServers(
         """The helper's signature, under the key that the device pinned: a document that names another
         helper is the leader talking to itself."""
         require_signed_by("helper", self.helper_verification_key, message, partner_key, partner_signature)
+
+
+def _key_member(key_members: Mapping[str, str] | None) -> dict[str, Any]:
+    return {} if key_members is None else {"public_key": dict(key_members)}
+
+
+def _read_key(field: str, server: Mapping[str, object]) -> Mapping[str, str] | None:
+    return read_public_key(field, server["public_key"]).to_json() if "public_key" in server else None
 
 
 def _aggregator(guarantee: Guarantee) -> Guarantee:

@@ -26,6 +26,9 @@ from panprivacy import discrete_laplace
 from panprivacy.estimate import Estimate
 from panprivacy.statistic import ReportStatistic
 
+LARGEST_EXCEEDED = 2**-40
+"""With which the noise may exceed what a server takes for possible."""
+
 MARGIN_DELTA = 1e-6
 """δ of the decision whether there is a result."""
 
@@ -45,6 +48,15 @@ def draw(cohort_size: int, random_source: random.Random) -> int:
     return discrete_laplace.sample(scale(cohort_size), random_source)
 
 
+def largest(cohort_size: int) -> int:
+    """The least t that the noise exceeds in absolute value with a probability of at most 2^-40.
+
+    Beyond t it lies with 2·q^(t + 1)/(1 + q) for q = exp(−1/scale).
+    """
+    own = float(scale(cohort_size))
+    return math.ceil(own * (math.log(2 / LARGEST_EXCEEDED) - math.log1p(math.exp(-1 / own)))) - 1
+
+
 def margin_epsilon(cohort_size: int) -> float:
     """ε = 8/√B of the decision whether there is a result, when one report becomes valid or invalid."""
     return 1 / float(_margin_scale(cohort_size))
@@ -52,9 +64,9 @@ def margin_epsilon(cohort_size: int) -> float:
 
 def usual_margin(cohort_size: int) -> int:
     """t: valid reports that are needed beyond the cohort size in the middle; never more than 2t. The least t
-    whose noise is below −t + 1 with at most `MARGIN_DELTA`: exp(−t/scale)/(1 + exp(−1/scale))."""
-    scale = float(_margin_scale(cohort_size))
-    return math.ceil(-scale * math.log(MARGIN_DELTA * (1 + math.exp(-1 / scale))))
+    whose noise is below −t + 1 with at most `MARGIN_DELTA`: exp(−tε)/(1 + exp(−ε))."""
+    epsilon = margin_epsilon(cohort_size)
+    return math.ceil(-math.log(MARGIN_DELTA * (1 + math.exp(-epsilon))) / epsilon)
 
 
 def draw_margin(cohort_size: int, random_source: random.Random) -> int:

@@ -20,6 +20,9 @@ from panprivacy.accounting.sampling import amplified_epsilon
 from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
 from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
+from research.reproduction.measured import BUCKETS as BUCKETS_MEASURED
+from research.reproduction.measured import REPORTS as MEASURED
+from research.reproduction.measured import Point
 from research.reproduction.sampled_gaussian import (
     moments_accountant_noise,
     noise_multiplier,
@@ -443,6 +446,7 @@ def figures() -> Iterator[Figure]:
         [_panel(10_000, tasks, share) for tasks in (1, 1_000) for share in (0.1, 0.01)],
         columns=2,
     )
+    yield measured()
     for number, share in ((5, 1.0), (6, 0.1), (7, 0.01), (8, 0.001)):
         sparse = f" on the values other than the default, which a share γ = {share:g} of users has;"
         yield _figure(
@@ -452,6 +456,46 @@ def figures() -> Iterator[Figure]:
             "; K and T between the named ends",
             [_panel(buckets, tasks, share) for tasks in TASKS for buckets in BUCKETS],
         )
+
+
+def measured() -> Figure:
+    """Collections that devices took part in, on the lines of Figures 2 and 3. Takes a minute."""
+    figure = _figure(
+        2,
+        "Squared error of collections by devices that randomize their values, as points on the lines of "
+        "Figures 2 and 3, which are computed.",
+        f"; K = {BUCKETS_MEASURED:,} (recipes may ask for no more), T = 1 and 1,000, γ = 0.1 on the right",
+        [_measured_panel(tasks, share) for tasks in (1, 1_000) for share in (1.0, 0.1)],
+        columns=2,
+    )
+    return replace(
+        figure,
+        key="saa-measured",
+        title="Figures 2 and 3, measured",
+        choices=f"{figure.choices} A point is one of the T collections. Its devices add randomized response "
+        "whose noise has the variance that SAMPAGG asks for. Each lies within its sampling error, which "
+        "a point exceeds with a probability of at most 10⁻⁶.",
+    )
+
+
+def measured_point(setting: Setting) -> Point:
+    """A collection with the noise of SAMPAGG."""
+    rate = setting.targeted_rate if setting.share < 1 else setting.sampling_rate
+    return Point(
+        setting, noise_multiplier(rate, setting.tasks, *BUDGET), seed=setting.reports + setting.tasks
+    )
+
+
+def _measured_panel(tasks: int, share: float) -> Panel:
+    settings = [Setting(POPULATION, reports, BUCKETS_MEASURED, tasks, share) for reports in REPORTS]
+    panel = _panel(BUCKETS_MEASURED, tasks, share)
+    points = {
+        float(setting.reports): measured_point(setting).measured()
+        for setting in settings
+        if setting.reports in MEASURED
+    }
+    line = Line("measured", Role.MEASURED, tuple(points.get(reports) for reports in panel.x))
+    return replace(panel, lines=(*panel.lines, line))
 
 
 def _figure(number: int, caption: str, more: str, panels: list[Panel], *, columns: int = 3) -> Figure:

@@ -29,7 +29,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     st.builds(
         Estimate,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.mean import MeanParameters
 from panprivacy.parameters import Description
@@ -45,3 +46,11 @@ def test_check_of_a_number_beyond_every_float_without_an_upper_bound_is_refused(
     with pytest.raises(FieldError, match="must be a number"):
         unbounded.check("level", float, 10**400)
     assert unbounded.check("level", int, 10**400) == 10**400
+
+
+@pytest.mark.parametrize("name", ["x" * 1_000_000, ["a"] * 10_000], ids=["text", "list"])
+def test_a_refused_statistic_is_repeated_shortened(name):
+    with pytest.raises(FieldError, match="must be one of ") as refused:
+        statistic_class(name)
+    assert refused.value.message.endswith("…")
+    assert len(refused.value.message) < 400

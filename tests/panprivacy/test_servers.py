@@ -244,3 +244,14 @@ def test_address_of_a_server_comes_back(address):
 def test_trust_models_keep_their_names():
     # They stand in signed documents.
     assert [trust.value for trust in Trust] == ["single_server", "two_server", "shuffler", "curator"]
+
+
+def test_two_servers_of_devices_that_keep_nothing_name_no_keys():
+    servers = two_servers(leader_key_members=None, helper_key_members=None)
+    assert servers.scheme is None
+    assert "public_key" not in servers.members()["leader"]
+    assert type(servers).from_members(servers.members()) == servers
+    with pytest.raises(ValueError, match="plain shares"):
+        servers.public_key("00" * 32)
+    with pytest.raises(FieldError, match=r"helper\.public_key"):
+        two_servers(helper_key_members=None)

@@ -106,6 +106,50 @@ def test_delta_of_a_threshold_too_far_out_to_search_is_an_upper_bound_and_costs_
     assert max(inverted) ** 2 / (2 * 10**6 * 0.5**2) < 1000 < (20 * 0.24 * 10**6) ** 2 / (2 * 10**6 * 0.5**2)
 
 
+@pytest.mark.parametrize(("scale", "a"), [(0.3, 40), (1.0, 1_000), (1.9, 500_000), (1.0, 1_000_001)])
+def test_point_far_out_is_that_of_all_ways_to_reach_it(scale, a):
+    """Three summands: the ways to reach a + j by terms near a/3; what is left out is below e^-80."""
+    n, reach = 3, 13 * math.ceil(scale) + 3
+    with mp.workdps(60):
+        centre = a // n
+        weights = {
+            x: mp.exp(-(mp.mpf(x) ** 2) / (2 * mp.mpf(scale) ** 2))
+            for x in range(centre - 2 * reach, centre + 2 * reach)
+        }
+        near = range(centre - reach, centre + reach)
+        total = mp.jtheta(3, 0, mp.exp(-1 / (2 * mp.mpf(scale) ** 2))) ** n
+
+        def probability(at):
+            ways = (weights[x] * weights[y] * weights.get(at - x - y, 0) for x in near for y in near)
+            return mp.fsum(ways) / total
+
+        exact, tail = probability(a), mp.mpf(0)
+        for j in range(40):
+            further = probability(a + j)
+            tail += further
+            if further < tail * mp.mpf("1e-20"):
+                break
+        point = _Narrow(n, scale)._point(a)
+        assert abs(mp.expm1(mp.mpf(point.log_probability) - mp.log(exact))) <= point.relative_error
+        assert abs(mp.expm1(mp.mpf(point.log_tail) - mp.log(tail))) <= point.relative_error
+
+
+@pytest.mark.parametrize(("n", "scale"), [(2, 1.0), (3, 0.05), (10, 1.9), (10_000, 1.0)])
+def test_epsilon_of_a_range_far_beyond_the_noise_takes_no_long_sums(monkeypatch, n, scale):
+    lengths = []
+    characteristic = _Narrow._characteristic
+
+    def counted(noise, x, weights, length):
+        lengths.append(length)
+        return characteristic(noise, x, weights, length)
+
+    monkeypatch.setattr(_Narrow, "_characteristic", counted)
+    found = epsilon_of(n, scale, 1_000_000, 1e-6)
+    # The loss in the middle, where a sum of Gaussians has it; lattice and tail move it by little.
+    assert found == pytest.approx(1e12 / (2 * n * scale**2), rel=0.2)
+    assert max(lengths) <= max(64, 100 * math.sqrt(n * scale**2))
+
+
 def convolved_in_integers(n, scale, reach, bits=260):
     """Probabilities of the sum on −reach..reach in units of 2^−bits: polynomials multiplied as integers."""
     with mp.workdps(100):

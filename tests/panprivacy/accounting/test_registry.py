@@ -16,13 +16,19 @@ STORED = [
     '{"kind": "randomized_response", "n": 100, "epsilon0": 2.0, "sampling_rate": 1.0}',
     '{"kind": "one_hot", "n": 100, "k": 5, "epsilon0": 2.0, "relation": "replace"}',
     '{"kind": "discrete_gaussian_sum", "n": 100, "scale": 0.5, "value_range": 10}',
+    '{"kind": "discrete_gaussian_vector", "n": 100, "scale": 2.5, "sensitivity": 130.5, "dimension": 64}',
     '{"kind": "gaussian", "sigma": 5.1, "sampling_rate": 0.02, "rounds": 3}',
     '{"kind": "shuffled", "n": 100, "epsilon0": 2.0}',
     '{"kind": "shuffled_2021", "n": 100, "epsilon0": 2.0}',
     '{"kind": "sampled", "event": {"kind": "shuffled", "n": 9, "epsilon0": 2.0}, "n": 9, '
     '"sampling_rate": 0.1}',
+    '{"kind": "thinned_response", "n": 100, "epsilon0": 2.0, "rate": 0.1}',
+    '{"kind": "importance_sampled", "event": {"kind": "shuffled", "n": 9, "epsilon0": 2.0}, "n": 99, '
+    '"lowest_rate": 0.01, "highest_rate": 0.1}',
     '{"kind": "repeated", "event": {"kind": "shuffled", "n": 100, "epsilon0": 2.0}, "times": 2}',
     '{"kind": "failing", "event": {"kind": "shuffled", "n": 9, "epsilon0": 2.0}, "probability": 1e-12}',
+    '{"kind": "redrawn", "event": {"kind": "shuffled", "n": 9, "epsilon0": 2.0}, "n": 9, '
+    '"probability": 1e-12, "largest_epsilon": 2.0}',
     '{"kind": "given", "epsilon_given": 1.0, "delta_given": 1e-09, "relation": "replace"}',
 ]
 """What ledgers hold. These lines are never edited: a changed kind is a new kind."""

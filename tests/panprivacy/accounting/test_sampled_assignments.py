@@ -120,7 +120,8 @@ def bound_and_every(n, epsilon0, rate, epsilon):
 
 
 @pytest.mark.parametrize(("n", "rate", "epsilon0", "delta", "factor"), [
-    (10_000, 0.1, 2.0, 1e-6, 1.03), (10_000, 0.9, 4.0, 1e-6, 1.003), (300, 0.5, 6.0, 1e-3, 1.001),
+    (10_000, 0.1, 2.0, 1e-6, 1.03), pytest.param(10_000, 0.9, 4.0, 1e-6, 1.003, marks=pytest.mark.long),
+    (300, 0.5, 6.0, 1e-3, 1.001),
     (300, 0.1, 0.3, 1e-6, 1.15), pytest.param(10**9, 0.01, 1.0, 1e-9, 1.1, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_bound_for_many_devices_is_close_where_one_bit_is_well_hidden(n, rate, epsilon0, delta, factor):
@@ -133,7 +134,7 @@ def test_bound_for_many_devices_is_close_where_one_bit_is_well_hidden(n, rate, e
 @pytest.mark.parametrize(("n", "rate", "epsilon0", "delta"), [
     (64, 0.1, 4.0, 1e-5), (LARGEST_ENUMERATED, 0.1, 4.0, 1e-5), (LARGEST_ENUMERATED, 0.9, 10.0, 1e-3),
     (LARGEST_ENUMERATED, 0.184, 11.04, 6.94e-4),
-    (LARGEST_ENUMERATED, 0.3, 0.2, 1e-6),
+    pytest.param(LARGEST_ENUMERATED, 0.3, 0.2, 1e-6, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_proved_epsilon_does_not_jump_where_enumeration_ends(n, rate, epsilon0, delta):
     """It jumped from 1.226 to 2.678 at 64 devices, q = 0.1, ε₀ = 4, δ = 1e-5."""
@@ -249,7 +250,10 @@ def test_one_hot_delta_of_up_to_two_hundred_devices_is_nowhere_exceeded(seed):
         assert both_coordinates(n, epsilon0, i, j, epsilon) <= found * (1 + 1e-9) + 1e-13
 
 
-@pytest.mark.parametrize(("epsilon0", "delta"), [(2.4059349566708588, 0.1053134), (2.0, 1e-6)])
+@pytest.mark.parametrize(
+    ("epsilon0", "delta"),
+    [(2.4059349566708588, 0.1053134), pytest.param(2.0, 1e-6, marks=pytest.mark.long)],
+)
 def test_one_hot_proved_epsilon_does_not_jump_where_enumeration_ends(epsilon0, delta):
     """What is proved of the two coordinates apart alone would jump by 23 % in the first case."""
     exact, beyond = (OneHotSum(n=n, k=3, epsilon0=epsilon0) for n in (200, 201))

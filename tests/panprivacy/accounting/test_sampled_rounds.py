@@ -58,7 +58,7 @@ def spacing_near(sigma, rate, rounds, delta, found):
     return math.sqrt(12 * 2e-4 * found / (steep * rounds))
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(20, 2), pytest.param(24, 10, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seed", "cases"), [(21, 1), pytest.param(24, 10, marks=pytest.mark.long)])
 def test_epsilon_drawn_at_random_agrees_with_a_second_method(seed, cases):
     """The second method is above, by what its lattice costs, and needs one that its size allows."""
     source, compared = random.Random(seed), 0

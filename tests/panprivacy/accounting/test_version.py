@@ -17,28 +17,53 @@ DELTA = 1e-6
 ONE_BIT = {"kind": "randomized_response", "n": 1000, "epsilon0": 1.0, "sampling_rate": 1.0}
 ONE_HOT = {"kind": "one_hot", "n": 1000, "k": 10, "epsilon0": 1.0, "relation": "replace"}
 NOISE = {"kind": "discrete_gaussian_sum", "n": 1000, "scale": 1.5, "value_range": 5}
+VECTOR = {
+    "kind": "discrete_gaussian_vector",
+    "n": 1000,
+    "scale": 2.5,
+    "sensitivity": 20.0,
+    "dimension": 64,
+}
 GAUSSIAN = {"kind": "gaussian", "sigma": 2.0, "sampling_rate": 1.0, "rounds": 1}
 SHUFFLED = {"kind": "shuffled", "n": 1000, "epsilon0": 1.0}
 
-GOLDEN_VERSION = 4
+GOLDEN_VERSION = 5
 
 DELTAS: list[tuple[dict[str, Any], float, float]] = [
     (ONE_BIT, 0.1, 1.709740124072228e-05),
     ({**ONE_BIT, "sampling_rate": 0.3}, 0.05, 1.5892361653111565e-05),
     (ONE_HOT, 0.15, 1.1912777192187477e-05),
     (NOISE, 0.3, 7.970458822542839e-05),
+    (VECTOR, 1.0, 3.651082979964862e-06),
     (GAUSSIAN, 2.0, 9.43916863494743e-06),
     ({**GAUSSIAN, "sampling_rate": 0.1, "rounds": 10}, 0.8, 9.793752269196969e-06),
     (SHUFFLED, 0.1, 8.201166250145803e-05),
     ({**SHUFFLED, "kind": "shuffled_2021"}, 0.15, 1.3550917343626599e-05),
     ({"kind": "sampled", "event": ONE_BIT, "n": 10_000, "sampling_rate": 0.1}, 0.01, 1.9050735707480536e-06),
-    ({"kind": "repeated", "event": SHUFFLED, "times": 2}, 0.2, 3.0401930255606623e-06),
+    ({"kind": "repeated", "event": SHUFFLED, "times": 2}, 0.2, 3.0376561817661497e-06),
     (
         {"kind": "given", "epsilon_given": 0.5, "delta_given": 1e-7, "relation": "replace"},
         0.4,
         0.05923493120129462,
     ),
+    ({"kind": "thinned_response", "n": 1000, "epsilon0": 1.0, "rate": 0.1}, 0.01, 1.8371099061054703e-06),
+    (
+        {
+            "kind": "importance_sampled",
+            "event": SHUFFLED,
+            "n": 10_000,
+            "lowest_rate": 0.1,
+            "highest_rate": 0.3,
+        },
+        0.1,
+        1.5702938689795028e-13,
+    ),
     ({"kind": "failing", "event": ONE_BIT, "probability": 1e-7}, 0.1, 1.719740124072228e-05),
+    (
+        {"kind": "redrawn", "event": ONE_BIT, "n": 1000, "probability": 1e-12, "largest_epsilon": 1.0},
+        0.1,
+        1.7098686559374486e-05,
+    ),
 ]
 """Event, ε, its δ."""
 

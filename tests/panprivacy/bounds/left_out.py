@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from panprivacy.bounds import exact
+from panprivacy.shuffle import odd_places
 
 
 def leave_out_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -12,4 +13,5 @@ def leave_out_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     def widest(_family, observed, most, *_args):
         return np.zeros(len(observed), dtype=np.int64), np.full(len(observed), most)
 
-    monkeypatch.setattr(exact, "bounds", widest)
+    for module in (exact, odd_places):
+        monkeypatch.setattr(module, "bounds", widest)

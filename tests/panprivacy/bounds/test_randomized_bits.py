@@ -29,13 +29,15 @@ def drawn(count, seed):
         yield population, round(share * population), 0.1 * 150 ** source.random(), rate
 
 
-GRID = [
-    (population, round(share * population), epsilon, rate)
-    for population in (2, 7, 70, 1_000, 10_000, 1_000_000)
-    for share in (0, 1e-4, 0.005, 0.1, 0.5, 0.95, 1)
-    for epsilon in (0.1, 1, 4, 8, 15)
-    for rate in (0.001, 0.01, 0.3, 0.9, 1)
-]
+GRID = list(
+    dict.fromkeys(  # shares of few devices come to the same number
+        (population, round(share * population), epsilon, rate)
+        for population in (2, 7, 70, 1_000, 10_000, 1_000_000)
+        for share in (0, 1e-4, 0.005, 0.1, 0.5, 0.95, 1)
+        for epsilon in (0.1, 1, 4, 8, 15)
+        for rate in (0.001, 0.01, 0.3, 0.9, 1)
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def coverage_of_normal(population, ones, epsilon, rate):
     return held
 
 
-@pytest.mark.parametrize(("seed", "count"), [(1, 30), pytest.param(3, 560, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seed", "count"), [(1, 30), pytest.param(3, 160, marks=pytest.mark.long)])
 def test_intervals_hold_at_truths_drawn_at_random(seed, count):
     for population, ones, epsilon, rate in drawn(count, seed):
         held = coverage(population, ones, epsilon, rate, 0.05)
@@ -88,11 +90,11 @@ def rarely_released(probability, points):
             yield (population, ones, epsilon, rate), cohort
 
 
-@pytest.mark.parametrize("probability", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("probability", [0.01, pytest.param(0.1, marks=pytest.mark.long), 0.5])
 def test_intervals_that_are_released_hold_where_a_release_is_rare(probability):
     """Of what large numbers of reports state without regard to that, none may hold."""
     points = [
-        *drawn(25, "released"),
+        *drawn(10, "released"),
         (10_000, 10_000, 15, 0.3),
         (1_000, 1_000, 4, 0.9),
         (2_000, 300, 8, 0.01),
@@ -102,9 +104,10 @@ def test_intervals_that_are_released_hold_where_a_release_is_rare(probability):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("probability", [0.01, 0.1, 0.5])
-def test_intervals_that_are_released_hold_at_every_point_of_the_grid(probability):
-    for point, cohort in rarely_released(probability, GRID):
+@pytest.mark.parametrize(("probability", "every"), [(0.01, 1), (0.1, 4), (0.5, 3)])
+def test_intervals_that_are_released_hold_at_every_point_of_the_grid(probability, every):
+    """Coverage is least where a release is rarest: there every point, elsewhere some of all kinds."""
+    for point, cohort in rarely_released(probability, GRID[::every]):
         assert coverage(*point, 0.05, cohort).of_released >= LEAST, (*point, cohort)
 
 
@@ -118,7 +121,7 @@ def test_interval_is_as_short_as_ever_where_far_more_than_a_cohort_report():
 
 @pytest.mark.parametrize("failure_probability", [0.34, 0.05 / 11, 0.05 / 1_001])
 def test_intervals_hold_at_other_levels(failure_probability):
-    for population, ones, epsilon, rate in drawn(15, "levels"):
+    for population, ones, epsilon, rate in drawn(8, "levels"):
         held = coverage(population, ones, epsilon, rate, failure_probability)
         assert 1 - held.of_all <= failure_probability * 1.1 + 2e-5, (population, ones, epsilon, rate)
 

@@ -13,6 +13,7 @@ from panprivacy.dap.hpke import (
     OUR_SUITE,
     HpkeOpenError,
     HpkeSealError,
+    Recipient,
     choose_config,
     generate_keypair,
     open_,
@@ -28,6 +29,7 @@ from panprivacy.tls_messages import InvalidMessageError
 
 SOURCE = random.Random(18)
 CONFIG, PRIVATE_KEY = generate_keypair(7, SOURCE)
+RECIPIENT = Recipient(CONFIG, PRIVATE_KEY)
 
 CONFIGURATION = TaskConfiguration(
     task_info=b"info",
@@ -166,10 +168,19 @@ def test_seal_is_bound_to_the_info_string_of_the_draft():
 @pytest.mark.parametrize("role", [Role.LEADER, Role.HELPER])
 def test_open_input_share_gives_what_was_sealed_and_to_that_role_only(role):
     sealed = seal_input_share(CONFIG, role, AAD, SHARE, SOURCE)
-    assert open_input_share(CONFIG, PRIVATE_KEY, role, AAD, sealed) == SHARE
+    assert open_input_share(RECIPIENT, role, AAD, sealed) == SHARE
     for other in set(Role) - {role}:
         with pytest.raises(HpkeOpenError):
-            open_input_share(CONFIG, PRIVATE_KEY, other, AAD, sealed)
+            open_input_share(RECIPIENT, other, AAD, sealed)
+
+
+def test_recipient_opens_shares_one_after_another_also_after_one_that_does_not_open():
+    other = dataclasses.replace(AAD, public_share=b"another")
+    one, two = (seal_input_share(CONFIG, Role.LEADER, aad, SHARE, SOURCE) for aad in (AAD, other))
+    assert open_input_share(RECIPIENT, Role.LEADER, AAD, one) == SHARE
+    with pytest.raises(HpkeOpenError):
+        open_input_share(RECIPIENT, Role.LEADER, AAD, two)
+    assert open_input_share(RECIPIENT, Role.LEADER, other, two) == SHARE
 
 
 @pytest.mark.parametrize("role", [Role.LEADER, Role.HELPER])
@@ -187,7 +198,7 @@ def test_open_input_share_with_one_thing_changed_around_it_is_refused(aad):
     sealed = seal_input_share(CONFIG, Role.HELPER, AAD, SHARE, SOURCE)
     assert aad != AAD
     with pytest.raises(HpkeOpenError):
-        open_input_share(CONFIG, PRIVATE_KEY, Role.HELPER, aad, sealed)
+        open_input_share(RECIPIENT, Role.HELPER, aad, sealed)
 
 
 @pytest.mark.parametrize("aad", aggregate_share_aads())
@@ -228,7 +239,7 @@ def test_open_with_another_private_key_is_refused():
 def test_open_input_share_that_is_no_share_is_an_invalid_message():
     sealed = seal(CONFIG, b"dap-18 input share\x01\x02", AAD.encode(), b"no share", SOURCE)
     with pytest.raises(InvalidMessageError, match="PlaintextInputShare"):
-        open_input_share(CONFIG, PRIVATE_KEY, Role.LEADER, AAD, sealed)
+        open_input_share(RECIPIENT, Role.LEADER, AAD, sealed)
 
 
 def test_seal_depends_on_the_random_source_only_and_never_repeats():

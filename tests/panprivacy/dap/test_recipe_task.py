@@ -7,7 +7,13 @@ from datetime import UTC, datetime
 import pytest
 
 from panprivacy.dap.basics import BatchMode, Role
-from panprivacy.dap.hpke import HpkeOpenError, generate_keypair, open_input_share, seal_input_share
+from panprivacy.dap.hpke import (
+    HpkeOpenError,
+    Recipient,
+    generate_keypair,
+    open_input_share,
+    seal_input_share,
+)
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, ReportMetadata
@@ -107,9 +113,9 @@ def test_share_sealed_for_a_recipe_does_not_open_for_one_that_differs(change):
         InputShareAad(*task_of(recipe), metadata, b"") for recipe in (published(), published(**change))
     )
     sealed = seal_input_share(config, Role.HELPER, former, PlaintextInputShare((), b"x"), source)
-    assert open_input_share(config, private_key, Role.HELPER, former, sealed).payload == b"x"
+    assert open_input_share(Recipient(config, private_key), Role.HELPER, former, sealed).payload == b"x"
     with pytest.raises(HpkeOpenError):
-        open_input_share(config, private_key, Role.HELPER, latter, sealed)
+        open_input_share(Recipient(config, private_key), Role.HELPER, latter, sealed)
 
 
 def test_task_of_a_recipe_of_one_server_is_refused():

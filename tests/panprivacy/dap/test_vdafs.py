@@ -12,6 +12,7 @@ from panprivacy.dap.vdafs import (
     PRIO3,
     Prio3CountConfig,
     Prio3HistogramConfig,
+    Prio3L1BoundSumConfig,
     Prio3MultihotCountVecConfig,
     Prio3SumConfig,
     Prio3SumVecConfig,
@@ -53,6 +54,8 @@ EXAMPLES = {
     "Prio3MultihotCountVec": (
         5, Prio3MultihotCountVecConfig(4, 2, 3), "00000004 00000002 0000000000000003",
         ([True, False, True, True], [True, False, False, False]), (2, 0, 1, 1)),
+    "Prio3L1BoundSum": (7, Prio3L1BoundSumConfig(3, 9, 4), "00000003 0000000000000009 00000004",
+                        ([4, 5, 0], [0, 1, 0]), (4, 6, 0)),
 }  # fmt: skip
 
 
@@ -85,7 +88,7 @@ def test_verifiers_of_a_task_sum_what_its_clients_shard(vdaf_type, config, encod
 
 
 def test_prio3_table_names_parameters_as_the_vdafs_do():
-    assert list(PRIO3) == [1, 2, 3, 4, 5]
+    assert list(PRIO3) == [1, 2, 3, 4, 5, 7]
     for vdaf_type, (message, vdaf) in PRIO3.items():
         assert message.__name__ == f"{vdaf.__name__}Config"
         assert EXAMPLES[vdaf.__name__][0] == vdaf_type

@@ -248,7 +248,7 @@ def test_answer_over_all_segments_is_the_statistic_s_own():
     assert widest.high[0] - 1_500 == pytest.approx(1.96 * estimate.standard_errors[0], rel=0.02)
     assert expected_margin(mechanism, 10_000) == pytest.approx(widest.high[0] - 1_500, rel=0.05)
     (within,) = (i.answers[0] for i in mechanism.segment_estimates(total, 10_000)[0].intervals[:1])
-    planned = mechanism.expected_segment_margin(10_000, 0.05)
+    planned = mechanism.expected_segments(10_000, 0.05).margin
     assert (within[1] - within[0]) / 2 == pytest.approx(planned, rel=0.05)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from panprivacy.planning import curves
+from panprivacy.planning import plan as plans
 from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.planning.curves import AXES
 from panprivacy.planning.plan import Depth, Question, plan_of
@@ -15,7 +16,7 @@ from .proposals import proposal
 
 
 def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
+    monkeypatch.setattr(curves, "AXIS_POINTS", 2)
     question = Question(proposal(), "epsilon", Targets(margin=2.0))
     whole = plan_of(question)
     assert whole.complete
@@ -32,6 +33,20 @@ def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch: pytest.Monkey
         assert part.solution in (None, whole.solution)
         assert set(part.errors.items()) <= set(whole.errors.items())
     json.dumps(whole.as_dict(), allow_nan=False)
+
+
+def test_plan_has_its_margins_before_anything_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
+
+    def out_of_time(*given: Any) -> None:
+        raise OutOfTimeError
+
+    for slow in ("aggregator_epsilon", "solve"):
+        monkeypatch.setattr(plans, slow, out_of_time)
+    part = plan_of(Question(proposal(), "epsilon", Targets(margin=2.0)))
+    assert set(part.errors) == set(AXES)
+    assert part.errors_by_epsilon
+    assert part.solution is None
 
 
 @pytest.mark.parametrize("sampling_rate", [1.0, 0.5])

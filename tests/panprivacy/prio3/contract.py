@@ -40,11 +40,20 @@ CHEATS = {
     "buckets that cancel": ("histogram", [2, -1] + [0] * 9),
     "more than the largest weight": ("multihot", [1] * 4 + [0] * 7 + [1, 1]),
     "another weight": ("multihot", [1] * 2 + [0] * 9 + [1, 0]),
+    "more than the largest sum": ("l1 bound sum", [1] * 4 + [1, 0, 0, 0] + [0] * 8 + [1] * 4),
+    "another sum": ("l1 bound sum", [1] * 4 + [0] * 12 + [0] + [1] * 3),
+    "a sum by a digit of 2": ("l1 bound sum", [0, 1] + [0] * 14 + [2, 0, 0, 0]),
     "a digit of 2 with several proofs": ("several proofs", [2] + [0] * 7),
 }
 
 
-LARGEST_OUTPUTS = {"sum": 1000, "sum of large": 2**63 + 5, "sumvec": 200, "several proofs": 3}
+LARGEST_OUTPUTS = {
+    "sum": 1000,
+    "sum of large": 2**63 + 5,
+    "sumvec": 200,
+    "l1 bound sum": 9,
+    "several proofs": 3,
+}
 """The largest number that a measurement may hold, where that is not 1."""
 
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from panprivacy.errors import FieldError
 from panprivacy.prio3 import xof
 from panprivacy.prio3.circuits import CountCircuit, digit_weights, digits
-from panprivacy.prio3.field import FIELD64
+from panprivacy.prio3.field import FIELD64, FIELD128
 from panprivacy.prio3.interface import InvalidShareError, VerificationError
 from panprivacy.prio3.prio3 import (
     Prio3,
     Prio3Count,
     Prio3Histogram,
+    Prio3L1BoundSum,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
@@ -44,14 +45,14 @@ MEASUREMENTS = {
 }
 
 
-def everything_of(vdaf: Prio3, measurement: object) -> list[bytes]:
+def everything_of(vdaf: Prio3, measurement: object, context: bytes = CONTEXT) -> list[bytes]:
     rand = bytes(i % 256 for i in range(vdaf.rand_size))
-    public, inputs = vdaf.shard(CONTEXT, measurement, NONCE, rand)
+    public, inputs = vdaf.shard(context, measurement, NONCE, rand)
     views = [
-        vdaf.verify_init(VERIFY_KEY, CONTEXT, aggregator, NONCE, public, share)
+        vdaf.verify_init(VERIFY_KEY, context, aggregator, NONCE, public, share)
         for aggregator, share in enumerate(inputs)
     ]
-    message = vdaf.verifier_shares_to_message(CONTEXT, [share for _, share in views])
+    message = vdaf.verifier_shares_to_message(context, [share for _, share in views])
     out_shares = [vdaf.verify_next(state, message) for state, _ in views]
     return [public, *inputs, *(share for _, share in views), message, *out_shares]
 
@@ -60,6 +61,21 @@ def everything_of(vdaf: Prio3, measurement: object) -> list[bytes]:
 def test_everything_of_a_fixed_report_is_what_it_was(name):
     digest = hashlib.sha256(b"|".join(everything_of(VARIANTS[name][0], MEASUREMENTS[name]))).hexdigest()
     assert digest == DIGESTS[name]
+
+
+def test_everything_of_l1_bound_sum_is_what_its_draft_publishes():
+    """The five reports of `Prio3L1BoundSum_0.json` in the repository of draft-ietf-ppm-l1-bound-sum-02.
+
+    Its reports have the nonce, randomness and verification key of these tests. SHA-256 over all shares and
+    messages of the file, in its order.
+    """
+    vdaf = Prio3L1BoundSum(length=10, max_value=240, chunk_length=9)
+    zeros = [0] * 9
+    measurements = [list(range(10)), [240, *zeros], [*zeros, 240], [0, *zeros], [1] * 10]
+    found = [part for measured in measurements for part in everything_of(vdaf, measured, b"some application")]
+    assert hashlib.sha256(b"|".join(found)).hexdigest() == (
+        "2ac6048ca87ff7c5e6a076e0c236ed8efaf117564dea8260cc2e85db24891bd2"
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,6 +125,9 @@ def test_encodings_have_the_sizes_of_other_implementations(
         (Prio3MultihotCountVec(3, 1, 1), [True, True, False]),
         (Prio3MultihotCountVec(3, 1, 1), [True, False]),
         (Prio3MultihotCountVec(3, 1, 1), [2, 0, 0]),
+        (Prio3L1BoundSum(2, 5, 1), [3, 3]),
+        (Prio3L1BoundSum(2, 5, 1), [6, 0]),
+        (Prio3L1BoundSum(2, 5, 1), [6, -1]),
     ],
 )
 def test_shard_of_what_is_no_measurement_raises_without_telling_it(vdaf, measurement):
@@ -147,6 +166,8 @@ def test_shard_with_lengths_of_arguments_that_do_not_fit_raises():
         (lambda: Prio3Histogram(1, "1"), "chunk_length"),
         (lambda: Prio3MultihotCountVec(3, 4, 1), "max_weight"),
         (lambda: Prio3MultihotCountVec(3, 0, 1), "max_weight"),
+        (lambda: Prio3L1BoundSum(3, 0, 1), "max_value"),
+        (lambda: Prio3L1BoundSum(3, FIELD128.modulus // 2, 1), "max_value"),
         (lambda: Prio3Count(shares=1), "shares"),
         (lambda: Prio3Count(shares=256), "shares"),
         (lambda: Prio3(1, CountCircuit(FIELD64), proofs=0), "proofs"),

@@ -14,6 +14,7 @@ from panprivacy.prio3.prio3 import (
     Prio3,
     Prio3Count,
     Prio3Histogram,
+    Prio3L1BoundSum,
     Prio3MultihotCountVec,
     Prio3Sum,
     Prio3SumVec,
@@ -29,6 +30,12 @@ def _multihot(generator: random.Random, length: int, most: int) -> list[bool]:
     return [i in true for i in range(length)]
 
 
+def _bounded(generator: random.Random, length: int, largest: int) -> list[int]:
+    """Often of the largest sum, which is allowed."""
+    cuts = sorted(generator.choices(range(largest + 1), k=length))
+    return [end - start for start, end in zip([0, *cuts], cuts, strict=False)]
+
+
 VARIANTS: dict[str, tuple[Prio3[Any], Any]] = {
     "count": (Prio3Count(), lambda g: g.randint(0, 1)),
     "sum of bits": (Prio3Sum(1), lambda g: g.randint(0, 1)),
@@ -40,6 +47,7 @@ VARIANTS: dict[str, tuple[Prio3[Any], Any]] = {
     "histogram": (Prio3Histogram(11, 4), lambda g: g.randint(0, 10)),
     "histogram of many chunks": (Prio3Histogram(40, 1), lambda g: g.randint(0, 39)),
     "multihot": (Prio3MultihotCountVec(11, 3, 4), lambda g: _multihot(g, 11, 3)),
+    "l1 bound sum": (Prio3L1BoundSum(4, 9, 5), lambda g: _bounded(g, 4, 9)),
     "several proofs": (
         Prio3(0xFFFFFFFF, SumVecCircuit(FIELD64, 4, 3, 3), proofs=3),
         lambda g: [g.randint(0, 3) for _ in range(4)],

@@ -8,6 +8,7 @@ from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctEleme
 from panprivacy.shuffle.histogram import ShuffleHistogram
 from panprivacy.shuffle.pan_private import COUNTS, REAL, FixedDummies, UniformDummies
 from panprivacy.shuffle.parameters import ShuffleParameters
+from tests.panprivacy.bounds.left_out import leave_out_intervals
 from tests.panprivacy.shuffle.recorded import Recorded
 
 FAILURE = 1e-7
@@ -77,7 +78,8 @@ def test_estimate_is_made_of_all_messages_of_the_stream_and_of_the_dummies_on_bo
 
 
 @pytest.mark.statistical
-def test_fixed_dummies_estimate_the_distinct_elements_of_stream_and_dummy():
+def test_fixed_dummies_estimate_the_distinct_elements_of_stream_and_dummy(monkeypatch):
+    leave_out_intervals(monkeypatch)
     # Three of six places have somebody and are odd with probability 1/2, the others with e^−ε/2: in 600 runs
     # the number of odd places is beyond one of the bounds with probability FAILURE, exactly.
     protocol = DistinctElements(DistinctElementsParameters(epsilon=3.0, delta=0.1, cohort_size=9, k=6))

@@ -67,6 +67,16 @@ def test_mean_is_refused_as_sharings_cannot_be_added(servers):
         mechanism.report(servers.key, state, random.Random(2))
 
 
+def test_dummy_of_a_device_with_an_event_is_a_valid_report_of_zeros(servers_of):
+    servers, source = servers_of("elgamal-secp256k1"), random.Random(21)
+    state = servers.key.encrypt(1, source)
+    # At ε = 20 the randomizer's coin falls with 4.1e-9.
+    response = RandomizedResponse(20.0)
+    for blank, bit in ((True, 0), (False, 1)):
+        report = response.respond_encrypted(servers.key, state, 5, source, blank=blank)
+        assert servers.bits([report]) == (bit,)
+
+
 # docs/errata.md: Algorithm 6, lines 19 and 20.
 
 REPORTS = 72

@@ -98,7 +98,9 @@ def test_number_is_the_one_of_an_independent_computation(claims, place, words):
 def test_figures_are_those_of_the_issue_with_a_caption_and_our_choices(computed):
     _, figures = computed
     assert [figure.key for figure in figures] == [
-        *(f"saa-figure-{number}" for number in (1, 2, 3, 5, 6, 7, 8)),
+        *(f"saa-figure-{number}" for number in (1, 2, 3)),
+        "saa-measured",
+        *(f"saa-figure-{number}" for number in (5, 6, 7, 8)),
         "lpp-theorem-7",
         "lpp-theorem-13",
     ]
@@ -109,7 +111,8 @@ def test_figures_are_those_of_the_issue_with_a_caption_and_our_choices(computed)
             assert list(panel.x) == sorted(panel.x)
             for line in panel.lines:
                 assert len(line.y) == len(panel.x)
-                assert min(line.y) > 0, "the axes are logarithmic"
+                shown = [y for y in line.y if y is not None]
+                assert min(shown) > 0, "the axes are logarithmic"
 
 
 @pytest.mark.long

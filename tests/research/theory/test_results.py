@@ -155,11 +155,12 @@ def test_stored_curve_that_needs_no_simulation_is_what_is_computed(chart, name, 
             lambda k: distinct_and_uniform.measured_shuffle(k, SEED),
             marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "distinct-and-uniform-distinct",
             "pan-private density",
             256,
             lambda k: distinct_and_uniform.measured_pan(k, SEED),
+            marks=pytest.mark.long,
         ),
         (
             "distinct-and-uniform-uniform",

@@ -1,0 +1,161 @@
+"""How many dummy reports hide one report more or less in the published number of reports (SAA section 4.6).
+
+A device that does not take part sends a dummy with probability q', a report that says nothing. Published is
+R = S + D, the reports that count and the dummies. Neighbours are *one report added or removed*: S and S + 1
+with the same devices that may send dummies. That also covers a device that takes part or does not: if it does
+not, it sends a dummy with probability q', so R is distributed as a mixture of both neighbours, and the
+hockey-stick divergence is convex. Nothing here is about what reports say.
+
+S is taken to be known. Its own randomness is not counted on, so the count stays hidden from somebody who
+knows all devices that take part but one.
+"""
+
+import math
+
+# Its parts are loaded when they are first used (see discrete_gaussian_sum.py).
+import scipy
+
+from panprivacy.accounting import binomial
+from panprivacy.accounting.binomial_noise import shift_delta
+from panprivacy.accounting.interface import require_delta, require_epsilon, smallest_epsilon
+from panprivacy.errors import FieldError
+
+LARGEST_MEAN = 1e10
+"""Largest mean up to which Poisson probabilities were compared with exact ones."""
+
+LARGEST_DUMMY_RATE = 0.5
+"""Beyond it more dummies hide less: where everybody sends one, there is no chance left."""
+
+TAIL_SHARE = 1e-3
+"""Part of δ that is left for more devices taking part than are allowed for."""
+
+_ROUNDED_UP = 1e-9  # relative, of each probability: far more than SciPy's functions err by
+_PRECISION = 1e-9
+
+
+def poisson_shift_delta(mean: float, epsilon: float) -> float:
+    """δ at ε between Pois(mean) and the same plus 1: the larger of both directions, rounded up.
+
+    The likelihood ratio is monotone, so each direction is a maximum over one threshold:
+    Pr[X = t − 1] − (e^ε − 1)·Pr[X ≥ t] for t = ⌊mean·e^ε⌋ + 1, and
+    Pr[X = t] − (e^ε − 1)·Pr[X < t] for t = ⌈mean·e^−ε⌉ − 1.
+
+    Args:
+        mean: above 0, at most `LARGEST_MEAN`. More of it never hides less.
+        epsilon: at least 0.
+    """
+    if not 0 < mean <= LARGEST_MEAN:
+        raise FieldError("mean", f"must be above 0 and at most {LARGEST_MEAN:,.0f}, not {mean!r}")
+    require_epsilon(epsilon)
+    growth = math.expm1(min(epsilon, 700.0))
+    above = math.floor(mean * math.exp(min(epsilon, 600.0))) + 1
+    below = math.ceil(mean * math.exp(-epsilon)) - 1
+    up, down = (float(binomial.poisson_probability(x, mean)) for x in (above - 1, below))
+    beyond = float(scipy.special.gammainc(above, mean))
+    short = float(scipy.special.gammaincc(below, mean)) if below > 0 else 0.0
+    return min(1.0, max(_excess(growth, up, beyond), _excess(growth, down, short)) + 1e-300)
+
+
+def least_poisson_mean(epsilon: float, delta: float) -> float:
+    """The smallest mean of Poisson dummies that hides one report more or less at (ε, δ).
+
+    Exact but for a relative 1e-9, from above. Pois(m + m') is Pois(m) plus independent noise, so δ never
+    grows with the mean.
+
+    Raises:
+        FieldError: ε or δ is out of range, or the mean would exceed `LARGEST_MEAN`.
+    """
+    _require(epsilon, delta)
+    low, high = 0.0, 1.0
+    while poisson_shift_delta(high, epsilon) > delta:
+        low, high = high, 2 * high
+        if high > LARGEST_MEAN:
+            raise FieldError("epsilon", f"is so small that more than {LARGEST_MEAN:,.0f} dummies are needed")
+    while high - low > high * _PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if poisson_shift_delta(middle, epsilon) <= delta else (middle, high)
+    return high
+
+
+def dummies_delta(
+    population: int, sampling_rate: float, dummy_rate: float, epsilon: float, *, tail: float = 1e-12
+) -> float:
+    """δ at ε of the published number of reports, for every population of at least this size.
+
+    Bound. Fix `population` of the devices that hear of the recipe, the protected one among them. Of the
+    others at most s take part, but for a probability of at most `tail`. The rest are at least
+    n = population − 1 − s, and each of n sends a dummy with probability q', whatever the others do. So D is
+    Bin(n, q') plus something independent of it, which hides no less than Bin(n, q') alone. That is exact
+    (`binomial_noise.shift_delta`). The tail is added once.
+
+    Args:
+        population: devices that hear of the recipe, follow the protocol and can send, at least.
+        sampling_rate: q, with which a device takes part.
+        dummy_rate: q', with which one that does not sends a dummy.
+        tail: above 0.
+    """
+    require_epsilon(epsilon)
+    senders = dummy_senders(population, sampling_rate, tail)
+    if senders < 1:
+        return 1.0
+    return min(1.0, float(shift_delta(senders, dummy_rate, 1 - dummy_rate, epsilon)) + tail)
+
+
+def dummy_senders(population: int, sampling_rate: float, tail: float) -> int:
+    """How many of `population` − 1 devices do not take part, at least, but for a probability of `tail`."""
+    others = population - 1
+    if others < 1 or sampling_rate >= 1:
+        return 0
+    _, most = binomial.window(others, sampling_rate, 1 - sampling_rate, tail)
+    return others - most
+
+
+def dummies_epsilon(population: int, sampling_rate: float, dummy_rate: float, delta: float) -> float:
+    """The smallest ε at which the number of reports is hidden with this δ; infinity where none is."""
+    require_delta(delta)
+    tail = delta * TAIL_SHARE
+
+    def curve(epsilon: float) -> float:
+        return dummies_delta(population, sampling_rate, dummy_rate, epsilon, tail=tail)
+
+    # Without any dummy the smallest count shows itself, at every ε.
+    floor = (1 - dummy_rate) ** dummy_senders(population, sampling_rate, tail)
+    return math.inf if floor + tail > delta else smallest_epsilon(curve, delta)
+
+
+def least_dummy_rate(population: int, sampling_rate: float, epsilon: float, delta: float) -> float:
+    """The rate q' at which dummies hide one report more or less at (ε, δ): checked where it is stated.
+
+    The least one to a relative 1e-9, if δ falls with the rate up to `LARGEST_DUMMY_RATE`, as it was always
+    seen to. The guarantee does not rest on that.
+
+    Raises:
+        FieldError: ε or δ is out of range; or `population_size`, if so few devices cannot hide it.
+    """
+    _require(epsilon, delta)
+
+    def holds(rate: float) -> bool:
+        return dummies_delta(population, sampling_rate, rate, epsilon, tail=delta * TAIL_SHARE) <= delta
+
+    low, high = 0.0, LARGEST_DUMMY_RATE
+    if not holds(high):
+        raise FieldError(
+            "population_size",
+            f"of {population:,} is too small: even a dummy from every second device that does not take part "
+            f"would not hide one report at ε = {epsilon:g}, δ = {delta:g}",
+        )
+    while high - low > high * _PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _require(epsilon: float, delta: float) -> None:
+    require_epsilon(epsilon)
+    require_delta(delta)
+    if epsilon == 0:
+        raise FieldError("epsilon", "must be above 0: no finite number of dummies hides a report at 0")
+
+
+def _excess(growth: float, at: float, tail: float) -> float:
+    return at * (1 + _ROUNDED_UP) - growth * tail * (1 - _ROUNDED_UP)

@@ -1,0 +1,409 @@
+"""How many devices have each of k categories: RAPPOR_K (SAA Examples 2 and 4, section 4.5)."""
+
+import copy
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from panprivacy.accounting import binomial
+from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.redrawn import Redrawn
+from panprivacy.bounds.chernoff import largest_mean, largest_size, least_mean, least_size
+from panprivacy.bounds.randomized_bits import RandomizedBits, intervals
+from panprivacy.errors import FieldError
+from panprivacy.estimate import Estimate, Interval
+from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.mechanisms.combined_result import aggregator_guarantees, sampled_guarantees
+from panprivacy.mechanisms.histogram import closest_histogram
+from panprivacy.mechanisms.randomized_response import (
+    RandomizedResponse,
+    bits_expected_margin,
+    bits_standard_error,
+    bits_standard_error_note,
+)
+from panprivacy.parameters import described
+from panprivacy.randomizers.interface import Randomizer
+from panprivacy.randomizers.parameters import RandomizerParameters
+from panprivacy.robustness import Robustness
+from panprivacy.statistic import InvalidReportError
+from panprivacy.tls_messages import Message
+from panprivacy.value_labels import numbers_of, value_of
+
+SLACK_SHARE = 1_000
+"""The part of δ, as 1/…, that a whole cohort's reports may be too heavy with."""
+
+_TINY = 1e-290
+"""Below it, the error of a tail is not known."""
+
+_ROUNDING = 1e-9
+"""By how much two computers may differ in a tail, relatively."""
+
+_WHOLE = 0.01
+"""So near to a whole number lies a sum that is computed back from an estimate, of any number of reports."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoriesParameters(RandomizerParameters):
+    """Those of every randomizer, the number of categories, and how many ones a report has at most."""
+
+    k: int = described(
+        label="Number of categories (k)",
+        help="A device has one of them: a whole number from 0 to k − 1.",
+        minimum=2,
+        maximum=1_000,
+    )
+    max_weight: int | None = described(
+        label="Most ones in a report (w)",
+        help="Devices draw a report with more ones again, and servers refuse it.",
+        minimum=1,
+        maximum=1_000,
+        derived=True,
+        default=None,
+    )
+
+    @property
+    def required_max_weight(self) -> int:
+        """`max_weight`, or FieldError while it has not been derived."""
+        if self.max_weight is None:
+            raise FieldError("max_weight", "has not been derived yet; use what `calibrated()` returns")
+        return self.max_weight
+
+    def calibrated(self) -> Self:
+        """With the smallest w for which cohort_size·Pr[W > w] is at most δ/`SLACK_SHARE`."""
+        law = WeightLaw(RandomizedResponse(self.epsilon), self.k)
+        low, high = 0, self.k
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._is_rare(law.heavier(middle)) else (middle, high)
+        return replace(self, max_weight=high)
+
+    def _is_rare(self, heavier: float) -> bool:
+        return self.cohort_size * heavier <= self.delta / SLACK_SHARE * (1 + _ROUNDING)
+
+    def require_promise(self) -> None:
+        """FieldError where reports are so often drawn again that guarantees for independent flips would not
+        hold nearly, or where w is more than there are places."""
+        weight = self.required_max_weight
+        law = WeightLaw(RandomizedResponse(self.epsilon), self.k)
+        if weight > self.k or not self._is_rare(law.heavier(weight)):
+            smallest = self.calibrated().max_weight
+            raise FieldError("max_weight", f"must be from {smallest} to {self.k}, not {weight}")
+
+
+class WeightLaw:
+    """How many ones W the report of a device has before it is drawn again: Bern(a) + Bin(k − 1, p).
+
+    At the device's own place it is a one with a = p + π·(1 − 2p), where π is the rate with which it counts.
+    For one rate the same for each value of the device. Numbers are exact to a relative 1e-11; those that
+    bound something are rounded to the safe side.
+    """
+
+    def __init__(self, response: RandomizedResponse, k: int, rate: float = 1.0) -> None:
+        self.flip = response.flip_probability
+        self.keep = 1 - self.flip
+        self.own = self.flip + rate * response.keep_probability if rate < 1 else self.keep
+        self.k = k
+
+    def heavier(self, weight: int) -> float:
+        """Pr[W > w], rounded up."""
+        if weight >= self.k:
+            return 0.0
+        kept, flipped = self._upper(weight), self._upper(weight + 1)
+        error = float(np.max(binomial.relative_error([weight, weight + 1], self.k - 1, self.flip)))
+        return min(1.0, (self.own * kept + (1 - self.own) * flipped) * (1 + 2 * error) + _TINY)
+
+    def _upper(self, x: int) -> float:
+        return float(binomial.upper_tail(x, self.k - 1, self.flip, self.keep))
+
+    def accepted_bits(self, weight: int) -> tuple[float, float]:
+        """The probabilities of a one, given W ≤ w ≥ 1, at another place and at the device's own."""
+        accepted = self.own * self._lower(weight - 1, 1) + (1 - self.own) * self._lower(weight, 1)
+        present = self.own * self._lower(weight - 1, 1) / accepted
+        both, alone = self._lower(weight - 2, 2), self._lower(weight - 1, 2)
+        absent = self.flip * (self.own * both + (1 - self.own) * alone) / accepted
+        return absent, present
+
+    def _lower(self, x: int, without: int) -> float:
+        """Pr[Bin(k − without, p) ≤ x]."""
+        return float(binomial.lower_tail(x, self.k - without, self.flip, self.keep)) if x >= 0 else 0.0
+
+
+class Categories(Randomizer[CategoriesParameters, int]):
+    """One-hot of the device's category in k places, each flipped with p = 1/(e^ε + 1), at most w ones.
+
+    A device draws again until its report has at most w ones. As the number of ones has one law for all
+    categories, one report stays exactly 2ε-private under replacement. The estimate is unbiased for the bits
+    as they are then. The projection is the closest point (Euclidean) with no negative category and the sum
+    reports/q.
+    """
+
+    statistic = "categories"
+    title = "Devices by category"
+    description = "Estimates how many devices have each of k categories, of which every device has one."
+    unit = "devices"
+    parameters_class = CategoriesParameters
+    scalar = False
+    counts_devices = True
+    needs_proof = False
+    allowed_values = range(2)
+    no_dummies = (
+        "a report about no category is drawn again less often than the others, and no guarantee is computed "
+        "for a sum with such reports"
+    )
+
+    def __init__(self, parameters: CategoriesParameters) -> None:
+        super().__init__(parameters)
+        self._response = RandomizedResponse(parameters.epsilon)
+        self._law = WeightLaw(self._response, parameters.k)
+        self._numbers: Mapping[str, int] = {}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(map(self.label, range(self.parameters.k)))
+
+    def label(self, position: int) -> str:
+        return f"category {position}"
+
+    def value_of(self, cells: Sequence[str]) -> int:
+        (text,) = cells
+        return value_of(text, self.parameters.k, self._numbers)
+
+    def named(self, labels: Sequence[str]) -> Self:
+        named = copy.copy(self)
+        named._numbers = numbers_of(labels)
+        return named
+
+    def randomize(self, value: int, random_source: random.Random) -> tuple[int, ...]:
+        if not 0 <= value < self.parameters.k:
+            raise ValueError(f"value must lie in 0..{self.parameters.k - 1}, not {value}")
+        weight = self.parameters.required_max_weight
+        while True:
+            bits = tuple(
+                self._response.respond(int(place == value), random_source)
+                for place in range(self.parameters.k)
+            )
+            if sum(bits) <= weight:
+                return bits
+
+    @property
+    def contribution_length(self) -> int:
+        return self.parameters.k
+
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The values themselves; InvalidReportError `too_many_ones` for more than w of them."""
+        self.require_values(values)
+        weight = self.parameters.required_max_weight
+        if sum(values) > weight:
+            raise InvalidReportError(
+                "too_many_ones", f"a report has at most {weight} ones, not {sum(values)}"
+            )
+        return tuple(values)
+
+    def random_values(self, random_source: random.Random) -> tuple[int, ...]:
+        """A report with a random place: uniform bits would nearly always be too many ones."""
+        place = random_source.randrange(self.parameters.k)
+        return tuple(int(place == other) for other in range(self.parameters.k))
+
+    vdaf_type = 5
+
+    @property
+    def vdaf_message(self) -> Message:
+        # Here, because devices of other recipes need none of it.
+        from panprivacy.dap.vdafs import Prio3MultihotCountVecConfig
+
+        # Proofs are shortest near the square root of what they check: the bits, and their number in digits.
+        weight = self.parameters.required_max_weight
+        checked = self.parameters.k + weight.bit_length()
+        return Prio3MultihotCountVecConfig(self.parameters.k, math.isqrt(checked - 1) + 1, weight)
+
+    @cached_property
+    def _bits(self) -> tuple[float, float]:
+        """The probabilities of a one at another place than the device's own, and there."""
+        return self._law.accepted_bits(self.parameters.required_max_weight)
+
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        self.require_total(total, reports)
+        rate = self.parameters.sampling_rate
+        absent, present = self._bits
+        values = tuple((ones - reports * absent) / (present - absent) / rate for ones in total)
+        return Estimate(
+            values=values,
+            standard_errors=tuple(self._standard_error(value, reports) for value in values),
+            standard_error_note=bits_standard_error_note(rate),
+            projection=closest_histogram(values, reports / rate),
+            intervals=self.intervals(total, reports),
+        )
+
+    def _standard_error(self, value: float, reports: int) -> float:
+        rate = self.parameters.sampling_rate
+        absent, present = self._bits
+        having = min(max(value, 0.0) * rate, float(reports))
+        coins = having * present * (1 - present) + (reports - having) * absent * (1 - absent)
+        sampling = max(value, 0.0) * (1 - rate) / rate
+        return math.sqrt(coins / ((present - absent) * rate) ** 2 + sampling)
+
+    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
+        rate, cohort = self.parameters.sampling_rate, self.parameters.cohort_size
+        absent, present = self._bits
+        bits = RandomizedBits(reports, absent, present, rate, count_scale, 1, min(cohort, reports))
+        most = reports / rate
+        possible = [
+            min(max((ones - reports * absent) / (present - absent) / rate, 0.0), most) for ones in total
+        ]
+        return tuple(interval.reaching(possible) for interval in intervals(bits, total))
+
+    def size_bounds(
+        self, values: Sequence[float], reports: int, failure_probability: float
+    ) -> tuple[tuple[float, float], ...]:
+        """Between which the number of devices lies: in each category, and last, in all of them.
+
+        Proved, with one failure probability for all ends together, however small, where everybody follows the
+        protocol. (`intervals` are narrower, hold less often, and their ends are computed to 1e-9.) Two steps:
+        from the ones of a category to how many of the reports are of its devices, and from those that were
+        drawn to all (`panprivacy.bounds.chernoff`). That it is released needs no care: what is bounded is the
+        probability of a release with a wrong bound.
+
+        Args:
+            values: of an estimate.
+            reports: from which it is.
+
+        Raises:
+            FieldError: named `estimate`: no sum of so many reports gives these.
+            ValueError: they are not k finite numbers.
+        """
+        rate = self.parameters.sampling_rate
+        absent, present = self._bits
+        each = failure_probability / (4 * self.parameters.k + 2)
+
+        def drawn(mean: float) -> float:
+            return min(max((mean - absent) / (present - absent), 0.0), 1.0) * reports
+
+        bounds = []
+        for ones in self._ones(values, reports):
+            least, largest = (bound(ones, reports, each) for bound in (least_mean, largest_mean))
+            bounds.append((least_size(drawn(least), rate, each), largest_size(drawn(largest), rate, each)))
+        everybody = (least_size(reports, rate, each), largest_size(reports, rate, each))
+        return (*bounds, everybody)
+
+    def _ones(self, values: Sequence[float], reports: int) -> tuple[int, ...]:
+        """The sum of which these are the estimates."""
+        absent, present = self._bits
+        scale = (present - absent) * self.parameters.sampling_rate
+        ones = tuple(round(value * scale + reports * absent) for value in values)
+        self.require_total(ones, reports)
+        for value, found in zip(values, ones, strict=True):
+            rest = value * scale + reports * absent - found
+            if not 0 <= found <= reports or abs(rest) > _WHOLE:
+                raise FieldError("estimate", f"cannot have {value!r}: no {reports:,} bits add up to it")
+        return ones
+
+    def truth(self, devices_by_value: Mapping[int, int]) -> tuple[float, ...]:
+        return tuple(float(devices_by_value.get(value, 0)) for value in range(self.parameters.k))
+
+    @property
+    def robustness(self) -> Robustness:
+        absent, present = self._bits
+        weight = self.parameters.required_max_weight
+        each = 1 / ((present - absent) * self.parameters.sampling_rate)
+        return Robustness(
+            each=each,
+            together=weight * each,
+            sentence=f"A report with more than {weight} ones is refused, so that a dishonest device adds to "
+            f"at most {weight} of {self.parameters.k} categories.",
+        )
+
+    # The accountant's face -----------------------------------------------------
+
+    def require_promise(self) -> None:
+        self.parameters.require_promise()
+        super().require_promise()
+
+    @property
+    def _again(self) -> float:
+        """Pr[W > w]."""
+        return self._law.heavier(self.parameters.required_max_weight)
+
+    @property
+    def _reference_epsilon(self) -> float:
+        """ε of one report against the report about no category, which is not drawn again as often."""
+        return self.parameters.epsilon - math.log1p(-self._again)
+
+    def _release(self, n: int) -> PrivacyEvent:
+        # Two places move under replacement; given all inputs, their flips are independent.
+        return Redrawn(
+            event=Repeated(event=self._place(n), times=2),
+            n=n,
+            probability=self._again,
+            largest_epsilon=2 * self.parameters.epsilon,
+        )
+
+    def _added(self, n: int) -> PrivacyEvent:
+        """The release over n devices, if one of them has a category or none."""
+        return Redrawn(
+            event=self._place(n), n=n, probability=self._again, largest_epsilon=self._reference_epsilon
+        )
+
+    def _place(self, n: int) -> PrivacyEvent:
+        return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
+
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        return (
+            Guarantee(
+                model=Model.LOCAL,
+                relation=Relation.ADD_REMOVE,
+                epsilon=self._reference_epsilon,
+                delta=0.0,
+                source="Randomized response of a one-hot vector that differs in one bit: SAA Example 2, and "
+                "what drawing heavy reports again adds.",
+                assumption=f"{FOLLOWS_PROTOCOL}; the reference is a report about all zeros, which no "
+                "category gives",
+            ),
+            Guarantee(
+                model=Model.LOCAL,
+                relation=Relation.REPLACE,
+                epsilon=2 * self.parameters.epsilon,
+                delta=0.0,
+                source="Randomized response of a one-hot vector that differs in two bits: twice ε (SAA "
+                "Example 2). Drawing heavy reports again changes nothing: their number does not depend on "
+                "the category.",
+                assumption=FOLLOWS_PROTOCOL,
+            ),
+        )
+
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+        parameters = self.parameters
+        return (
+            *self.local_guarantees(),
+            *aggregator_guarantees(parameters, relations=(Relation.REPLACE,), release=self._release),
+            *aggregator_guarantees(parameters, relations=(Relation.ADD_REMOVE,), release=self._added),
+            # Nothing is claimed for add/remove: without the protected device a cohort holds another one
+            # instead, which differs in two places.
+            *sampled_guarantees(
+                parameters,
+                sampled=sampled,
+                relations=(Relation.REPLACE,),
+                everybody=self._release,
+                release=self._sampled,
+            ),
+        )
+
+    def expected_standard_error(self, population: int) -> float:
+        """Of one category; the worst case over the truth: every device has it. As if no report were drawn
+        again, which changes less than is shown."""
+        self.require_population(population)
+        rate = self.parameters.sampling_rate
+        return bits_standard_error(self._response, population, population * rate, rate)
+
+    def expected_margin(self, population: int, failure_probability: float) -> float:
+        """Of the intervals of all categories together, about; the worst case is as of the standard error."""
+        self.require_population(population)
+        each = failure_probability / self.parameters.k
+        return bits_expected_margin(self._response, population, self.parameters.sampling_rate, each)

@@ -1,0 +1,209 @@
+"""How many devices have each of k categories, most of them one: importance sampling (SAA section 3.1).
+
+Most devices have the default, category 0, as "no error". They count with a smaller probability than others,
+and the estimate divides by it (Figure 3). Who counts then depends on data, and there are two ways of not
+showing it. Under `cover` every device sends a report, and one that does not count sends the vector of zeros
+through the randomizer. Under `relayed` only devices that count send: a relay hides which, tokens keep each to
+one report.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from functools import cached_property
+
+from panprivacy.accounting.guarantees import Guarantee, Model
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.bounds.randomized_bits import RandomizedBits, intervals
+from panprivacy.estimate import Estimate, Interval, normal_factor
+from panprivacy.randomizers.categories import Categories
+from panprivacy.randomizers.participation import WAYS, Places
+from panprivacy.randomizers.rare_parameters import Participation, RareCategoriesParameters
+from panprivacy.robustness import Robustness
+from panprivacy.shown import plain
+
+
+class RareCategories(Categories):
+    """RAPPOR_K of devices that count: always, or now and then, as their category says.
+
+    Under `cover` a device that does not count reports like one without any category. Its place of the report
+    is then a one with p + π·(1 − 2p), so that places stay independent. Under `relayed` it sends nothing.
+    The estimate is unbiased either way, also where the share γ of other categories is not as stated.
+    """
+
+    statistic = "rare_categories"
+    title = "Devices by category, most of them one"
+    description = (
+        "Estimates how many devices have each of k categories where nearly all have the default (0): "
+        "others count with a larger probability."
+    )
+    parameters_class = RareCategoriesParameters
+    needs_proof = True
+    parameters: RareCategoriesParameters
+
+    def __init__(self, parameters: RareCategoriesParameters) -> None:
+        super().__init__(parameters)
+        self._way = WAYS[Participation(parameters.participation)](parameters)
+
+    @property
+    def sends_as_values_say(self) -> bool:
+        return self._way.shows_senders
+
+    @property
+    def reporting_rate(self) -> float:
+        return self._way.reporting_rate
+
+    @property
+    def reporting_rates(self) -> tuple[float, float]:
+        return self._way.reporting_rates
+
+    @property
+    def budget_condition(self) -> str:  # type: ignore[override]  # here it depends on the parameters
+        return self._way.condition
+
+    def label(self, position: int) -> str:
+        return "category 0 (default)" if position == 0 else super().label(position)
+
+    # The device's face ---------------------------------------------------------
+
+    def randomize(  # type: ignore[override]  # who counts is a part of this one
+        self, value: int, random_source: random.Random
+    ) -> tuple[int, ...] | None:
+        if not 0 <= value < self.parameters.k:
+            raise ValueError(f"value must lie in 0..{self.parameters.k - 1}, not {value}")
+        return self._way.randomize(value, random_source)
+
+    # The server's face ---------------------------------------------------------
+
+    @cached_property
+    def places(self) -> Places:
+        """How often the servers see a one."""
+        return self._way.places()
+
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        self.require_total(total, reports)
+        values = self._debiased(total, reports)
+        return Estimate(
+            values=values,
+            standard_errors=tuple(
+                self._error(min(place, 1), value, reports) for place, value in enumerate(values)
+            ),
+            standard_error_note="Includes randomized response and the random choice of devices that count, "
+            "the latter computed from the estimate.",
+            projection=self._possible(values, reports),
+            intervals=self.intervals(total, reports),
+        )
+
+    def _debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        """The linear equations for the expected sums, solved."""
+        places = self.places
+        (of_default, of_others), (default, other) = places.absent, places.present
+        having = (total[0] - reports * of_others) / (default - of_others)
+        noise = reports * of_others + (of_default - of_others) * having
+        rest = [(ones - noise) / (other - of_others) / places.rates[1] for ones in total[1:]]
+        return (having / places.rates[0], *rest)
+
+    def _error(self, kind: int, value: float, reports: float) -> float:
+        """Standard error of the number of devices with the default (kind 0) or another category (1)."""
+        places = self.places
+        absent, present, rate = places.absent[1], places.present[kind], places.rates[kind]
+        having = min(max(value, 0.0) * rate, float(reports))
+        coins = having * present * (1 - present) + (reports - having) * absent * (1 - absent)
+        return math.sqrt(coins / ((present - absent) * rate) ** 2 + max(value, 0.0) * (1 - rate) / rate)
+
+    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
+        """By exact tests for each place, as if how many report were fixed; where it is seen who sends, also
+        as if a release were certain."""
+        values = self._debiased(total, reports)
+        found = []
+        for kind, rate in enumerate(self.places.rates):
+            cohort = 1 if self.sends_as_values_say else min(self.parameters.cohort_size, reports)
+            bits = RandomizedBits(
+                reports, self.places.absent[1], self.places.present[kind], rate, count_scale, 1, cohort
+            )
+            found.append(intervals(bits, total))
+        possible = self._possible(values, reports)
+        joined = (
+            Interval(
+                of_default.level, of_default.low[:1] + others.low[1:], of_default.high[:1] + others.high[1:]
+            )
+            for of_default, others in zip(*found, strict=True)
+        )
+        return tuple(interval.reaching(possible) for interval in joined)
+
+    def _possible(self, values: Sequence[float], reports: int) -> tuple[float, ...]:
+        """The closest numbers that so many reports can be of."""
+        default, other = self.places.rates
+        return tuple(
+            min(max(value, 0.0), reports / (other if place else default))
+            for place, value in enumerate(values)
+        )
+
+    @property
+    def robustness(self) -> Robustness:
+        """By the equations of `_debiased`. A one at the default's place also lowers what is left of all
+        others, each by c times what a one of its own adds: c ≥ 0, as devices with the default count less, so
+        that fewer of their reports are drawn again. Under `relayed`, c = 0.
+
+        What is added up to most is in a report with the default's one and w − 1 others where there was none,
+        or in one with w others where there was the default's alone.
+        """
+        (of_default, of_others), (default, other) = self.places.absent, self.places.present
+        tied = (of_default - of_others) / (default - of_others)
+        first = 1 / ((default - of_others) * self.places.rates[0])
+        each = 1 / ((other - of_others) * self.places.rates[1])
+        weight, others = self.parameters.required_max_weight, self.parameters.k - 1
+        return Robustness(
+            each=max(first, (1 + tied) * each),
+            together=max(first + (weight - 1) * each, (weight + tied * others) * each),
+            sentence=f"A report with more than {weight} ones is refused, so that a dishonest device adds to "
+            "few categories instead of all. A single value moves that far only if it is the default's, as "
+            "few of those that have it count; any other by at most "
+            f"{plain(float(f'{(1 + tied) * each:.4g}'))}.",
+        )
+
+    # The accountant's face -----------------------------------------------------
+
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        return self._way.aggregator_event(dishonest_fraction)
+
+    @property
+    def release_model(self) -> Model:
+        return Model.SAMPLED if self.sends_as_values_say else Model.AGGREGATOR
+
+    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:
+        return None if self.sends_as_values_say else super().sampled_event(dishonest_fraction)
+
+    def _release(self, n: int) -> PrivacyEvent:
+        return self._way.release(n)
+
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        return self._way.local_guarantees()
+
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+        return (*self.local_guarantees(), *self._way.combined_guarantees(sampled=sampled))
+
+    def expected_standard_error(self, population: int) -> float:
+        """Of one category other than the default, which all devices of the share γ have."""
+        self.require_population(population)
+        return self._error(1, self._rare(population), self._expected_reports(population))
+
+    def expected_margin(self, population: int, failure_probability: float) -> float:
+        """By the normal approximation; the case is as of the standard error."""
+        factor = normal_factor(failure_probability, self.parameters.k)
+        return factor * self.expected_standard_error(population)
+
+    @property
+    def expected_note(self) -> str:
+        """How much less is known of the default."""
+        error = self._error(0, self.parameters.devices, self._expected_reports(self.parameters.devices))
+        return (
+            f"This is for the categories other than the default, if they have the stated share "
+            f"{plain(self.parameters.rare_share)}. The default's standard error is about {error:,.0f}."
+        )
+
+    def _rare(self, population: int) -> float:
+        return self.parameters.rare_share * population
+
+    def _expected_reports(self, population: int) -> float:
+        return population * self.reporting_rate

@@ -1,0 +1,72 @@
+"""What everybody may read before a round, e.g. the model that devices improve: a signed document."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy.asked_round import NUMBER, require_hash
+from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
+from panprivacy.errors import FieldError
+from panprivacy.signed_documents import SignedDocument, require_signed
+
+FORMAT = "panapp-round-input-1"
+
+MOST_BYTES = 512 * 1024
+"""Most bytes of an input's canonical JSON: devices fetch it in one answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundInput(SignedDocument):
+    """The public input of one round.
+
+    Attributes:
+        of: identifier of the document of all rounds.
+        number: of the round, from 1.
+        content: any JSON object.
+    """
+
+    of: str
+    number: int
+    content: Mapping[str, Any]
+    format: str = FORMAT
+
+    @classmethod
+    def made(cls, *, of: str, number: int, content: object) -> Self:
+        """FieldError named `input` where `content` is no JSON object of at most `MOST_BYTES`."""
+        if not isinstance(content, Mapping):
+            raise FieldError("input", "must be a JSON object")
+        try:
+            # As whoever reads it will have it: numbers that are not finite, for one, have no JSON.
+            canonical = canonical_json(content)
+        except NoCanonicalFormError as error:
+            raise FieldError("input", f"has no canonical form: {error}") from None
+        if len(canonical) > MOST_BYTES:
+            raise FieldError("input", f"must be at most {MOST_BYTES:,} bytes, not {len(canonical):,}")
+        return cls(of=of, number=number, content=json.loads(canonical))
+
+    @classmethod
+    def verified(
+        cls,
+        document: Mapping[str, object],
+        identifier: str,
+        signature: bytes,
+        verification_key: Ed25519PublicKey,
+    ) -> Self:
+        """Read a document as a device must.
+
+        Raises:
+            RecipeVerificationError: identifier or signature does not hold.
+            FieldError: a member is missing, unknown or impossible.
+        """
+        require_signed(document, identifier, signature, verification_key, format_=FORMAT)
+        if set(document) != {"format", "of", "number", "input"}:
+            raise FieldError("input", "must be a document with exactly format, of, number and input")
+        number: int = NUMBER.check("number", int, document["number"])
+        return cls.made(of=require_hash("of", document["of"]), number=number, content=document["input"])
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {"format": self.format, "of": self.of, "number": self.number, "input": dict(self.content)}

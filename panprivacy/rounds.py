@@ -1,0 +1,183 @@
+"""A recipe in rounds: one after the other, as each has its result, under one budget."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.asked_round import MOST_ROUNDS, AskedRound
+from panprivacy.catalogue import statistic_class
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.parameters import Description, as_typed
+from panprivacy.recipe import NAME_LENGTH, RecipeDraft
+from panprivacy.repetition import Repetition
+from panprivacy.rounds_privacy import rounds_condition, rounds_event
+from panprivacy.statistic import Statistic
+
+ROUNDS = Description(
+    label="Rounds",
+    help="Number of results, one after the other, under one budget.",
+    minimum=1,
+    maximum=MOST_ROUNDS,
+)
+DONATION_ROUNDS = Description(
+    label="Donation rounds",
+    help="Number of rounds (m). Each device gives in the first round that its coin of 1/m chooses, or never.",
+    minimum=2,
+    maximum=MOST_ROUNDS,
+)
+ROUND_SECONDS = Description(
+    label="Seconds per round",
+    help="How long a round takes reports. One that has too few by then releases nothing.",
+    minimum=1,
+    maximum=31 * 86_400,
+)
+PUBLIC_INPUT = "public_input"
+
+FIELDS = ("rounds", "donation_rounds", "round_seconds", PUBLIC_INPUT)
+"""Members of a file of rounds beside those of a recipe file."""
+
+_SUFFIX = len(f", round {MOST_ROUNDS} of {MOST_ROUNDS}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundsDraft(Repetition):
+    """A recipe in rounds before it is published.
+
+    Attributes:
+        recipe: what every round asks; with `once`, its sampling rate is 1/rounds.
+        rounds: R, or m.
+        round_seconds: for how long a round is open.
+        once: whether a device gives in one round at most (donation time, SAA appendix A).
+        public_input: whether a round opens only when its public input, e.g. a model, is published.
+    """
+
+    recipe: RecipeDraft
+    rounds: int
+    round_seconds: int
+    once: bool = False
+    public_input: bool = False
+
+    @classmethod
+    def from_mapping(cls, members: Mapping[str, object]) -> Self:
+        """Read a recipe file with `round_seconds`, and `rounds` or `donation_rounds`.
+
+        Raises:
+            FieldError: names the first field that is unknown, missing or out of range.
+        """
+        members = {name: value for name, value in members.items() if value is not None}
+        given = {name: members.pop(name) for name in FIELDS if name in members}
+        if ("rounds" in given) == ("donation_rounds" in given):
+            raise FieldError(
+                "rounds", "either `rounds` or `donation_rounds` must be given, and only one of them"
+            )
+        if "round_seconds" not in given:
+            raise FieldError("round_seconds", f"is missing: {ROUND_SECONDS.allowed(int)}")
+        if "closes_at" in members:
+            raise FieldError("closes_at", "must be left out: each round closes after `round_seconds`")
+        statistic = statistic_class(members.get("statistic"))
+        if not issubclass(statistic, CohortStatistic):
+            raise FieldError(
+                "rounds", f"must be left out: {statistic.statistic} is not added up over devices in rounds"
+            )
+        once = "donation_rounds" in given
+        rounds: int = (
+            DONATION_ROUNDS.check("donation_rounds", int, given["donation_rounds"])
+            if once
+            else ROUNDS.check("rounds", int, given["rounds"])
+        )
+        if once and members.setdefault("sampling_rate", 1 / rounds) != 1 / rounds:
+            raise FieldError(
+                "sampling_rate", f"must be left out: with `donation_rounds` it is 1/{rounds:,} in each round"
+            )
+        public_input = given.get(PUBLIC_INPUT, False)
+        if not isinstance(public_input, bool):
+            raise FieldError(PUBLIC_INPUT, f"must be true or false, not {as_typed(public_input)}")
+        recipe = RecipeDraft.from_mapping(members)
+        if recipe.dummies is not None:
+            raise FieldError("hidden_count", "must be left out: rounds tell how many devices took part")
+        if recipe.target is not None:
+            raise FieldError(
+                "target", "must be left out: a result that is cited tells of one day, not of every round"
+            )
+        if len(recipe.name) > NAME_LENGTH - _SUFFIX:
+            raise FieldError(
+                "name", f"must have at most {NAME_LENGTH - _SUFFIX} characters where it has rounds"
+            )
+        draft = cls(
+            recipe=recipe,
+            rounds=rounds,
+            round_seconds=ROUND_SECONDS.check("round_seconds", int, given["round_seconds"]),
+            once=once,
+            public_input=public_input,
+        )
+        steps = recipe.parameters.step_count * (recipe.step_seconds or 0)
+        if draft.round_seconds <= steps:
+            raise FieldError("round_seconds", f"must be above {steps:,}, which the steps of a round take")
+        return draft
+
+    @property
+    def statistic(self) -> CohortStatistic[Any]:
+        """Of one round, calibrated; FieldError where the parameters cannot be met."""
+        return _over_devices(self.recipe.calibrated_statistic())
+
+    def openings(self, now: datetime) -> tuple[datetime, ...]:
+        return (self.recipe.opens_at or now.replace(microsecond=0),)
+
+    def round_count(self, openings: tuple[datetime, ...]) -> int:  # noqa: ARG002  # the others open later
+        return self.rounds
+
+    def lines(self, openings: tuple[datetime, ...]) -> int:  # noqa: ARG002  # however many open
+        """One: for all rounds together."""
+        return 1
+
+    def closes(self, opens_at: datetime, now: datetime) -> datetime:  # noqa: ARG002  # always the same
+        return opens_at + timedelta(seconds=self.round_seconds)
+
+    def event_of(self, statistic: Statistic[Any], dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        return self._event(statistic, self.rounds, dishonest_fraction)
+
+    def event_until(self, rounds: int, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        """The cost of the first rounds alone, from 1."""
+        return self._event(self.statistic, rounds, dishonest_fraction)
+
+    def _event(self, statistic: Statistic[Any], rounds: int, dishonest_fraction: float) -> PrivacyEvent:
+        asked = _over_devices(statistic)
+        return rounds_event(asked, rounds, once=self.once, dishonest_fraction=dishonest_fraction)
+
+    @property
+    def condition(self) -> str:
+        return rounds_condition(self.statistic, once=self.once)
+
+    def round(self, place: AskedRound, opens_at: datetime) -> RecipeDraft:
+        """The recipe of one round; its name says which.
+
+        Args:
+            place: its number from 1 to `rounds`.
+        """
+        return dataclasses.replace(
+            self.recipe,
+            name=round_name(self.recipe.name, place.number, self.rounds),
+            opens_at=opens_at,
+            closes_at=opens_at + timedelta(seconds=self.round_seconds),
+            round=place,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        number = {"donation_rounds": self.rounds} if self.once else {"rounds": self.rounds}
+        said = {PUBLIC_INPUT: True} if self.public_input else {}
+        return {**self.recipe.as_dict(), **number, "round_seconds": self.round_seconds, **said}
+
+
+def round_name(name: str, number: int, rounds: int) -> str:
+    """What one of so many rounds of a recipe is called."""
+    return f"{name}, round {number} of {rounds}"
+
+
+def _over_devices(statistic: Statistic[Any]) -> CohortStatistic[Any]:
+    if not isinstance(statistic, CohortStatistic):
+        raise TypeError(f"{statistic.statistic} is not added up over devices")
+    return statistic

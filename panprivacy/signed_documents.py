@@ -1,0 +1,67 @@
+"""Public documents that a site signs, each known by its hash."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import rfc8785
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
+from panprivacy.trust_models.members import RecipeVerificationError
+
+
+class SignedDocument:
+    """One document: canonical JSON (RFC 8785), its SHA-256 as identifier, and what is signed of it."""
+
+    format: str
+    """Version of the format. It precedes the signed bytes: no signature is one of something else."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """All of it, as plain JSON values, with the member `format`."""
+        raise NotImplementedError
+
+    @cached_property
+    def canonical(self) -> bytes:
+        """Canonical JSON."""
+        return rfc8785.dumps(self.document)
+
+    @cached_property
+    def identifier(self) -> str:
+        """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+        return hashlib.sha256(self.canonical).hexdigest()
+
+    def sign(self, signing_key: Ed25519PrivateKey) -> bytes:
+        """The site's Ed25519 signature, 64 bytes."""
+        return signing_key.sign(signed_message(self.format, self.canonical))
+
+
+def signed_message(format_: str, canonical: bytes) -> bytes:
+    """What is signed of a document."""
+    return format_.encode() + b"\n" + canonical
+
+
+def require_signed(
+    document: Mapping[str, object],
+    identifier: str,
+    signature: bytes,
+    verification_key: Ed25519PublicKey,
+    *,
+    format_: str,
+) -> None:
+    """RecipeVerificationError unless the document has this format and identifier, and the key signed it."""
+    if document.get("format") != format_:
+        raise RecipeVerificationError(f"the document's format is not {format_}")
+    try:
+        canonical = canonical_json(document)
+    except NoCanonicalFormError as error:
+        raise RecipeVerificationError(f"the document has no canonical form: {error}") from error
+    if hashlib.sha256(canonical).hexdigest() != identifier:
+        raise RecipeVerificationError("the identifier is not the SHA-256 of the document")
+    try:
+        verification_key.verify(signature, signed_message(format_, canonical))
+    except InvalidSignature:
+        raise RecipeVerificationError("the signature is not the server's") from None

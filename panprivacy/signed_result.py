@@ -1,0 +1,60 @@
+"""A published result as its site signs it, and its hash, which stands in the public log."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy import base64_text
+from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
+
+CONTEXT = b"panapp-result-1\n"
+"""What precedes the signed bytes, so that a signature of a result is never one of something else."""
+
+UNSIGNED = ("signature", "truth", "devices", "sampled")
+"""Members of `result.json` that are not signed: the signature, and of a simulation what only it knows."""
+
+
+class ResultRefusedError(ValueError):
+    """A result that is not what was signed."""
+
+
+def signed_bytes(result: Mapping[str, Any]) -> bytes:
+    """What is signed of `result.json`: canonical JSON (RFC 8785) without what nobody signs.
+
+    Raises:
+        ResultRefusedError: it has no canonical form.
+    """
+    is_simulation = result.get("simulation") is True
+    # Of a real result nobody knows the truth: who writes one beside it has changed the result.
+    unsigned = UNSIGNED if is_simulation else UNSIGNED[:1]
+    members = {name: value for name, value in result.items() if name not in unsigned}
+    segments = members.get("segments")
+    if is_simulation and isinstance(segments, list):
+        members["segments"] = [_without_truth(segment) for segment in segments]
+    try:
+        return canonical_json(members)
+    except NoCanonicalFormError as error:
+        raise ResultRefusedError(f"the result has no canonical form: {error}") from error
+
+
+def result_hash(result: Mapping[str, Any]) -> str:
+    """SHA-256 of what is signed, 64 hexadecimal digits; ResultRefusedError as of `signed_bytes`."""
+    return hashlib.sha256(signed_bytes(result)).hexdigest()
+
+
+def verify_result(result: Mapping[str, Any], key: Ed25519PublicKey) -> None:
+    """ResultRefusedError unless the result bears a signature by `key` of exactly this."""
+    message = CONTEXT + signed_bytes(result)
+    try:
+        key.verify(base64_text.decode(result.get("signature"), 64), message)
+    except (InvalidSignature, base64_text.Base64Error):
+        raise ResultRefusedError("the signature is not the site's, or the result was changed") from None
+
+
+def _without_truth(segment: object) -> object:
+    if not isinstance(segment, dict):
+        return segment
+    return {name: value for name, value in segment.items() if name != "truth"}

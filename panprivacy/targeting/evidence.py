@@ -1,0 +1,112 @@
+"""The released result by which a recipe shows that many devices have an attribute's value.
+
+A result says so where it counts categories that are the attribute's values: its event has the attribute's
+name, its labels are the values. Nothing here reads a log: that the site signed the result and entered its
+hash is checked beside it (`panprivacy.transparency.checking.check`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from panprivacy.randomizers.categories import Categories
+from panprivacy.randomizers.rare_categories import RareCategories
+from panprivacy.rate_validation import Verdict
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.signed_result import ResultRefusedError, result_hash
+from panprivacy.targeting.citation import Citation
+from panprivacy.targeting.sizes import FAILURE_PROBABILITY, Sizes
+
+_RELEASED = "released"
+
+
+class CitationRefusedError(ValueError):
+    """A result that does not show what it is cited for."""
+
+
+def cited_sizes(
+    result: Mapping[str, Any],
+    citation: Citation,
+    *,
+    attribute: str,
+    population: str,
+    simulation: bool,
+    values: Sequence[str] | None = None,
+) -> Sizes:
+    """How many devices have each value of an attribute, by a cited result.
+
+    Args:
+        result: `result.json`, of which signature and place in the log are checked by the caller.
+        attribute: name of what it must have counted.
+        population: of the citing recipe; whom it must have asked.
+        simulation: whether the citing recipe is one; then it cites one, and else none.
+        values: the attribute's values as they are declared; None where nobody can tell, as on a device, which
+            then takes the result's labels for them.
+
+    Returns:
+        Bounds which all hold but for `FAILURE_PROBABILITY`.
+
+    Raises:
+        CitationRefusedError: it is another result, or does not show how many devices have the values.
+    """
+    recipe = _recipe_of(result, citation)
+    asked = recipe.calibrated_statistic
+    if result.get("outcome") != _RELEASED:
+        raise CitationRefusedError("the cited recipe has released no result")
+    # Rare categories have rates of their own, which these bounds do not know.
+    if not isinstance(asked, Categories) or isinstance(asked, RareCategories) or recipe.dummies is not None:
+        raise CitationRefusedError(f"the cited result is of {recipe.statistic}, and must be of categories")
+    if recipe.target is not None:
+        raise CitationRefusedError("the cited result is of a part of the population")
+    if recipe.admission is None:
+        # Anybody could have sent any number of reports, and made a part as large as wanted.
+        raise CitationRefusedError("the cited recipe must have asked for tokens (admission: token)")
+    told = result.get("admission")
+    if isinstance(told, Mapping) and told.get("verdict") == Verdict.HELD:
+        # Somebody released it all the same, but reports that no token explains may be invented.
+        raise CitationRefusedError("the cited result has more reports than its tokens explain")
+    if recipe.population != population:
+        raise CitationRefusedError(
+            f"the cited result is of the population {recipe.population}, not of {population}"
+        )
+    if recipe.simulation != simulation:
+        raise CitationRefusedError(
+            "a simulation shows nothing of real devices"
+            if recipe.simulation
+            else "a simulation cites simulations"
+        )
+    if recipe.event.name != attribute:
+        raise CitationRefusedError(f"the event of the cited recipe is {recipe.event.name}, not {attribute}")
+    if not recipe.event.labels or recipe.event.labels != tuple(values or recipe.event.labels):
+        raise CitationRefusedError(f"the labels of the cited recipe are not the values of {attribute}")
+    if recipe.round is not None:
+        # Which of them is cited could be chosen by what they show.
+        raise CitationRefusedError("the cited result is of one of many rounds")
+    return _sizes(result, asked, recipe.event.labels)
+
+
+def _recipe_of(result: Mapping[str, Any], citation: Citation) -> PublishedRecipe:
+    document = result.get("recipe")
+    if not isinstance(document, Mapping):
+        raise CitationRefusedError("the cited result has no recipe in it")
+    try:
+        found, recipe = result_hash(result), PublishedRecipe.from_document(document)
+    except (ResultRefusedError, ValueError) as error:
+        raise CitationRefusedError(f"the cited result cannot be read: {error}") from error
+    if found != citation.result:
+        raise CitationRefusedError("the result is not the one that is cited: it has another hash")
+    if not recipe.identifier == citation.recipe == result.get("id"):
+        raise CitationRefusedError("the result is of another recipe than the cited one")
+    return recipe
+
+
+def _sizes(result: Mapping[str, Any], asked: Categories, labels: Sequence[str]) -> Sizes:
+    reports, estimate = result.get("reports"), result.get("estimate")
+    if type(reports) is not int or reports < asked.parameters.cohort_size:
+        raise CitationRefusedError("the cited result is of fewer reports than its cohort size")
+    if not isinstance(estimate, list) or not all(type(value) in (int, float) for value in estimate):
+        raise CitationRefusedError("the cited result has no estimates")
+    try:
+        *bounds, everybody = asked.size_bounds(estimate, reports, FAILURE_PROBABILITY)
+    except (ValueError, OverflowError) as error:
+        raise CitationRefusedError(f"the cited result cannot be: {error}") from error
+    return Sizes(dict(zip(labels, bounds, strict=True)), everybody)

@@ -1,0 +1,245 @@
+"""Categories: what devices send, weighed against exact fractions, and what dishonest ones can do."""
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from math import comb
+
+import pytest
+
+from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.dap.vdafs import prio3_with
+from panprivacy.errors import FieldError
+from panprivacy.mechanisms.randomized_response import RandomizedResponse
+from panprivacy.prio3.interface import ReportInput, VerificationError
+from panprivacy.prio3.verifier import Prio3Verifier
+from panprivacy.randomizers.categories import SLACK_SHARE, Categories, CategoriesParameters, WeightLaw
+from panprivacy.statistic import InvalidReportError
+from tests.panprivacy.randomizers.contract import RandomizerContract
+
+
+def categories(**changes):
+    members = {"k": 6, "epsilon": 1.5, "delta": 1e-6, "cohort_size": 100} | changes
+    return Categories(CategoriesParameters(**members).calibrated())
+
+
+class TestContract(RandomizerContract):
+    @pytest.fixture(params=[{}, {"sampling_rate": 0.5}, {"k": 40, "epsilon": 4.0}], ids=str)
+    def randomizer(self, request):
+        return categories(**request.param)
+
+    @pytest.fixture
+    def cells(self):
+        return [("0",), ("5",)]
+
+    def hostile(self, randomizer):
+        k, weight = randomizer.parameters.k, randomizer.parameters.max_weight
+        heavy = [1] * weight + [0] * (k - weight)
+        return [heavy, heavy[::-1], [0] * k, [1] + [0] * (k - 1)]
+
+
+class Exact:
+    """The weight of a report in fractions, from the coin's own 65 bits."""
+
+    def __init__(self, epsilon, k):
+        self.p = Fraction(RandomizedResponse(epsilon).flip_probability)
+        self.k = k
+
+    def flips(self, trials, ones):
+        return comb(trials, ones) * self.p**ones * (1 - self.p) ** (trials - ones) if ones >= 0 else 0
+
+    def at_most(self, trials, most):
+        return sum(self.flips(trials, ones) for ones in range(most + 1))
+
+    def accepted(self, weight):
+        return (1 - self.p) * self.at_most(self.k - 1, weight - 1) + self.p * self.at_most(self.k - 1, weight)
+
+    def bits(self, weight):
+        present = (1 - self.p) * self.at_most(self.k - 1, weight - 1)
+        absent = (1 - self.p) * self.at_most(self.k - 2, weight - 2) + self.p * self.at_most(
+            self.k - 2, weight - 1
+        )
+        return self.p * absent / self.accepted(weight), present / self.accepted(weight)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "k"),
+    [(1e-6, 2), (20.0, 2), (0.5, 7), (1e-6, 50), (8.0, 50), pytest.param(3.0, 300, marks=pytest.mark.long)],
+)
+def test_weights_and_bits_agree_with_fractions(epsilon, k):
+    law, exact = WeightLaw(RandomizedResponse(epsilon), k), Exact(epsilon, k)
+    for weight in sorted({1, 2, k // 2, k - 1, k}):
+        if not 1 <= weight <= k:
+            continue
+        heavier = 1 - exact.accepted(weight)
+        assert heavier <= law.heavier(weight) <= heavier * (1 + Fraction(1, 10**10)) + Fraction(1, 10**289)
+        for found, wanted in zip(law.accepted_bits(weight), exact.bits(weight), strict=True):
+            assert found == pytest.approx(float(wanted), rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    "corner",
+    [
+        {"k": 2, "epsilon": 20.0, "delta": 0.1, "cohort_size": 2},
+        {"k": 2, "epsilon": 1e-6, "delta": 1e-30, "cohort_size": 10**9},
+        {"k": 1_000, "epsilon": 20.0, "delta": 0.1, "cohort_size": 2},
+        {"k": 1_000, "epsilon": 1e-6, "delta": 1e-30, "cohort_size": 10**9},
+        {"k": 1_000, "epsilon": 8.0, "delta": 1e-30, "cohort_size": 10**9},
+    ],
+    ids=str,
+)
+def test_weight_is_the_smallest_that_is_rarely_exceeded_at_the_ends_of_every_range(corner):
+    randomizer = categories(**corner)
+    law = WeightLaw(RandomizedResponse(corner["epsilon"]), corner["k"])
+    weight, most = randomizer.parameters.max_weight, corner["delta"] / SLACK_SHARE
+    assert corner["cohort_size"] * law.heavier(weight) <= most
+    assert weight == 1 or corner["cohort_size"] * law.heavier(weight - 1) > most
+    randomizer.require_promise()
+    bits = randomizer.randomize(corner["k"] - 1, random.Random(1))
+    assert sum(bits) <= weight
+    assert all(map(float, randomizer.estimate(list(bits), 1).standard_errors))
+
+
+def test_replacing_a_value_changes_no_report_s_probability_by_more_than_twice_epsilon():
+    # By enumeration of all reports, for every pair of values.
+    randomizer = categories(k=4, epsilon=0.7, delta=0.1, cohort_size=2)
+    weight, p = 2, Fraction(RandomizedResponse(0.7).flip_probability)
+    exact = Exact(0.7, 4)
+    odds = (1 - p) / p
+    for report in range(16):
+        ones = [report >> place & 1 for place in range(4)]
+        if sum(ones) > weight:
+            continue
+        likely = [
+            p ** sum(int(bit != (place == value)) for place, bit in enumerate(ones))
+            * (1 - p) ** sum(int(bit == (place == value)) for place, bit in enumerate(ones))
+            for value in range(4)
+        ]
+        assert max(likely) / min(likely) <= odds**2
+        # Against the reference, which is taken as it is with another probability.
+        reference = p ** sum(ones) * (1 - p) ** (4 - sum(ones)) / exact.at_most(4, weight)
+        for each in likely:
+            ratio = each / exact.accepted(weight) / reference
+            assert max(ratio, 1 / ratio) <= odds * exact.at_most(4, weight) / exact.accepted(weight)
+    stated = {each.relation: each.epsilon for each in randomizer.local_guarantees()}
+    assert stated[Relation.REPLACE] == 1.4
+    assert stated[Relation.ADD_REMOVE] >= 0.7
+
+
+def test_estimate_is_unbiased_for_what_devices_send():
+    # Tight weights, so that drawing again matters: without its share of the debiasing, this would be off by
+    # 20 standard errors. 20,000 devices; one of six sums lies 5.5 of them away with less than 3e-7.
+    parameters = replace(categories(epsilon=0.5).parameters, max_weight=2)
+    randomizer, source = Categories(parameters), random.Random(7)
+    devices = {0: 12_000, 3: 6_000, 5: 2_000}
+    total = [0] * 6
+    for value, count in devices.items():
+        for _ in range(count):
+            randomizer.add(total, randomizer.randomize(value, source))
+    estimate = randomizer.estimate(total, 20_000)
+    for found, truth, error in zip(
+        estimate.values, randomizer.truth(devices), estimate.standard_errors, strict=True
+    ):
+        assert abs(found - truth) <= 5.5 * error
+    response = RandomizedResponse(0.5)
+    naive = [response.debiased(ones, 20_000) for ones in total]
+    assert max(abs(x - y) for x, y in zip(naive, randomizer.truth(devices), strict=True)) > 1_000
+
+
+def test_report_with_too_many_ones_is_refused_by_its_reason():
+    randomizer = categories(k=40, epsilon=4.0)
+    heavy = [1] * (randomizer.parameters.max_weight + 1)
+    with pytest.raises(InvalidReportError, match="at most") as refused:
+        randomizer.contribution([*heavy, *[0] * (40 - len(heavy))])
+    assert refused.value.reason == "too_many_ones"
+
+
+@pytest.mark.parametrize("changed", [-1, 1_000])
+def test_document_with_another_weight_is_refused_by_devices(changed):
+    parameters = categories(k=40, epsilon=4.0).parameters
+    wrong = replace(parameters, max_weight=max(1, min(1_000, parameters.max_weight + changed)))
+    with pytest.raises(FieldError, match="max_weight: must be from"):
+        Categories(wrong).require_promise()
+
+
+def test_guarantees_cost_what_drawing_again_adds_and_no_more_than_a_hundredth():
+    randomizer = categories(k=100, epsilon=2.0, cohort_size=1_000)
+    stated = {
+        (each.relation, each.dishonest_fraction): each.epsilon
+        for each in randomizer.guarantees(sampled=False)
+        if each.model is Model.AGGREGATOR
+    }
+    for (relation, part), epsilon in stated.items():
+        n = 1_000 if part == 0 else 500
+        event = randomizer._release(n) if relation is Relation.REPLACE else randomizer._added(n)
+        independent = event.event.epsilon(randomizer.parameters.delta)
+        assert independent < epsilon <= 1.01 * independent
+
+
+def test_replacing_a_value_changes_two_bits_unlike_in_example_2():
+    # The report with the first category's bit and without the second's is e^2ε times likelier.
+    p = Fraction(RandomizedResponse(1.0).flip_probability)
+    likely = {0: (1 - p) * (1 - p), 1: p * p}
+    assert likely[0] / likely[1] == ((1 - p) / p) ** 2 > Fraction(2718, 1000)
+    stated = {each.relation: each.epsilon for each in categories(epsilon=1.0).local_guarantees()}
+    assert stated[Relation.REPLACE] == 2.0
+
+
+def test_number_of_ones_of_section_4_5_as_printed_is_exceeded_by_nearly_every_report():
+    law = WeightLaw(RandomizedResponse(4.0), 1_000)
+    printed = 1 + 1_000 / 4.0**5
+    assert law.heavier(round(2 * printed)) > 0.9999
+    assert categories(k=1_000, epsilon=4.0).parameters.max_weight > 10 * printed
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(2, 20.0), (30, 3.0)])
+def test_two_servers_add_up_good_reports_and_refuse_hostile_ones(k, epsilon):
+    randomizer, source = categories(k=k, epsilon=epsilon), random.Random(3)
+    vdaf = prio3_with(randomizer.vdaf_type, randomizer.vdaf_message)
+    leader, helper = (Prio3Verifier(vdaf, bytes(32), b"recipe") for _ in range(2))
+    good = [randomizer.randomize(i % k, source) for i in range(5)]
+    encoded = [list(vdaf.circuit.encode(measurement)) for measurement in good]
+    weight = randomizer.parameters.max_weight
+    heavy = [1] * (weight + 1) + [0] * (k - weight - 1) if weight < k else [2] + [0] * (k - 1)
+    digits = len(encoded[0]) - k
+    hostile = [
+        [*heavy, *[1] * digits],  # too many ones, as many as can be claimed
+        [-1, *encoded[0][1:]],
+        [1_000_000, *encoded[0][1:]],
+        [*encoded[0][:k], *[0] * digits],  # another number than there are
+    ]
+    reports = []
+    for entries in [*encoded, *hostile]:
+        nonce, rand = source.randbytes(16), source.randbytes(vdaf.rand_size)
+        public, shares = vdaf.shard_encoded(b"recipe", [x % vdaf.field.modulus for x in entries], nonce, rand)
+        reports.append([ReportInput(nonce, public, share) for share in shares])
+    started = leader.leader_init([ours for ours, _ in reports])
+    answered = helper.helper_init([theirs for _, theirs in reports], [one.outbound for one in started])
+    assert [isinstance(one, VerificationError) for one in answered] == [False] * 5 + [True] * 4
+    taken = list(zip(started, answered, strict=True))[:5]
+    finished = leader.leader_finish([one.state for one, _ in taken], [two.outbound for _, two in taken])
+    sums = leader.aggregate(finished), helper.aggregate([two.out_share for _, two in taken])
+    assert leader.unshard(*sums, 5) == tuple(map(sum, zip(*good, strict=True)))
+
+
+def test_size_bounds_hold_for_what_devices_send():
+    """60 collections; each fails with 1e-8 at most, so that all hold but for 6e-7. They are no wider than the
+    noise asks for, either."""
+    randomizer, source = categories(k=3, epsilon=2.0, sampling_rate=0.5), random.Random(3)
+    devices = (300, 90, 10)
+    for _ in range(60):
+        total, reports = [0, 0, 0], 0
+        for value, size in enumerate(devices):
+            for _ in range(size):
+                if source.random() < randomizer.parameters.sampling_rate:
+                    reports += 1
+                    total = [a + b for a, b in zip(total, randomizer.randomize(value, source), strict=True)]
+        bounds = randomizer.size_bounds(randomizer.estimate(total, reports).values, reports, 1e-8)
+        for (low, high), true in zip(bounds, (*devices, 400), strict=True):
+            assert low <= true <= high <= 800
+    assert bounds[0][0] > 50
+
+
+def test_size_bounds_of_everybody_are_exact_where_everybody_reports():
+    randomizer = categories(k=3)
+    assert randomizer.size_bounds(randomizer.estimate([90, 50, 30], 120).values, 120, 1e-6)[-1] == (120, 120)

@@ -1,0 +1,360 @@
+"""Importance sampling of categories: every report of few places, everybody's values, and the estimate."""
+
+import itertools
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.errors import FieldError
+from panprivacy.randomizers.rare_categories import RareCategories
+from panprivacy.randomizers.rare_parameters import (
+    LARGEST_SEEN_RATE,
+    Participation,
+    RareCategoriesParameters,
+)
+from panprivacy.recipe import RecipeDraft
+from tests.panprivacy.randomizers.contract import RandomizerContract
+
+WAYS = [way.value for way in Participation]
+
+
+def parameters(participation, **changes):
+    asked = {
+        "epsilon": 2.0,
+        "delta": 1e-4,
+        "cohort_size": 2,
+        "k": 3,
+        "participation": participation,
+        "devices": 100,
+        "counted_devices": 20,
+        "rare_share": 0.2,
+        **changes,
+    }
+    return RareCategoriesParameters(**asked).calibrated()
+
+
+def statistic(participation, *, max_weight=None, **changes):
+    found = parameters(participation, **changes)
+    return RareCategories(found if max_weight is None else replace(found, max_weight=max_weight))
+
+
+class TestContract(RandomizerContract):
+    @pytest.fixture(params=["cover", "relayed"])
+    def randomizer(self, request):
+        return statistic(
+            request.param, k=6, cohort_size=50, devices=2_000, counted_devices=600, rare_share=0.5
+        )
+
+    @pytest.fixture
+    def cells(self):
+        return [("0",), ("5",)]
+
+    def hostile(self, randomizer):
+        k, weight = randomizer.parameters.k, randomizer.parameters.max_weight
+        heavy = [1] * weight + [0] * (k - weight)
+        return [heavy, heavy[::-1], [0] * k, [1] + [0] * (k - 1)]
+
+    def test_expected_error_covers_that_of_an_estimate(self, randomizer, measurements):
+        """Of the categories other than the default, for which it is said."""
+        total = [sum(entries) for entries in zip(*measurements, strict=True)]
+        population = round(len(measurements) / randomizer.reporting_rate)
+        expected = randomizer.expected_standard_error(population)
+        errors = randomizer.estimate(total, len(measurements)).standard_errors
+        assert max(errors[1:]) <= expected * 1.05
+        assert f"{randomizer.parameters.rare_share:g}" in randomizer.expected_note
+        with pytest.raises(ValueError, match="population"):
+            randomizer.expected_standard_error(0)
+
+
+def reports_of(asked, value):
+    """Pr[report] of a device, from what it draws: its coin, its bits, and again while there are too many."""
+    made = asked.parameters
+    p, rate = 1 / (math.exp(made.epsilon) + 1), made.rates[value > 0]
+
+    def drawn(about):
+        return {
+            bits: math.prod(1 - p if bit == (place == about) else p for place, bit in enumerate(bits))
+            for bits in itertools.product((0, 1), repeat=made.k)
+            if sum(bits) <= made.max_weight
+        }
+
+    counted, blank = drawn(value), drawn(None)
+    if made.participation == "relayed":
+        taken = sum(counted.values())
+        return {None: 1 - rate, **{bits: rate * chance / taken for bits, chance in counted.items()}}
+    mixed = {bits: rate * counted[bits] + (1 - rate) * blank[bits] for bits in counted}
+    taken = sum(mixed.values())
+    return {bits: chance / taken for bits, chance in mixed.items()}
+
+
+def local_epsilon(one, other):
+    return max(abs(math.log(one[report] / other[report])) for report in one)
+
+
+@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("max_weight", [1, 2, 3])
+@pytest.mark.parametrize("counted", [1, 30, 100])
+def test_local_guarantee_is_that_of_every_report_of_every_pair(participation, epsilon, max_weight, counted):
+    asked = statistic(participation, epsilon=epsilon, counted_devices=counted, max_weight=max_weight)
+    laws = [reports_of(asked, value) for value in range(3)]
+    worst = max(local_epsilon(*pair) for pair in itertools.combinations(laws, 2))
+    [stated] = [g.epsilon for g in asked.local_guarantees() if g.relation is Relation.REPLACE]
+    assert worst <= stated * (1 + 1e-12)
+    if max_weight == 3:  # nothing is drawn again
+        assert worst == pytest.approx(stated, rel=1e-9)
+
+
+@pytest.mark.parametrize("max_weight", [1, 3])
+@pytest.mark.parametrize("counted", [1, 100])
+def test_local_guarantee_against_a_report_about_nothing_is_that_of_every_report(max_weight, counted):
+    asked = statistic("cover", counted_devices=counted, max_weight=max_weight)
+    p = 1 / (math.exp(2.0) + 1)
+    bare = {
+        bits: math.prod(p if bit else 1 - p for bit in bits)
+        for bits in itertools.product((0, 1), repeat=3)
+        if sum(bits) <= max_weight
+    }
+    blank = {bits: chance / sum(bare.values()) for bits, chance in bare.items()}
+    worst = max(local_epsilon(reports_of(asked, value), blank) for value in range(3))
+    [stated] = [g.epsilon for g in asked.local_guarantees() if g.relation is Relation.ADD_REMOVE]
+    assert worst <= stated * (1 + 1e-12)
+
+
+def released(asked, values):
+    """Pr[(number of reports, sums)], sums of a full cohort only."""
+    outcomes = {(0, (0,) * 3): 1.0}
+    for value in values:
+        following = {}
+        for ((count, sums), chance), (bits, likely) in itertools.product(
+            outcomes.items(), reports_of(asked, value).items()
+        ):
+            key = (
+                (count, sums) if bits is None else (count + 1, tuple(map(sum, zip(sums, bits, strict=True))))
+            )
+            following[key] = following.get(key, 0.0) + chance * likely
+        outcomes = following
+    shown = {}
+    for (count, sums), chance in outcomes.items():
+        key = (count, sums if count >= asked.parameters.cohort_size else None)
+        shown[key] = shown.get(key, 0.0) + chance
+    return shown
+
+
+@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize(("max_weight", "epsilon", "counted"), [(3, 0.5, 4), (2, 3.0, 2)])
+def test_delta_of_the_release_lies_above_everybodys_values_and_reports(
+    participation, max_weight, epsilon, counted
+):
+    """Of three devices, drawn again where they had too many ones: more than the share that is allowed."""
+    asked = statistic(
+        participation, epsilon=epsilon, devices=4, counted_devices=counted, max_weight=max_weight
+    )
+    n = 2 if participation == "cover" else 4
+    event = asked.aggregator_event()
+    bounds = {at: event.delta(at) for at in (0.0, 0.3, 2.0)}
+    for others in itertools.combinations_with_replacement(range(3), n - 1):
+        shown = [released(asked, (value, *others)) for value in range(3)]
+        for one, other in itertools.permutations(shown, 2):
+            for at, bound in bounds.items():
+                exact = sum(
+                    max(0.0, one.get(key, 0.0) - math.exp(at) * other.get(key, 0.0)) for key in {*one, *other}
+                )
+                assert exact <= bound * (1 + 1e-9) + 1e-15, (others, at)
+
+
+@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("max_weight", [1, 2, 3])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_estimate_is_unbiased_whatever_share_is_stated(participation, max_weight, share):
+    """From the expected sums of 70, 20 and 10 devices, by every report."""
+    asked = statistic(participation, max_weight=max_weight, rare_share=share)
+    truth = (70, 20, 10)
+    sums, reports = [0.0] * 3, 0.0
+    for value, devices in enumerate(truth):
+        for bits, chance in reports_of(asked, value).items():
+            if bits is not None:
+                reports += devices * chance
+                sums = [a + devices * chance * b for a, b in zip(sums, bits, strict=True)]
+    assert asked.estimate(sums, reports).values == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("participation", WAYS)
+def test_standard_errors_are_those_of_every_report(participation):
+    """The variance of each place's estimate, added up over devices; with ones drawn again 1 in 50 times."""
+    asked = statistic(participation, epsilon=3.0, max_weight=2)
+    truth = (700, 200, 100)
+    variance, sums, reports = [0.0] * 3, [0.0] * 3, 0.0
+    for value, devices in enumerate(truth):
+        law = reports_of(asked, value)
+        worth = {
+            bits: (0.0,) * 3 if bits is None else asked.estimate(bits, 1).values for bits in law
+        }  # the estimate is linear: what one report adds
+        for place in range(3):
+            mean = sum(law[bits] * worth[bits][place] for bits in law)
+            variance[place] += devices * sum(law[bits] * (worth[bits][place] - mean) ** 2 for bits in law)
+        for bits, chance in law.items():
+            if bits is not None:
+                reports += devices * chance
+                sums = [a + devices * chance * b for a, b in zip(sums, bits, strict=True)]
+    stated = asked.estimate(sums, reports).standard_errors
+    assert stated == pytest.approx([math.sqrt(x) for x in variance], rel=0.03)
+
+
+@pytest.mark.parametrize("participation", WAYS)
+def test_reports_are_drawn_with_the_probabilities_that_the_estimate_is_made_for(participation):
+    """9 of 20,000 reports' frequencies within 5.5 standard deviations: missed with 18·2e-8 < 1e-6."""
+    asked, source, draws = statistic(participation, max_weight=2), random.Random(7), 20_000
+    for value in (0, 1):
+        law, seen = reports_of(asked, value), {}
+        for _ in range(draws):
+            report = asked.randomize(value, source)
+            seen[report] = seen.get(report, 0) + 1
+        assert seen.keys() <= law.keys()
+        for report, chance in law.items():
+            deviation = math.sqrt(draws * chance * (1 - chance))
+            assert abs(seen.get(report, 0) - draws * chance) <= 5.5 * deviation + 1
+
+
+@pytest.mark.parametrize("participation", WAYS)
+def test_rates_are_those_of_section_3_1(participation):
+    made = parameters(participation, devices=1_000_000, counted_devices=10_000, rare_share=0.01)
+    assert made.rates == (0.005, 0.5)
+    capped = parameters(participation, devices=1_000_000, counted_devices=100_000, rare_share=0.01)
+    assert capped.rates == (0.05, {"cover": 1.0, "relayed": LARGEST_SEEN_RATE}[participation])
+
+
+def test_rate_of_one_as_printed_would_show_a_device_by_the_number_of_reports():
+    """SAA section 3.1 has min(M/2γN, 1). If all others have another category, all of them send."""
+    asked = statistic("relayed", devices=4, counted_devices=2, epsilon=0.5)
+    printed = RareCategories(replace(asked.parameters, other_rate=1.0))
+    one, other = (released(printed, (value, 1, 1, 1)) for value in (0, 1))
+    exact = sum(max(0.0, one.get(key, 0.0) - math.exp(9) * other.get(key, 0.0)) for key in {*one, *other})
+    assert exact == pytest.approx(1 - printed.parameters.rates[0])  # whatever ε
+    assert printed.aggregator_event().delta(9.0) >= exact
+    with pytest.raises(FieldError) as refused:
+        printed.require_promise()
+    assert refused.value.field == "other_rate"
+
+
+@pytest.mark.parametrize(("field", "changes"), [
+    ("counted_devices", {"counted_devices": 101}),
+    ("counted_devices", {"devices": 1_000_000, "counted_devices": 1}),
+    ("sampling_rate", {"participation": "relayed", "sampling_rate": 0.5}),
+    ("participation", {"participation": "open"}),
+    ("rare_share", {"rare_share": 0.6}),
+    ("rare_share", {"rare_share": 0}),
+    ("devices", {"devices": 1}),
+    ("k", {"k": 1}),
+])  # fmt: skip
+def test_parameters_that_cannot_be_are_refused_by_name(field, changes):
+    with pytest.raises(FieldError) as refused:
+        parameters(**{"participation": "cover", **changes})
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("name", ["default_rate", "other_rate", "max_weight"])
+def test_promise_that_other_derived_numbers_would_break_is_refused_by_name(participation, name):
+    made = parameters(participation)
+    RareCategories(made).require_promise()
+    changed = replace(made, **{name: 1 if name == "max_weight" else 0.9876})
+    with pytest.raises(FieldError) as refused:
+        RareCategories(changed).require_promise()
+    assert refused.value.field == name
+
+
+def test_guarantee_of_relayed_names_relay_and_token():
+    asked = statistic("relayed", cohort_size=50, devices=1_000, counted_devices=200)
+    assert "relay" in asked.budget_condition
+    assert "token" in asked.budget_condition
+    found = [g for g in asked.guarantees() if g.model is not Model.LOCAL]
+    assert found
+    assert all("relay" in g.assumption and "token" in g.assumption for g in found)
+    assert all(g.model is Model.SAMPLED for g in found)
+    assert not statistic("cover").budget_condition
+
+
+@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("epsilon", [1e-6, 20.0])
+@pytest.mark.parametrize("k", [2, 1_000])
+@pytest.mark.parametrize("share", [1e-6, 0.5])
+def test_ends_of_all_ranges_give_a_statistic_with_errors_and_bounds(participation, epsilon, k, share):
+    asked = statistic(
+        participation, epsilon=epsilon, k=k, rare_share=share, devices=10**9, counted_devices=10**9 // 2
+    )
+    asked.require_promise()
+    (absent, _), (default, other) = asked.places.absent, asked.places.present
+    assert 0 < absent < min(default, other) <= 1
+    assert math.isfinite(asked.expected_standard_error(1_000))
+    assert asked.robustness.each > 0
+    assert sum(asked.randomize(1, random.Random(3)) or ()) <= asked.parameters.max_weight
+
+
+def test_smallest_epsilon_has_guarantees_also_where_few_devices_count():
+    asked = statistic(
+        "cover", epsilon=1e-6, devices=1_000_000_000, counted_devices=2_000, rare_share=0.5, delta=1e-9
+    )
+    local = {stated.relation: stated.epsilon for stated in asked.guarantees() if stated.model is Model.LOCAL}
+    _, rate = asked.parameters.rates
+    assert local[Relation.ADD_REMOVE] == pytest.approx(rate * 1e-6, rel=1e-4)
+    assert local[Relation.REPLACE] == pytest.approx(2 * rate * 1e-6, rel=1e-4)
+
+
+def draft(**changes):
+    members = {"name": "Errors", "question": "Which?", "statistic": "rare_categories", "trust": "two_server"}
+    asked = {"k": 5, "epsilon": 4, "delta": 1e-6, "cohort_size": 30, "participation": "relayed"}
+    rates = {"devices": 400, "counted_devices": 80, "rare_share": 0.1}
+    return RecipeDraft.from_mapping({**members, **asked, **rates, **changes})
+
+
+@pytest.mark.parametrize(("field", "changes"), [
+    ("admission", {}),
+    ("admission", {"relay": True}),
+    ("relay", {"admission": "token"}),
+    ("relay", {"admission": "token", "relay": False}),
+])  # fmt: skip
+def test_recipe_of_relayed_without_token_or_relay_is_refused_with_the_reason(field, changes):
+    with pytest.raises(FieldError, match="whether a device sends tells something") as refused:
+        draft(**changes)
+    assert refused.value.field == field
+
+
+def test_recipe_of_relayed_with_token_and_relay_and_any_of_cover_can_be():
+    assert draft(admission="token", relay=True).relay
+    assert not draft(participation="cover").relay
+
+
+def test_recipe_for_one_server_is_refused():
+    with pytest.raises(FieldError) as refused:
+        draft(participation="cover", trust="single_server")
+    assert refused.value.field == "trust"
+
+
+# What a dishonest device can do --------------------------------------------------
+
+
+@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("max_weight", [1, 2, 4])
+@pytest.mark.parametrize("counted", [1, 30, 100])
+def test_every_report_in_place_of_every_other_moves_what_is_stated_at_most(
+    participation, max_weight, counted
+):
+    """All pairs of reports that the servers accept. A one of the default also moves all others where drawing
+    again ties the places together. What is stated of one value is reached, so no smaller bound would do."""
+    asked = statistic(participation, k=4, epsilon=1.0, max_weight=max_weight, counted_devices=counted)
+    accepted = [bits for bits in itertools.product((0, 1), repeat=4) if sum(bits) <= max_weight]
+    estimates = [asked.estimate([entry + 9 for entry in bits], 20).values for bits in accepted]
+    single, other, together = 0.0, 0.0, 0.0
+    for before, after in itertools.product(estimates, repeat=2):
+        moves = [new - old for new, old in zip(after, before, strict=True)]
+        single, other = max(single, *map(abs, moves)), max(other, *map(abs, moves[1:]))
+        together = max(together, sum(move for move in moves if move > 0))
+    stated = asked.robustness
+    assert single == pytest.approx(stated.each, rel=1e-9)
+    assert f"any other by at most {other:.4g}." in stated.sentence
+    assert together <= stated.together * (1 + 1e-9)
+    assert together >= 0.7 * stated.together

@@ -1,0 +1,49 @@
+"""Who publishes a recipe and every device that answers it agree on how long its requests are."""
+
+from typing import Any
+
+import msgpack
+import pytest
+
+from panprivacy.admission import TOKEN_BYTES
+from panprivacy.oblivious_http.binary_http import Request
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.request_bytes import published_report_bytes, report_bytes
+from panprivacy.trust_models import Servers
+from tests.panprivacy.test_admission import NOW, drafted, one_server, shuffled, token_admission
+from tests.panprivacy.test_servers import two_servers
+
+SHUFFLER = shuffled().servers
+VALUES = {"statistic": "distinct_elements", "k": 5, "steps": "absent"}
+
+
+def published(servers: Servers, admission: str, **members: Any) -> tuple[RecipeDraft, PublishedRecipe]:
+    members = {"trust": servers.trust.value, "encryption": servers.scheme, **members}
+    draft = drafted(admission=admission, **members)
+    return draft, draft.publish(servers, NOW, admission=token_admission() if admission == "token" else None)
+
+
+@pytest.mark.parametrize("admission", ["open", "token"])
+@pytest.mark.parametrize(
+    ("servers", "members"),
+    [(one_server(), {}), (two_servers(), {}), (SHUFFLER, VALUES)],
+    ids=["one server", "two servers", "shuffler"],
+)
+def test_devices_find_a_request_as_long_as_who_published_the_recipe(
+    servers: Servers, members: dict[str, Any], admission: str
+) -> None:
+    draft, recipe = published(servers, admission, **members)
+    assert published_report_bytes(recipe) == report_bytes(draft, recipe.calibrated_statistic)
+
+
+@pytest.mark.parametrize("admission", ["open", "token"])
+def test_most_messages_of_a_user_are_no_longer(admission: str) -> None:
+    _, recipe = published(SHUFFLER, admission, **VALUES)
+    messages = [bytes(recipe.public_key.ciphertext_bytes)] * recipe.calibrated_statistic.most_ciphertexts
+    body = {"nonce": bytes(16), "messages": messages}
+    if admission == "token":
+        body["token"] = bytes(TOKEN_BYTES)
+    fields = ((b"accept", b"application/json"), (b"content-type", b"application/msgpack"))
+    path = f"/shuffler/recipes/{recipe.identifier}/messages".encode()
+    request = Request(b"POST", b"https", b"shuffler.example:8443", path, fields, msgpack.packb(body))
+    assert len(request.encode()) <= published_report_bytes(recipe)
