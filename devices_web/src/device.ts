@@ -1,0 +1,337 @@
+/**
+ * One device's part in one recipe, in memory. Who keeps the state, and when it is written, is an adapter's
+ * matter: `state` is a plain object with the members of a state file of `devices_sim`.
+ */
+
+import { type Bytes, concat, FieldError, fromBase64, fromHex, toBase64 } from "./bytes.ts";
+import { categoriesVdaf, type DapUpload, dapUpload } from "./dap.ts";
+import type { Ciphertext, EncryptionKey } from "./elgamal.ts";
+import { type Mechanism, mechanismOf, randomizedCategory, reportingRate, required } from "./mechanisms.ts";
+import { Prio3 } from "./prio3.ts";
+import { drawUnit, type RandomSource, systemRandom } from "./random.ts";
+import {
+  type Limits,
+  type PinnedKeys,
+  type Recipe,
+  RecipeRefusedError,
+  requireTakesPart,
+  type ServedRecipe,
+  USUAL_LIMITS,
+  verifiedRecipe,
+} from "./recipe.ts";
+import type { Bit } from "./response.ts";
+import { DAP_VERSION } from "./shared_key.ts";
+
+const NONCE_BYTES = 16;
+
+/** Something that this device must not or cannot do now. */
+export class DeviceError extends Error {}
+
+/**
+ * Where the device stands. It depends on public facts and the sampling coin, never on events. `reported`: the
+ * report is made and waits for its delivery.
+ */
+export type Phase = "collecting" | "not_sampled" | "reported" | "done";
+
+/**
+ * All that a device keeps; nothing in it is a plaintext, a seed or a time of anything that happened. Byte
+ * strings in base64. In the phase `done` only `phase` and `recipe` are left.
+ */
+export interface DeviceState {
+  readonly phase: Phase;
+  /** Identifier. */
+  readonly recipe: string;
+  readonly document?: Readonly<Record<string, unknown>>;
+  readonly signature?: string;
+  readonly verification_key?: string;
+  readonly helper_key?: string;
+  readonly helper_signature?: string;
+  readonly server?: string;
+  /** Steps taken, 0..T. */
+  readonly step?: number;
+  readonly ciphertexts?: readonly string[];
+  readonly nonce?: string;
+}
+
+/** A report as the API of a single server takes it. */
+export interface RestReport {
+  readonly nonce: string;
+  readonly ciphertexts: readonly string[];
+}
+
+export interface JoinOptions {
+  /** The server's address, kept in the state. */
+  readonly server?: string;
+  readonly simulation?: boolean;
+  readonly limits?: Limits;
+  /** The browser's generator by default; given bytes in tests only. */
+  readonly random?: RandomSource;
+}
+
+/**
+ * Verify a recipe, toss the sampling coin, and make the first state.
+ *
+ * @throws RecipeVerificationError, FieldError, RecipeRefusedError nothing is kept then.
+ */
+export function joinRecipe(served: ServedRecipe, keys: PinnedKeys, options: JoinOptions = {}): Device {
+  const random = options.random ?? systemRandom;
+  const recipe = verifiedRecipe(served, keys);
+  const { simulation = false, limits = USUAL_LIMITS, server = "" } = options;
+  requireTakesPart(recipe, { status: served.status, simulation, limits });
+  const mechanism = mechanismOf(recipe.statistic, recipe.parameters);
+  if (mechanism === undefined) {
+    throw new RecipeRefusedError("devices take no steps in this recipe: they send one value (valueReport)");
+  }
+  const enrolment = {
+    recipe: served.id,
+    document: served.document,
+    signature: served.signature,
+    verification_key: keys.server,
+    server,
+    ...(keys.helper === undefined ? {} : { helper_key: keys.helper }),
+    ...(typeof served.helper_signature === "string" ? { helper_signature: served.helper_signature } : {}),
+  };
+  if (drawUnit(random) >= reportingRate(recipe.parameters)) {
+    const state = { ...enrolment, phase: "not_sampled", step: 0, ciphertexts: [], nonce: "" } as const;
+    return new Device(recipe, mechanism, state, random);
+  }
+  const nonce = recipe.key!.bindsNonce ? random.bytes(NONCE_BYTES) : new Uint8Array(0);
+  const ciphertexts = mechanism.start(recipe.key!.boundTo(nonce), random).map(toBase64);
+  const state = { ...enrolment, phase: "collecting", step: 0, ciphertexts, nonce: toBase64(nonce) } as const;
+  return new Device(recipe, mechanism, state, random);
+}
+
+/** One device's part in one recipe, made by `joinRecipe` (once) or `Device.resume` (every later time). */
+export class Device {
+  #state: DeviceState;
+  readonly #mechanism: Mechanism;
+  readonly #random: RandomSource;
+
+  /** @internal */
+  constructor(readonly recipe: Recipe, mechanism: Mechanism, state: DeviceState, random: RandomSource) {
+    this.#mechanism = mechanism;
+    this.#state = state;
+    this.#random = random;
+  }
+
+  /**
+   * Go on from a state, whose recipe is verified again.
+   *
+   * @throws DeviceError the device is done.
+   * @throws FieldError, RecipeVerificationError the state is damaged.
+   */
+  static resume(state: DeviceState, random: RandomSource = systemRandom): Device {
+    if (state.phase === "done") {
+      throw new DeviceError(`this device is done with recipe ${state.recipe}`);
+    }
+    const { document, signature = "", verification_key: server = "" } = state;
+    if (document === undefined) {
+      throw new FieldError("document", "is missing");
+    }
+    const helper = state.helper_key === undefined ? {} : { helper: state.helper_key };
+    const { recipe: id, helper_signature = null } = state;
+    const recipe = verifiedRecipe(
+      { id, document, signature, status: "open", helper_signature },
+      { server, ...helper },
+    );
+    const mechanism = mechanismOf(recipe.statistic, recipe.parameters);
+    if (mechanism === undefined) {
+      throw new FieldError("statistic", "takes no steps");
+    }
+    requireState(state, recipe, mechanism);
+    return new Device(recipe, mechanism, state, random);
+  }
+
+  /** What is to be kept now. */
+  get state(): DeviceState {
+    return this.#state;
+  }
+
+  get phase(): Phase {
+    return this.#state.phase;
+  }
+
+  get stepsTaken(): number {
+    return this.#state.step ?? 0;
+  }
+
+  get steps(): number {
+    return required(this.recipe.parameters, "steps");
+  }
+
+  /**
+   * Take the next time step: all ciphertexts change, with an event and without.
+   *
+   * @param events how often the event occurred in this step; more than once is once.
+   * @throws DeviceError after the last step, or when the report is made.
+   */
+  step(events: number): DeviceState {
+    this.#requireCollecting();
+    const step = this.stepsTaken + 1;
+    if (step > this.steps) {
+      throw new DeviceError(`all ${this.steps} steps have been taken`);
+    }
+    if (this.phase === "not_sampled") {
+      return this.#become({ ...this.#state, step });
+    }
+    const event = Number(events > 0) as Bit;
+    const taken = this.#mechanism.step(this.#key, this.#ciphertexts, event, this.#random);
+    return this.#become({ ...this.#state, step, ciphertexts: taken.map(toBase64) });
+  }
+
+  /** Whether `tick` takes events in. Else they stay in memory until `step`; closing the page loses them. */
+  get ticksTakeEvents(): boolean {
+    return this.#mechanism.ticksTakeEvents;
+  }
+
+  /**
+   * Between two steps, on a clock: all ciphertexts change, with an event and without. After a pause one tick
+   * stands for all that were missed.
+   *
+   * @param events how often the event occurred since the last tick; 0 unless `ticksTakeEvents`.
+   * @throws DeviceError after the last step, or when the report is made.
+   */
+  tick(events = 0): DeviceState {
+    this.#requireCollecting();
+    if (events > 0 && !this.ticksTakeEvents) {
+      throw new DeviceError("events of this recipe are taken at the end of a step only");
+    }
+    if (this.stepsTaken >= this.steps && events > 0) {
+      throw new DeviceError(`all ${this.steps} steps have been taken`);
+    }
+    if (this.phase === "not_sampled") {
+      return this.#state;
+    }
+    const event = Number(events > 0) as Bit;
+    const taken = this.#mechanism.tick(this.#key, this.#ciphertexts, event, this.#random);
+    return this.#become({ ...this.#state, ciphertexts: taken.map(toBase64) });
+  }
+
+  /**
+   * Make the report, after the last step, in place of the counters. Once made, it stays: keep the state
+   * before anything is sent.
+   *
+   * @throws DeviceError before the last step.
+   */
+  finish(): DeviceState {
+    if (this.phase === "reported") {
+      return this.#state;
+    }
+    this.#requireCollecting();
+    if (this.stepsTaken < this.steps) {
+      throw new DeviceError(`only ${this.stepsTaken} of ${this.steps} steps have been taken`);
+    }
+    if (this.phase === "not_sampled") {
+      return this.done();
+    }
+    const report = this.#mechanism.report(this.#key, this.#ciphertexts, this.#random);
+    const nonce = this.#state.nonce || toBase64(this.#random.bytes(NONCE_BYTES));
+    return this.#become({ ...this.#state, phase: "reported", ciphertexts: report.map(toBase64), nonce });
+  }
+
+  /** The report as the API of a single server takes it, once it is made. */
+  report(): RestReport {
+    this.#requireReported();
+    return { nonce: this.#state.nonce!, ciphertexts: this.#state.ciphertexts! };
+  }
+
+  /** The report of a two-server recipe: what to seal to both, and where it goes. */
+  upload(): DapUpload {
+    this.#requireReported();
+    return dapUpload(this.recipe, fromBase64("nonce", this.#state.nonce, NONCE_BYTES), this.#ciphertexts);
+  }
+
+  /** After its delivery: what is kept then says only that the device is done. */
+  done(): DeviceState {
+    return this.#become({ phase: "done", recipe: this.#state.recipe });
+  }
+
+  get #ciphertexts(): Ciphertext[] {
+    return this.#state.ciphertexts!.map((encoded) => fromBase64("ciphertexts", encoded));
+  }
+
+  get #key(): EncryptionKey {
+    return this.recipe.key!.boundTo(fromBase64("nonce", this.#state.nonce));
+  }
+
+  #become(state: DeviceState): DeviceState {
+    this.#state = state;
+    return state;
+  }
+
+  #requireCollecting(): void {
+    if (this.phase === "done" || this.phase === "reported") {
+      throw new DeviceError("this device takes no further steps");
+    }
+  }
+
+  #requireReported(): void {
+    if (this.phase !== "reported") {
+      throw new DeviceError("the report is not made yet: finish first");
+    }
+  }
+}
+
+/** The report of one value that a device randomizes itself and does not keep (`categories`). */
+export type ValueReport =
+  | { readonly kind: "rest"; readonly report: RestReport }
+  | { readonly kind: "dap"; readonly upload: DapUpload }
+  | { readonly kind: "none" };
+
+/**
+ * The report of a device with one value; `none` where the coin leaves it out. Nothing is kept.
+ *
+ * @param value the category: a whole number from 0 to k − 1.
+ */
+export function valueReport(
+  served: ServedRecipe,
+  keys: PinnedKeys,
+  value: number,
+  options: JoinOptions = {},
+): ValueReport {
+  const random = options.random ?? systemRandom;
+  const { simulation = false, limits = USUAL_LIMITS } = options;
+  const recipe = verifiedRecipe(served, keys);
+  requireTakesPart(recipe, { status: served.status, simulation, limits });
+  if (recipe.statistic !== "categories") {
+    throw new RecipeRefusedError(`devices of ${recipe.statistic} have no values`);
+  }
+  if (drawUnit(random) >= recipe.parameters.sampling_rate) {
+    return { kind: "none" };
+  }
+  const bits = randomizedCategory(recipe.parameters, value, random);
+  const nonce = random.bytes(NONCE_BYTES);
+  if (recipe.key === undefined) {
+    const { k, weight, chunk } = categoriesVdaf(recipe);
+    const vdaf = Prio3.multihotCountVec(k, weight, chunk);
+    const shares = vdaf.shard(taskContext(recipe), bits, nonce, random.bytes(vdaf.randomBytes));
+    const parts = [shares.publicShare, shares.leader, shares.helper];
+    return { kind: "dap", upload: dapUpload(recipe, nonce, parts) };
+  }
+  const key = recipe.key;
+  const ciphertexts = bits.map((bit) => toBase64(key.encrypt(bit, random)));
+  return { kind: "rest", report: { nonce: toBase64(nonce), ciphertexts } };
+}
+
+function taskContext(recipe: Recipe): Bytes {
+  return concat(DAP_VERSION, fromHex("id", recipe.id, 32));
+}
+
+function requireState(state: DeviceState, recipe: Recipe, mechanism: Mechanism): void {
+  const { phase, step, ciphertexts, nonce } = state;
+  const steps = required(recipe.parameters, "steps");
+  if (!["collecting", "not_sampled", "reported"].includes(phase)) {
+    throw new FieldError("phase", "must be collecting, not_sampled, reported or done");
+  }
+  if (typeof step !== "number" || !Number.isInteger(step) || step < 0 || step > steps) {
+    throw new FieldError("step", `must be a whole number from 0 to ${steps}`);
+  }
+  const expected = { collecting: mechanism.stateCiphertexts, reported: mechanism.reportCiphertexts };
+  const wanted = phase === "collecting" || phase === "reported" ? expected[phase] : 0;
+  if (!Array.isArray(ciphertexts) || ciphertexts.length !== wanted) {
+    throw new FieldError("ciphertexts", `must be ${wanted} in phase ${phase}`);
+  }
+  ciphertexts.forEach((encoded) => recipe.key!.require(fromBase64("ciphertexts", encoded)));
+  const bound = phase === "reported" || (phase === "collecting" && recipe.key!.bindsNonce);
+  fromBase64("nonce", nonce, bound ? NONCE_BYTES : 0);
+}

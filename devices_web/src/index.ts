@@ -1,0 +1,66 @@
+/**
+ * A device that is a browser: the core, which knows no page and keeps nothing, and `PageDevice`, which keeps
+ * the state of a page's device and has the clock.
+ *
+ * `joinRecipe` makes a `Device`; its `step` takes a time step, `finish` makes the report, `report` or
+ * `upload` gives it, `done` ends. After each, keep `device.state`; `Device.resume` goes on from it.
+ * `requireLogged` checks a recipe's place in the site's public log, before it is joined. `valueReport` is for
+ * recipes in which a device has one value and takes no steps.
+ */
+
+export { FieldError } from "./bytes.ts";
+export {
+  type DapUpload,
+  HPKE_CONFIG_LIST_TYPE,
+  type HpkeConfig,
+  readHpkeConfigs,
+  UPLOAD_TYPE,
+} from "./dap.ts";
+export {
+  Device,
+  DeviceError,
+  type DeviceState,
+  joinRecipe,
+  type JoinOptions,
+  type Phase,
+  type RestReport,
+  type ValueReport,
+  valueReport,
+} from "./device.ts";
+export { type Logged, parsePolicy, type Policy, requireLogged } from "./log.ts";
+export {
+  type Capsule,
+  CapsuleError,
+  type GatewayKey,
+  type InnerRequest,
+  type InnerResponse,
+  KEY_SIGNATURE_HEADER,
+  OHTTP_KEYS_TYPE,
+  OHTTP_REQUEST_TYPE,
+  OHTTP_RESPONSE_TYPE,
+  readGatewayKeys,
+  sealRequest,
+} from "./oblivious.ts";
+export { PageDevice, type PageOptions } from "./page.ts";
+export { type RandomSource, systemRandom } from "./random.ts";
+export {
+  type Limits,
+  type PinnedKeys,
+  type Recipe,
+  RecipeRefusedError,
+  RecipeVerificationError,
+  type ServedRecipe,
+  USUAL_LIMITS,
+  verifiedRecipe,
+} from "./recipe.ts";
+export { LogError, TooFewWitnessesError } from "./signed_note.ts";
+export {
+  askForToken,
+  challengeDigest,
+  drawToken,
+  type PendingToken,
+  readTokenKey,
+  type TokenDraws,
+  TokenError,
+  type TokenKey,
+} from "./token.ts";

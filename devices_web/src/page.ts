@@ -1,0 +1,208 @@
+/**
+ * A device in a page: its state in IndexedDB, written on a clock.
+ *
+ * A browser's storage keeps old versions, so when and how often something is written is data. Here only the
+ * clock writes: at every tick one state, all of whose ciphertexts have changed, with an event and without. An
+ * event sets one variable of the page and does nothing else.
+ */
+
+import { type DBSchema, type IDBPDatabase, openDB } from "idb";
+
+import { FieldError } from "./bytes.ts";
+import { Device, type DeviceState } from "./device.ts";
+import type { Bit } from "./response.ts";
+
+const DATABASE = "devices-web";
+const STORE = "states";
+const TICK_SECONDS = { least: 1, most: 3600, usual: 30 };
+
+interface Schema extends DBSchema {
+  [STORE]: { key: string; value: DeviceState };
+}
+
+export interface PageOptions {
+  /** Verify and join the recipe; asked once, of the tab that owns the state, while none is stored. */
+  readonly join: () => Device | Promise<Device>;
+  /**
+   * Send the report, which is stored by then. Asked at every tick until it succeeds; what it throws goes to
+   * `failed`. The report never changes.
+   */
+  readonly deliver: (device: Device) => Promise<void>;
+  /** Seconds between two ticks, 1 to 3600; 30 by default. */
+  readonly tickSeconds?: number;
+  /** After each state that was stored. */
+  readonly stored?: (state: DeviceState) => void;
+  /** What joining, storing or delivering threw. The next tick tries again. */
+  readonly failed?: (error: unknown) => void;
+}
+
+/**
+ * One tab's hold on this browser's device of one recipe.
+ *
+ * One tab owns the state. The others tell it at each of their own ticks whether there was an event, also when
+ * there was none; when it closes, another takes over.
+ */
+export class PageDevice {
+  readonly #recipe: string;
+  readonly #options: PageOptions;
+  readonly #channel: BroadcastChannel;
+  readonly #closing = new AbortController();
+  readonly #timer: ReturnType<typeof setInterval>;
+  #release = (): void => {};
+  #pending: Bit = 0;
+  #owner = false;
+  #busy = false;
+  #database: IDBPDatabase<Schema> | undefined;
+  #device: Device | undefined;
+  #ended = false;
+
+  /**
+   * @param recipe the recipe's identifier.
+   * @throws FieldError `tickSeconds` outside its range.
+   */
+  constructor(recipe: string, options: PageOptions) {
+    const { tickSeconds = TICK_SECONDS.usual } = options;
+    if (!(tickSeconds >= TICK_SECONDS.least && tickSeconds <= TICK_SECONDS.most)) {
+      throw new FieldError("tickSeconds", `must be from ${TICK_SECONDS.least} to ${TICK_SECONDS.most}`);
+    }
+    this.#recipe = recipe;
+    this.#options = options;
+    const name = `${DATABASE} ${recipe}`;
+    this.#channel = new BroadcastChannel(name);
+    this.#channel.onmessage = ({ data }) => {
+      this.#pending = (this.#pending | Number(data === 1)) as Bit;
+    };
+    this.#timer = setInterval(() => void this.#tick(), 1000 * tickSeconds);
+    navigator.locks.request(name, { signal: this.#closing.signal }, () => this.#own()).catch((error) => {
+      if (!this.#closing.signal.aborted) {
+        this.#options.failed?.(error);
+      }
+    });
+  }
+
+  /** The event happened now. It waits in memory for the next tick; closing the page before loses it. */
+  event(): void {
+    this.#pending = 1;
+  }
+
+  /** Let go: no further ticks here; another tab may take over. Events since the last tick are lost. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#closing.abort();
+    this.#channel.close();
+    this.#ended = true;
+    if (!this.#busy) {
+      this.#letGo();
+    }
+  }
+
+  #letGo(): void {
+    this.#database?.close();
+    this.#release();
+  }
+
+  async #own(): Promise<void> {
+    if (this.#ended) {
+      return;
+    }
+    const released = new Promise<void>((resolve) => {
+      this.#release = resolve;
+    });
+    this.#owner = true;
+    // One tick stands for all that were missed while no tab was open.
+    await this.#tick();
+    await released;
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#busy || this.#ended) {
+      return;
+    }
+    if (!this.#owner) {
+      this.#channel.postMessage(this.#pending);
+      this.#pending = 0;
+      return;
+    }
+    this.#busy = true;
+    try {
+      await this.#advance();
+    } catch (error) {
+      this.#options.failed?.(error);
+    } finally {
+      this.#busy = false;
+      if (this.#ended) {
+        this.#letGo();
+      }
+    }
+  }
+
+  /** Change everything, store it, and deliver what is due. */
+  async #advance(): Promise<void> {
+    this.#database ??= await openDB<Schema>(DATABASE, 1, {
+      upgrade: (database) => void database.createObjectStore(STORE, { keyPath: "recipe" }),
+    });
+    if (this.#device === undefined) {
+      const kept = await this.#database.get(STORE, this.#recipe);
+      if (kept?.phase === "done") {
+        clearInterval(this.#timer);
+        return;
+      }
+      this.#device = kept === undefined ? await this.#joined() : Device.resume(kept);
+    }
+    const device = this.#device;
+    const now = Date.now() / 1000;
+    if (now >= device.recipe.closesAt) {
+      device.done();
+    } else if (device.phase !== "reported") {
+      this.#take(device, now);
+    }
+    await this.#store(device.state);
+    if (device.phase === "reported") {
+      await this.#options.deliver(device);
+      await this.#store(device.done());
+    }
+    if (device.phase === "done") {
+      clearInterval(this.#timer);
+    }
+  }
+
+  async #joined(): Promise<Device> {
+    // Without this the browser may drop the state when its disk is full. It may refuse.
+    navigator.storage.persist().catch(() => false);
+    const device = await this.#options.join();
+    if (device.recipe.id !== this.#recipe) {
+      throw new FieldError("recipe", `must be ${this.#recipe}: another was joined`);
+    }
+    return device;
+  }
+
+  /**
+   * The steps that are over by now, or else a tick. An event since the last tick is of the first of them; one
+   * before the recipe opens is of none.
+   */
+  #take(device: Device, now: number): void {
+    const { opensAt, stepSeconds } = device.recipe;
+    if (now < opensAt) {
+      this.#pending = 0;
+    }
+    const over = Math.min(device.steps, Math.floor((now - opensAt) / stepSeconds!));
+    if (device.stepsTaken >= over) {
+      const taken = device.ticksTakeEvents && device.stepsTaken < device.steps ? this.#pending : 0;
+      device.tick(taken);
+      this.#pending = device.ticksTakeEvents ? 0 : this.#pending;
+    }
+    while (device.stepsTaken < over) {
+      device.step(this.#pending);
+      this.#pending = 0;
+    }
+    if (device.stepsTaken === device.steps) {
+      device.finish();
+    }
+  }
+
+  async #store(state: DeviceState): Promise<void> {
+    const written = this.#database!.transaction(STORE, "readwrite", { durability: "strict" });
+    await Promise.all([written.store.put(state), written.done]);
+    this.#options.stored?.(state);
+  }
+}

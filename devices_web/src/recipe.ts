@@ -1,0 +1,394 @@
+/** Recipes as a device must read them: identifier, signatures and limits checked, strictly. */
+
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import canonicalize from "canonicalize";
+
+import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toHex, utf8 } from "./bytes.ts";
+import { ElGamalKey, type EncryptionKey, SCHEME } from "./elgamal.ts";
+import type { Parameters } from "./mechanisms.ts";
+import { DAP_VERSION, SharedKey } from "./shared_key.ts";
+
+const FORMAT = "panapp-recipe-3";
+
+/** A recipe as the API serves it; nothing of it is verified yet. Signatures in base64. */
+export interface ServedRecipe {
+  readonly id: string;
+  readonly document: Readonly<Record<string, unknown>>;
+  readonly signature: string;
+  readonly status: string;
+  readonly helper_signature?: string | null;
+}
+
+/** Ed25519 keys of 32 bytes in base64, pinned beforehand. */
+export interface PinnedKeys {
+  readonly server: string;
+  readonly helper?: string;
+}
+
+/** How far a recipe may go that this device takes part in; those of `devices_sim` unless said otherwise. */
+export interface Limits {
+  readonly smallestCohort: number;
+  readonly largestEpsilon: number;
+  readonly largestLocalEpsilon: number;
+  readonly largestDelta: number;
+}
+
+export const USUAL_LIMITS: Limits = {
+  smallestCohort: 100,
+  largestEpsilon: 8,
+  largestLocalEpsilon: 16,
+  largestDelta: 1e-4,
+};
+
+/** A document whose identifier or signature does not hold. */
+export class RecipeVerificationError extends Error {}
+
+/** A verified recipe that this device does not take part in. */
+export class RecipeRefusedError extends Error {}
+
+/** Where the reports of a recipe go. */
+export type Servers =
+  | { readonly trust: "single_server" }
+  | { readonly trust: "two_server"; readonly leaderUrl: string; readonly helperUrl: string };
+
+/** A verified recipe. */
+export interface Recipe {
+  readonly id: string;
+  readonly name: string;
+  readonly question: string;
+  readonly statistic: string;
+  readonly parameters: Parameters;
+  readonly servers: Servers;
+  /** Absent where devices send plain shares. */
+  readonly key?: EncryptionKey;
+  readonly labels: readonly string[];
+  /** Seconds since 1970. */
+  readonly opensAt: number;
+  readonly closesAt: number;
+  readonly stepSeconds?: number;
+  readonly simulation: boolean;
+}
+
+/** The one spelling of a document (RFC 8785) of which a hash is taken and that is signed. */
+export function canonicalJson(document: unknown): Bytes {
+  const text = canonicalize(document);
+  if (text === undefined) {
+    throw new RecipeVerificationError("the document has no canonical form");
+  }
+  return utf8(text);
+}
+
+/** Raise RecipeVerificationError unless `signature` is that of `key` of this message. */
+export function requireSignature(who: string, key: Bytes, signature: Bytes, message: Bytes): void {
+  if (!ed25519.verify(signature, message, key, { zip215: false })) {
+    throw new RecipeVerificationError(`the signature is not the ${who}'s`);
+  }
+}
+
+/**
+ * Read a served recipe as a device must.
+ *
+ * @throws RecipeVerificationError identifier or signature does not hold, or a key is missing or another.
+ * @throws FieldError a member that is unknown, missing or impossible.
+ * @throws RecipeRefusedError something that this client does not have.
+ */
+export function verifiedRecipe(served: ServedRecipe, keys: PinnedKeys): Recipe {
+  const { document } = served;
+  if (document.format !== FORMAT) {
+    throw new FieldError("format", `must be ${FORMAT}`);
+  }
+  const canonical = canonicalJson(document);
+  if (toHex(sha256(canonical)) !== served.id) {
+    throw new RecipeVerificationError("the identifier is not the SHA-256 of the document");
+  }
+  const message = concat(utf8(`${FORMAT}\n`), canonical);
+  const signature = fromBase64("signature", served.signature, 64);
+  requireSignature("server", fromBase64("keys.server", keys.server, 32), signature, message);
+  const recipe = readDocument(served.id, document);
+  if (recipe.servers.trust === "two_server") {
+    requireHelper(document, keys, served, message);
+  }
+  return recipe;
+}
+
+function requireHelper(
+  document: Readonly<Record<string, unknown>>,
+  keys: PinnedKeys,
+  served: ServedRecipe,
+  message: Bytes,
+): void {
+  if (keys.helper === undefined) {
+    throw new RecipeVerificationError("the recipe needs the helper's key, pinned beforehand");
+  }
+  const pinned = fromBase64("keys.helper", keys.helper, 32);
+  const named = fromBase64(
+    "helper.verification_key",
+    (document.helper as Record<string, unknown>).verification_key,
+    32,
+  );
+  if (!equal(pinned, named)) {
+    throw new RecipeVerificationError("the document names another helper than the one whose key is pinned");
+  }
+  if (served.helper_signature === undefined || served.helper_signature === null) {
+    throw new RecipeVerificationError("the helper's signature is missing");
+  }
+  requireSignature("helper", pinned, fromBase64("helper_signature", served.helper_signature, 64), message);
+}
+
+/**
+ * RecipeRefusedError where a device must keep out of a verified recipe; FieldError where the recipe goes
+ * beyond the device's limits.
+ *
+ * What ε the published result has is not computed here: `aggregator_epsilon`, and the ε that hides the number
+ * of reports, rest on the site and on those who check it. The ε of this device's own report is.
+ */
+export function requireTakesPart(
+  recipe: Recipe,
+  { status, simulation, limits }: { status: string; simulation: boolean; limits: Limits },
+): void {
+  if (recipe.simulation !== simulation) {
+    const kind = recipe.simulation ? "simulated devices" : "real devices, not for simulated ones";
+    throw new RecipeRefusedError(`this recipe is for ${kind}`);
+  }
+  if (status === "closed") {
+    throw new RecipeRefusedError("this recipe is closed");
+  }
+  const { cohort_size, epsilon, delta, guarantee } = recipe.parameters;
+  if (recipe.statistic === "mean") {
+    requireLocalMean(recipe.parameters);
+  }
+  if (simulation) {
+    return;
+  }
+  if (cohort_size < limits.smallestCohort) {
+    throw new FieldError("cohort_size", `must be at least ${limits.smallestCohort} for this device`);
+  }
+  if (epsilon > limits.largestEpsilon) {
+    throw new FieldError("epsilon", `must be at most ${limits.largestEpsilon} for this device`);
+  }
+  if (delta > limits.largestDelta) {
+    throw new FieldError("delta", `must be at most ${limits.largestDelta} for this device`);
+  }
+  // Replacing a value changes two places of a histogram, or of categories.
+  const places = guarantee === undefined && recipe.statistic !== "count_nonzero" ? 2 : 1;
+  if (places * epsilon > limits.largestLocalEpsilon) {
+    throw new FieldError("epsilon", `leaves single reports a local ε above ${limits.largestLocalEpsilon}`);
+  }
+}
+
+/** A mean whose noise keeps its guarantee for one report alone; no other is taken part in. */
+function requireLocalMean(parameters: Parameters): void {
+  if (parameters.guarantee !== "local") {
+    throw new RecipeRefusedError("a browser takes part in a mean with the guarantee local only");
+  }
+  const { noise_scale: scale, k, epsilon, delta } = parameters;
+  // As `panprivacy` sets aside for noise beyond the largest.
+  const usable = delta * (1 - 2 ** -20);
+  if (scale === undefined || k === undefined || deltaOfNoise(scale, k, epsilon) > usable) {
+    throw new FieldError("noise_scale", "is too small for the local guarantee that the recipe promises");
+  }
+}
+
+/** δ at ε of one report with discrete Gaussian noise, a count of 0 against one of k, rounded up. */
+function deltaOfNoise(scale: number, k: number, epsilon: number): number {
+  const far = Math.ceil(40 * scale) + k;
+  let total = 0;
+  let excess = 0;
+  for (let x = -far; x <= far; x++) {
+    const here = Math.exp(-(x ** 2) / (2 * scale ** 2));
+    total += here;
+    excess += Math.max(0, here - Math.exp(epsilon - (x + k) ** 2 / (2 * scale ** 2)));
+  }
+  return (excess / total) * (1 + 1e-9);
+}
+
+const TEXTS = ["name", "question", "population"];
+const COMMON = [
+  "format", ...TEXTS, "statistic", "trust", "opens_at", "closes_at", "simulation", "epsilon", "delta",
+  "cohort_size", "sampling_rate",
+];
+const OPTIONAL = ["event", "event_definition", "labels", "aggregator_epsilon", "hidden_count"];
+const OWN: Readonly<Record<string, readonly string[]>> = {
+  count_nonzero: ["steps", "step_seconds"],
+  histogram: ["steps", "step_seconds", "k"],
+  mean: ["steps", "step_seconds", "k", "guarantee", "noise_scale"],
+  categories: ["k", "max_weight"],
+};
+const ONE_SERVER = ["public_key", "encryption"];
+const TWO_SERVERS = ["leader", "helper"];
+
+/** Members of documents that devices in Python read, and this client does not yet. */
+const MISSING: Readonly<Record<string, string>> = {
+  admission: "reports with a token",
+  relay: "a relay",
+  segments: "segments",
+  round: "rounds",
+};
+
+const RANGES: Readonly<Record<string, readonly [number, number, boolean]>> = {
+  epsilon: [1e-6, 20, false],
+  delta: [1e-30, 0.1, false],
+  cohort_size: [2, 1e9, true],
+  sampling_rate: [1e-6, 1, false],
+  steps: [1, 100_000, true],
+  step_seconds: [1, 31 * 86_400, true],
+  k: [1, 1000, true],
+  noise_scale: [0.04, 2 ** 20, false],
+  max_weight: [1, 1000, true],
+};
+
+function readDocument(id: string, document: Readonly<Record<string, unknown>>): Recipe {
+  const statistic = text(document, "statistic");
+  const trust = text(document, "trust");
+  if (!Object.hasOwn(OWN, statistic) || (trust !== "single_server" && trust !== "two_server")) {
+    throw new RecipeRefusedError(`a browser takes no part in ${statistic} with ${trust}`);
+  }
+  if (trust === "two_server" && statistic === "mean") {
+    throw new FieldError("trust", "must be single_server for mean");
+  }
+  const encrypts = trust === "single_server" || statistic !== "categories";
+  const two = [...TWO_SERVERS, ...(encrypts ? ["encryption"] : [])];
+  const servers = trust === "single_server" ? ONE_SERVER : two;
+  const needed = [...COMMON, ...OWN[statistic]!, ...servers];
+  for (const name of Object.keys(document)) {
+    if (Object.hasOwn(MISSING, name)) {
+      throw new RecipeRefusedError(`the recipe asks for ${MISSING[name]}, which this client does not have`);
+    }
+    if (!needed.includes(name) && !OPTIONAL.includes(name)) {
+      throw new FieldError(name, `is not a member of a ${statistic} recipe`);
+    }
+  }
+  const missing = needed.find((name) => !Object.hasOwn(document, name));
+  if (missing !== undefined) {
+    throw new FieldError(missing, "is missing");
+  }
+  if (encrypts && document.encryption !== SCHEME) {
+    throw new RecipeRefusedError(`the recipe's encryption is ${document.encryption}, not ${SCHEME}`);
+  }
+  if (typeof document.simulation !== "boolean") {
+    throw new FieldError("simulation", "must be true or false");
+  }
+  const [opensAt, closesAt] = [time(document, "opens_at"), time(document, "closes_at")];
+  if (closesAt <= opensAt) {
+    throw new FieldError("closes_at", "must be later than opens_at");
+  }
+  const numbers = Object.keys(RANGES).filter((name) => Object.hasOwn(document, name));
+  const read = Object.fromEntries(numbers.map((name) => [name, number(document, name)]));
+  const { step_seconds: stepSeconds, ...parameters } = read;
+  const key = keyOf(id, trust, document);
+  return {
+    id,
+    name: text(document, "name"),
+    question: text(document, "question"),
+    statistic,
+    parameters: {
+      ...(parameters as unknown as Parameters),
+      ...(statistic === "mean" ? { guarantee: text(document, "guarantee") } : {}),
+      ...hiddenCount(statistic, document),
+    },
+    servers: trust === "single_server" ? { trust } : { trust, ...addresses(document) },
+    ...(key === undefined ? {} : { key }),
+    labels: labels(document),
+    opensAt,
+    closesAt,
+    ...(stepSeconds === undefined ? {} : { stepSeconds }),
+    simulation: document.simulation,
+  };
+}
+
+function keyOf(
+  id: string,
+  trust: string,
+  document: Readonly<Record<string, unknown>>,
+): EncryptionKey | undefined {
+  if (trust === "single_server") {
+    return ElGamalKey.fromMember("public_key", document.public_key);
+  }
+  const leader = object(document, "leader");
+  const helper = object(document, "helper");
+  if (document.encryption === undefined) {
+    return undefined;
+  }
+  if (JSON.stringify(leader.public_key) === JSON.stringify(helper.public_key)) {
+    throw new FieldError("helper.public_key", "must differ from the leader's: one key opens both shares");
+  }
+  return new SharedKey(
+    ElGamalKey.fromMember("leader.public_key", leader.public_key),
+    ElGamalKey.fromMember("helper.public_key", helper.public_key),
+    concat(DAP_VERSION, fromHex("id", id, 32)),
+  );
+}
+
+function addresses(document: Readonly<Record<string, unknown>>): { leaderUrl: string; helperUrl: string } {
+  const [leaderUrl, helperUrl] = ["leader", "helper"].map((server) => {
+    const url = object(document, server).url;
+    if (typeof url !== "string" || !/^https?:\/\/[!-~]+[^/]$/.test(url) || /[?#@]/.test(url)) {
+      throw new FieldError(`${server}.url`, "must be an http or https address without trailing slash");
+    }
+    return url;
+  });
+  if (leaderUrl === helperUrl) {
+    throw new FieldError("helper.url", "must differ from the leader's: one server is not two");
+  }
+  return { leaderUrl: leaderUrl!, helperUrl: helperUrl! };
+}
+
+function hiddenCount(
+  statistic: string,
+  document: Readonly<Record<string, unknown>>,
+): { dummy_rate?: number } {
+  if (document.hidden_count === undefined) {
+    return {};
+  }
+  const rate = object(document, "hidden_count").dummy_rate;
+  const counts = ["count_nonzero", "histogram"].includes(statistic);
+  if (!counts || typeof rate !== "number" || !(rate >= 0 && rate <= 1)) {
+    throw new FieldError("hidden_count.dummy_rate", "must be from 0 to 1, of a count or a histogram");
+  }
+  return { dummy_rate: rate };
+}
+
+function labels(document: Readonly<Record<string, unknown>>): string[] {
+  const found = document.labels ?? [];
+  if (!Array.isArray(found) || found.some((label) => typeof label !== "string")) {
+    throw new FieldError("labels", "must be a list of texts");
+  }
+  return found;
+}
+
+function object(document: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
+  const value = document[name];
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new FieldError(name, "must be an object");
+  }
+  return value as Record<string, unknown>;
+}
+
+function text(document: Readonly<Record<string, unknown>>, name: string): string {
+  const value = document[name];
+  if (typeof value !== "string") {
+    throw new FieldError(name, "must be a text");
+  }
+  return value;
+}
+
+function number(document: Readonly<Record<string, unknown>>, name: string): number {
+  const value = document[name];
+  const [least, most, whole] = RANGES[name]!;
+  const inRange = typeof value === "number" && value >= least && value <= most;
+  if (!inRange || (whole && !Number.isInteger(value))) {
+    throw new FieldError(name, `must be a ${whole ? "whole " : ""}number from ${least} to ${most}`);
+  }
+  return value;
+}
+
+/** A time of the form 2026-01-31T12:00:00Z, in seconds since 1970. */
+function time(document: Readonly<Record<string, unknown>>, name: string): number {
+  const value = text(document, name);
+  const milliseconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value) ? Date.parse(value) : Number.NaN;
+  if (Number.isNaN(milliseconds)) {
+    throw new FieldError(name, "must be a time of the form 2026-01-31T12:00:00Z");
+  }
+  return milliseconds / 1000;
+}

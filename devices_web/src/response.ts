@@ -1,0 +1,44 @@
+/** Randomized response of one bit (LPP, Definition 2.11). */
+
+import { FieldError } from "./bytes.ts";
+import { exponential, fraction } from "./exponential.ts";
+import { drawBit, drawBits, type RandomSource } from "./random.ts";
+
+const COIN_BITS = 64;
+const SIDES = 1n << BigInt(COIN_BITS);
+const PRECISION = 512n;
+
+export type Bit = 0 | 1;
+
+/**
+ * The coin for one ε. The probability of randomizing, 2/(e^ε + 1), is rounded up to a multiple of 2^−64: the
+ * coin is ε'-private with ε' ≤ ε.
+ */
+export class RandomizedResponse {
+  readonly #randomizedSides: bigint;
+
+  /** @throws FieldError unless ε lies above 0 and is at most 20. */
+  constructor(epsilon: number) {
+    if (!(epsilon > 0 && epsilon <= 20)) {
+      throw new FieldError("epsilon", `must be a number above 0 and at most 20, not ${epsilon}`);
+    }
+    const sum = exponential(...fraction(epsilon), PRECISION) + (1n << PRECISION);
+    const doubled = (2n * SIDES) << PRECISION;
+    this.#randomizedSides = (doubled + sum - 1n) / sum;
+    if (this.#randomizedSides >= SIDES) {
+      throw new FieldError("epsilon", `is too small for a coin of ${COIN_BITS} bits: ${epsilon}`);
+    }
+  }
+
+  /** Whether to send a fair bit in place of the true one, and that bit. Both are drawn always. */
+  toss(random: RandomSource): { randomize: Bit; fair: Bit } {
+    const randomize = Number((drawBits(COIN_BITS, random) - this.#randomizedSides) < 0n) as Bit;
+    return { randomize, fair: drawBit(random) };
+  }
+
+  /** The response to a bit in the clear. */
+  respond(bit: Bit, random: RandomSource): Bit {
+    const { randomize, fair } = this.toss(random);
+    return (bit ^ (randomize & (bit ^ fair))) as Bit;
+  }
+}

@@ -1,0 +1,198 @@
+/** What a device refuses, and what does not depend on events. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+
+import { concat, fromBase64, toBase64, toHex, utf8 } from "../src/bytes.ts";
+import { Device, DeviceError, type DeviceState, joinRecipe, valueReport } from "../src/device.ts";
+import {
+  canonicalJson,
+  type PinnedKeys,
+  RecipeRefusedError,
+  RecipeVerificationError,
+  type ServedRecipe,
+} from "../src/recipe.ts";
+import { GivenBytes, python } from "./given.ts";
+
+const OWN_KEY = Uint8Array.from({ length: 32 }, (_, at) => at);
+
+/** A recipe of the vectors with other members, signed anew by its server: the key is known to everyone. */
+function served(name: string, changes: Record<string, unknown> = {}): [ServedRecipe, PinnedKeys] {
+  const { served: original, keys } = python.recipes[name]!;
+  const document = Object.fromEntries(
+    Object.entries({ ...original.document, ...changes }).filter(([, value]) => value !== undefined),
+  );
+  const canonical = canonicalJson(document);
+  const signature = ed25519.sign(concat(utf8("panapp-recipe-3\n"), canonical), OWN_KEY);
+  return [{ ...original, document, id: toHex(sha256(canonical)), signature: toBase64(signature) }, keys];
+}
+
+function joined(name: string, seed = "device"): Device {
+  return joinRecipe(...served(name), { simulation: true, random: new GivenBytes(seed) });
+}
+
+function refused(error: new (...args: never[]) => Error, message: RegExp) {
+  return (thrown: unknown) => {
+    assert.ok(thrown instanceof error, String(thrown));
+    assert.match(thrown.message, message);
+    return true;
+  };
+}
+
+test("a recipe whose document was changed is refused", () => {
+  const [recipe, keys] = served("count");
+  const document = { ...recipe.document, epsilon: 1 };
+  assert.throws(
+    () => joinRecipe({ ...recipe, document }, keys, { simulation: true }),
+    refused(RecipeVerificationError, /identifier/),
+  );
+});
+
+test("a recipe signed by another server is refused", () => {
+  const [recipe] = served("count");
+  const keys = { server: toBase64(ed25519.getPublicKey(new Uint8Array(32).fill(9))) };
+  assert.throws(
+    () => joinRecipe(recipe, keys, { simulation: true }),
+    refused(RecipeVerificationError, /not the server's/),
+  );
+});
+
+test("a recipe of two servers is refused without its helper's key, signature, or with another's", () => {
+  const { served: recipe, keys } = python.recipes["count-two-servers"]!;
+  const { helper_signature: _, ...unsigned } = recipe;
+  const attempts: [ServedRecipe, PinnedKeys, RegExp][] = [
+    [recipe, { server: keys.server }, /needs the helper's key/],
+    [recipe, { ...keys, helper: keys.server }, /names another helper/],
+    [unsigned, keys, /signature is missing/],
+    [{ ...recipe, helper_signature: recipe.signature }, keys, /not the helper's/],
+  ];
+  for (const [offered, pinned, message] of attempts) {
+    assert.throws(
+      () => joinRecipe(offered, pinned, { simulation: true }),
+      refused(RecipeVerificationError, message),
+    );
+  }
+});
+
+for (const [changes, message] of [
+  [{ colour: "red" }, /colour: is not a member/],
+  [{ epsilon: 21 }, /epsilon: must be a number from/],
+  [{ steps: 2.5 }, /steps: must be a whole number/],
+  [{ steps: undefined }, /steps: is missing/],
+  [{ closes_at: "2020-01-01T00:00:00Z" }, /closes_at: must be later/],
+  [{ public_key: { scheme: "elgamal-secp256k1", point: "00".repeat(33) } }, /public_key: must be/],
+  [{ admission: {} }, /asks for reports with a token/],
+  [{ relay: "https://relay.example" }, /asks for a relay/],
+  [{ encryption: "paillier-2048" }, /encryption is paillier-2048/],
+  [{ trust: "shuffler" }, /takes no part in count_nonzero with shuffler/],
+] as const) {
+  test(`a signed recipe with ${JSON.stringify(changes)} is refused`, () => {
+    assert.throws(() => joinRecipe(...served("count", changes), { simulation: true }), message);
+  });
+}
+
+test("a mean whose noise is too small for its promise is refused, and one that promises less", () => {
+  const scale = python.recipes.mean!.served.document.noise_scale as number;
+  const join = (changes: object) => () =>
+    joinRecipe(...served("mean", { ...changes }), { simulation: true, random: new GivenBytes("mean") });
+  assert.throws(join({ noise_scale: scale * 0.999 }), /noise_scale: is too small/);
+  assert.throws(join({ guarantee: "aggregator" }), /guarantee local only/);
+  assert.equal(join({ noise_scale: scale })().phase, "collecting");
+});
+
+test("a real device keeps out of recipes for simulations, closed ones, and small cohorts", () => {
+  assert.throws(() => joinRecipe(...served("count")), refused(RecipeRefusedError, /simulated devices/));
+  const real = (changes: object) => served("count", { simulation: false, cohort_size: 100, ...changes });
+  const [recipe, keys] = real({});
+  assert.throws(
+    () => joinRecipe({ ...recipe, status: "closed" }, keys),
+    refused(RecipeRefusedError, /closed/),
+  );
+  assert.throws(() => joinRecipe(...real({ cohort_size: 99 })), /cohort_size: must be at least 100/);
+  assert.throws(() => joinRecipe(...real({ epsilon: 9 })), /epsilon: must be at most 8/);
+  assert.throws(() => joinRecipe(...real({ delta: 0.01 })), /delta: must be at most 0.0001/);
+  assert.equal(joinRecipe(recipe, keys).stepsTaken, 0);
+});
+
+for (const name of ["count", "histogram", "mean", "count-two-servers", "histogram-two-servers"]) {
+  test(`${name}: an event draws as many bytes as none, and every ciphertext changes`, () => {
+    const start = joined(name).state;
+    const after = [0, 1].map((event) => {
+      const random = new GivenBytes("step");
+      const state = Device.resume(start, random).step(event);
+      return { taken: random.taken, state };
+    });
+    assert.equal(after[0]!.taken, after[1]!.taken);
+    const [none, some] = after.map(({ state }) => state.ciphertexts!);
+    assert.deepEqual(none!.map((text) => text.length), some!.map((text) => text.length));
+    start.ciphertexts!.forEach((before, at) => assert.ok(before !== none![at] && before !== some![at]));
+  });
+}
+
+for (const name of ["count", "histogram", "mean", "count-two-servers", "histogram-two-servers"]) {
+  test(`${name}: a tick changes every ciphertext, and nothing else`, () => {
+    const device = joined(name);
+    const before = device.state;
+    const after = device.tick();
+    before.ciphertexts!.forEach((text, at) => assert.notEqual(text, after.ciphertexts![at]));
+    assert.deepEqual({ ...after, ciphertexts: [] }, { ...before, ciphertexts: [] });
+    if (!device.ticksTakeEvents) {
+      assert.throws(() => device.tick(1), refused(DeviceError, /at the end of a step only/));
+    }
+  });
+}
+
+for (const name of ["count", "count-two-servers"]) {
+  test(`${name}: a tick with an event draws as many bytes as one without`, () => {
+    const start = joined(name).state;
+    const taken = [0, 1].map((events) => {
+      const random = new GivenBytes("tick");
+      Device.resume(start, random).tick(events);
+      return random.taken;
+    });
+    assert.equal(taken[0], taken[1]);
+  });
+}
+
+test("steps end after the last, the report comes after it and stays, and done forgets all", () => {
+  const device = joined("count");
+  assert.throws(() => device.finish(), refused(DeviceError, /only 0 of 5/));
+  assert.throws(() => device.report(), refused(DeviceError, /not made yet/));
+  for (let step = 0; step < 5; step++) {
+    device.step(0);
+  }
+  assert.throws(() => device.step(1), refused(DeviceError, /all 5 steps/));
+  const reported = device.finish();
+  assert.deepEqual(device.finish(), reported);
+  assert.deepEqual(device.report(), { nonce: reported.nonce, ciphertexts: reported.ciphertexts });
+  assert.throws(() => device.step(1), refused(DeviceError, /no further steps/));
+  assert.deepEqual(device.done(), { phase: "done", recipe: reported.recipe });
+  assert.throws(() => Device.resume(device.state), refused(DeviceError, /is done/));
+});
+
+for (const [changes, message] of [
+  [{ step: 6 }, /step: must be/],
+  [{ ciphertexts: [] }, /ciphertexts: must be 1/],
+  [{ ciphertexts: ["AAAA"] }, /ciphertexts: must be pairs/],
+  [{ nonce: "AAAA" }, /nonce: must be 0 bytes/],
+  [{ signature: toBase64(new Uint8Array(64)) }, /not the server's/],
+] as [Partial<DeviceState>, RegExp][]) {
+  test(`a state with another ${Object.keys(changes)[0]} is refused`, () => {
+    assert.throws(() => Device.resume({ ...joined("count").state, ...changes }), message);
+  });
+}
+
+test("a category beyond the last is refused", () => {
+  const options = { simulation: true, random: new GivenBytes("value") };
+  assert.throws(() => valueReport(...served("categories"), 6, options), /value: must be a whole number/);
+});
+
+test("base64 has one spelling", () => {
+  assert.deepEqual(fromBase64("x", "/w=="), Uint8Array.of(255));
+  for (const text of ["/x==", "/w", "/w=", "_w==", " /w==", 1]) {
+    assert.throws(() => fromBase64("x", text), /x: must be base64/);
+  }
+});

@@ -1,0 +1,46 @@
+/** Tokens as Python asks for them, and answers that give none. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type Bytes, fromBase64, fromHex, toBase64 } from "../src/bytes.ts";
+import { askForToken, challengeDigest, drawToken, readTokenKey, TokenError } from "../src/token.ts";
+import { GivenBytes, python } from "./given.ts";
+
+const encoded = fromBase64("key", python.token.key);
+const response = fromBase64("response", python.token.response);
+
+function asked(seed = "token") {
+  const key = readTokenKey(encoded);
+  const recipe = fromHex("id", python.recipes["count-two-servers"]!.served.id, 32);
+  const challenge = challengeDigest("issuer.example", recipe, ["leader.example", "helper.example"]);
+  return askForToken(key, challenge, drawToken(key, new GivenBytes(seed)));
+}
+
+function changed(bytes: Bytes, at: number): Bytes {
+  const other = bytes.slice();
+  other[at]! ^= 1;
+  return other;
+}
+
+test("a token is asked for as panprivacy asks, and the answer gives the same token", () => {
+  const pending = asked();
+  assert.equal(toBase64(pending.request), python.token.request);
+  assert.equal(toBase64(pending.finish(response)), python.token.token);
+});
+
+test("an answer that is none to this request gives no token", () => {
+  const pending = asked();
+  const tooLarge = new Uint8Array(256).fill(255);
+  const wrong = [changed(response, 255), changed(response, 3), response.slice(1), tooLarge];
+  for (const answer of wrong) {
+    assert.throws(() => pending.finish(answer), TokenError);
+  }
+  assert.throws(() => asked("another").finish(response), TokenError);
+});
+
+test("a key that is encoded otherwise is refused", () => {
+  for (const key of [changed(encoded, 40), changed(encoded, encoded.length - 1), encoded.slice(1)]) {
+    assert.throws(() => readTokenKey(key), /admission.token_key: must be/);
+  }
+});

@@ -1,0 +1,201 @@
+"""A page's device in Chromium: what it writes and when, who owns it, and what Python reads of its state."""
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route
+
+from tests.browser.conftest import ARGUMENTS
+from tests.devices_web.vectors import private_key
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.browser
+
+FOLDER = Path(__file__).parent.parent.parent / "devices_web"
+SITE = "https://device.example/"
+TICK = 30_000
+DAY = 86_400_000
+
+# Everything by which an event could leave the page or reach its storage is counted.
+PAGE = """<!doctype html><title>device</title><script type="module">
+import { joinRecipe, PageDevice } from "/devices-web.js";
+window.seen = { transactions: 0, messages: 0, requests: 0 };
+for (const [owner, name, of] of [
+  [IDBDatabase, "transaction", "transactions"], [BroadcastChannel, "postMessage", "messages"],
+]) {
+  const original = owner.prototype[name];
+  owner.prototype[name] = function (...given) { seen[of] += 1; return original.apply(this, given); };
+}
+for (const name of ["fetch", "Worker", "SharedWorker"]) {
+  window[name] = new Proxy(window[name], {
+    apply: (of, self, given) => { seen.requests += 1; return Reflect.apply(of, self, given); },
+    construct: (of, given) => { seen.requests += 1; return Reflect.construct(of, given); },
+  });
+}
+window.begin = ({ served, keys }) => {
+  window.stored = [];
+  window.failures = [];
+  window.delivered = [];
+  window.refuse = false;
+  window.device = new PageDevice(served.id, {
+    join: () => joinRecipe(served, keys, { simulation: true }),
+    deliver: async (device) => {
+      delivered.push(device.report());
+      if (refuse) throw new Error("the server is away");
+    },
+    stored: (state) => stored.push(state),
+    failed: (error) => failures.push(String(error)),
+  });
+};
+window.ready = true;
+</script>"""
+
+
+@pytest.fixture
+def context(browser: Browser, bundle: str, tmp_path: Path) -> Iterator[BrowserContext]:
+    with profile_of(browser, bundle, tmp_path) as profile:
+        yield profile
+
+
+@contextmanager
+def profile_of(browser: Browser, bundle: str, folder: Path) -> Iterator[BrowserContext]:
+    """A browser with this profile directory, whose clock stands in the first step of the recipes."""
+    profile = browser.browser_type.launch_persistent_context(
+        folder, executable_path=shutil.which("chromium") or shutil.which("chromium-browser"), args=ARGUMENTS
+    )
+    profile.set_default_timeout(1_000 * PATIENCE)
+    bodies = {SITE: ("text/html", PAGE), f"{SITE}devices-web.js": ("text/javascript", bundle)}
+
+    def answer(route: Route) -> None:
+        kind, body = bodies[route.request.url]
+        route.fulfill(content_type=kind, body=body)
+
+    profile.route(f"{SITE}**", answer)
+    profile.clock.install(time="2026-01-01T00:00:01Z")
+    profile.clock.pause_at("2026-01-01T00:00:02Z")
+    yield profile
+    profile.close()
+
+
+def opened(context: BrowserContext, recipe: str) -> Page:
+    page = context.new_page()
+    page.goto(SITE)
+    page.wait_for_function("window.ready")
+    vectors = json.loads((FOLDER / "vectors" / "python.json").read_text())
+    page.evaluate("recipe => begin(recipe)", vectors["recipes"][recipe])
+    return page
+
+
+def states(page: Page, count: int) -> list[dict[str, Any]]:
+    """What was stored, once it is `count` states; nothing failed."""
+    page.wait_for_function("count => stored.length >= count || failures.length", arg=count)
+    assert page.evaluate("failures") == []
+    stored: list[dict[str, Any]] = page.evaluate("stored")
+    assert len(stored) == count
+    return stored
+
+
+def holds(state: dict[str, Any]) -> list[int]:
+    key = private_key()
+    encoded = [base64.b64decode(text) for text in state["ciphertexts"]]
+    return [key.decrypt(key.public_key.parse(ciphertext), range(2)) for ciphertext in encoded]
+
+
+def shape(state: dict[str, Any]) -> tuple[list[str], int]:
+    return sorted(state), len(json.dumps(state))
+
+
+def test_an_event_does_nothing_until_the_tick_and_the_tick_is_the_same_without_one(
+    context: BrowserContext,
+) -> None:
+    page = opened(context, "count")
+    assert holds(states(page, 1)[-1]) == [0]
+    before = page.evaluate("({ ...seen })")
+    page.evaluate("device.event()")
+    assert page.evaluate("({ ...seen })") == before
+    per_tick = []
+    for tick in range(3):
+        page.clock.run_for(TICK)
+        states(page, 2 + tick)
+        after = page.evaluate("({ ...seen })")
+        per_tick.append({name: after[name] - before[name] for name in after})
+        before = after
+    assert per_tick == [{"transactions": 1, "messages": 0, "requests": 0}] * 3
+    stored = page.evaluate("stored")
+    assert [holds(state) for state in stored] == [[0], [1], [1], [1]]
+    assert len({state["ciphertexts"][0] for state in stored}) == 4
+    assert len({str(shape(state)) for state in stored}) == 1
+
+
+def test_a_histograms_event_waits_in_memory_until_its_step_is_over(context: BrowserContext) -> None:
+    page = opened(context, "histogram")
+    first = states(page, 1)[-1]
+    page.evaluate("device.event()")
+    page.clock.run_for(TICK)
+    ticked = states(page, 2)[-1]
+    assert holds(ticked) == holds(first)
+    page.clock.pause_at("2026-01-02T00:00:10Z")
+    page.wait_for_function("stored.at(-1).step === 1")
+    after = page.evaluate("stored.at(-1)")
+    assert holds(after) != holds(first)
+    assert shape(after) == shape({**first, "step": 1})
+
+
+def test_one_tab_owns_the_state_and_the_next_goes_on_when_it_closes(context: BrowserContext) -> None:
+    owner = opened(context, "count")
+    states(owner, 1)
+    other = opened(context, "count")
+    messages = other.evaluate("seen.messages")
+    other.evaluate("device.event()")
+    assert other.evaluate("seen.messages") == messages
+    other.clock.run_for(TICK)
+    other.clock.run_for(TICK)
+    assert other.evaluate("seen.messages") > messages
+    assert other.evaluate("seen.transactions") == 0
+    owner.clock.run_for(TICK)
+    owner.wait_for_function("stored.length >= 3")
+    kept = owner.evaluate("stored.at(-1)")
+    assert holds(kept) == [1]
+    owner.evaluate("device.close()")
+    taken_over = states(other, 1)[-1]
+    assert holds(taken_over) == [1]
+    assert taken_over["ciphertexts"] != kept["ciphertexts"]
+
+
+def test_a_page_that_slept_through_steps_reports_once_and_the_report_never_changes(
+    context: BrowserContext,
+) -> None:
+    page = opened(context, "count")
+    states(page, 1)
+    page.evaluate("device.event(); refuse = true")
+    page.clock.fast_forward(5 * DAY)
+    page.wait_for_function("failures.length === 1")
+    page.evaluate("refuse = false")
+    page.clock.run_for(TICK)
+    page.wait_for_function("stored.at(-1).phase === 'done'")
+    phases = [state["phase"] for state in page.evaluate("stored")]
+    assert phases == ["collecting", "reported", "reported", "done"]
+    first, second = page.evaluate("delivered")
+    assert first == second
+    assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]
+    assert page.evaluate("failures") == ["Error: the server is away"]
+
+
+def test_a_page_comes_back_to_the_stored_state(context: BrowserContext) -> None:
+    page = opened(context, "count")
+    states(page, 1)
+    page.evaluate("device.event()")
+    page.clock.run_for(TICK)
+    kept = states(page, 2)[-1]
+    page.close()
+    again = opened(context, "count")
+    resumed = states(again, 1)[-1]
+    assert holds(resumed) == [1]
+    assert resumed["nonce"] == kept["nonce"]
+    assert resumed["ciphertexts"] != kept["ciphertexts"]

@@ -1,0 +1,331 @@
+"""What devices in Python and in the browser must do alike: `python -m tests.devices_web.vectors` writes it.
+
+A case has a recipe, the bytes that stand for randomness (a seed of `GivenBytes`), and events; and with them
+every state, the report, and its upload. From the same bytes either side makes the same, byte for byte.
+"""
+
+import base64
+import functools
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from devices_sim.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
+from devices_sim.randomized_report import RandomizedReports
+from devices_sim.state_file import kept_ciphertexts
+from devices_sim.transport import WireReport
+from panprivacy.dap.client import ShardedReport, seal_report
+from panprivacy.dap.hpke import generate_keypair
+from panprivacy.dap.recipe_task import REPORT_TIME, task_of
+from panprivacy.dap.upload import ReportMetadata
+from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.mechanisms import discrete_gaussian
+from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
+from panprivacy.oblivious_http.binary_http import Request, Response
+from panprivacy.privacy_pass import issuance, rsa_keys
+from panprivacy.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.transparency.cosignature import cosign
+from panprivacy.transparency.policy import Policy
+from panprivacy.transparency.proof import Proof
+from panprivacy.transparency.signed_note import COSIGNATURE, VerifierKey
+from panprivacy.trust import Trust
+from panprivacy.trust_models.single_server import OneServer
+from panprivacy.two_server.shared_key import SharedKey
+from tests.devices_sim.public_log import LOG, MemoryLog, entry_of, other_entries
+from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
+from tests.devices_sim.two_servers import HELPER_KEY, HELPER_SIGNING_KEY, two_server_recipe
+
+FOLDER = Path(__file__).parent.parent.parent / "devices_web" / "vectors"
+STEPS = 5
+
+ASKED: dict[str, dict[str, Any]] = {
+    "count": {"statistic": "count_nonzero"},
+    "count-of-some": {"statistic": "count_nonzero", "sampling_rate": 0.5},
+    "histogram": {"statistic": "histogram", "k": 2},
+    "mean": {"statistic": "mean", "k": 2, "guarantee": "local"},
+    "categories": {"statistic": "categories", "k": 6, "steps": None},
+    "count-two-servers": {"statistic": "count_nonzero", "trust": "two_server"},
+    "histogram-two-servers": {"statistic": "histogram", "k": 2, "trust": "two_server"},
+    "categories-two-servers": {"statistic": "categories", "k": 6, "steps": None, "trust": "two_server"},
+}
+"""Name of a case → what its recipe asks."""
+
+EVENTS = ([0, 0, 0, 0, 0], [0, 1, 0, 1, 1])
+
+
+TICKS = {"count": [0, 1, 0], "count-two-servers": [1, 0], "histogram": [0, 0]}
+"""Name of a case → whether an event happened before each tick."""
+
+
+class GivenBytes(random.Random):
+    """Bytes that a seed determines, in place of the system's: SHA-256(seed ‖ 0), SHA-256(seed ‖ 1), …
+
+    Draws take them as `random.SystemRandom` takes those of the system.
+    """
+
+    def __init__(self, seed: str) -> None:
+        super().__init__(0)
+        self._seed = seed.encode()
+        self._block = 0
+        self._rest = b""
+
+    def randbytes(self, n: int) -> bytes:
+        while len(self._rest) < n:
+            self._rest += hashlib.sha256(self._seed + self._block.to_bytes(8, "big")).digest()
+            self._block += 1
+        taken, self._rest = self._rest[:n], self._rest[n:]
+        return taken
+
+    def getrandbits(self, k: int) -> int:
+        length = -(-k // 8)
+        return int.from_bytes(self.randbytes(length), "big") >> (8 * length - k)
+
+    def random(self) -> float:
+        return self.getrandbits(53) / 2**53
+
+
+@functools.cache
+def private_key() -> PrivateKey:
+    """Of the single server; worth nothing, known to everyone."""
+    return generate_private_key(DEFAULT_SCHEME, GivenBytes("private key"))
+
+
+@functools.cache
+def recipe_of(name: str) -> PublishedRecipe:
+    """The recipe of a case: for simulated devices, so that a few reports are a cohort."""
+    asked = {
+        "name": "Shared screens",
+        "question": "How often was the café's opening time looked up? “Öffnungszeiten”",
+        "steps": STEPS,
+        "epsilon": 2.0,
+        "delta": 1e-6,
+        "cohort_size": 5,
+        **ASKED[name],
+    }
+    if asked.get("trust") == Trust.TWO_SERVER:
+        return two_server_recipe(**asked)
+    draft = RecipeDraft.from_mapping({name: value for name, value in asked.items() if value is not None})
+    servers = OneServer.of(private_key().public_key)
+    return draft.publish(servers, datetime(2026, 1, 1, tzinfo=UTC), simulation=True)
+
+
+def served(recipe: PublishedRecipe) -> dict[str, Any]:
+    """As the API serves it, and the keys that a device pins."""
+    two = recipe.trust == Trust.TWO_SERVER
+    return {
+        "served": {
+            "id": recipe.identifier,
+            "document": recipe.document,
+            "signature": _text(recipe.sign(SIGNING_KEY)),
+            "status": "open",
+            **({"helper_signature": _text(recipe.sign(HELPER_SIGNING_KEY))} if two else {}),
+        },
+        "keys": {"server": _text(VERIFICATION_KEY), **({"helper": _text(HELPER_KEY)} if two else {})},
+    }
+
+
+def kept(state: DeviceState) -> dict[str, Any]:
+    """What a state says beside the recipe."""
+    if state.phase is Phase.DONE:
+        return {"phase": state.phase.value}
+    return {
+        "phase": state.phase.value,
+        "step": state.step,
+        "ciphertexts": [_text(bytes(ciphertext)) for ciphertext in state.ciphertexts],
+        "nonce": _text(state.nonce),
+    }
+
+
+def state_of(recipe: PublishedRecipe, members: dict[str, Any]) -> DeviceState:
+    """Inverse of `kept`."""
+    return DeviceState(
+        phase=Phase(members["phase"]),
+        step=members.get("step", 0),
+        ciphertexts=kept_ciphertexts(recipe, map(base64.b64decode, members.get("ciphertexts", []))),
+        nonce=base64.b64decode(members.get("nonce", "")),
+    )
+
+
+def ticked(recipe: PublishedRecipe, state: DeviceState, event: bool, source: random.Random) -> DeviceState:
+    """The state after a tick between steps, which only browsers take: only a count takes events in."""
+    key, ciphertexts = recipe.public_key.bound_to(state.nonce), state.ciphertexts
+    if recipe.statistic == "count_nonzero":
+        own = (key.replace_or_rerandomize(event, 1, ciphertexts[0], source, rerandomizations=1),)
+        return replace(state, ciphertexts=own)
+    return replace(state, ciphertexts=tuple(key.rerandomize(own, source) for own in ciphertexts))
+
+
+def walk(
+    recipe: PublishedRecipe, seed: str, events: Sequence[int], ticks: Sequence[int] = ()
+) -> list[DeviceState]:
+    """The state at the start, after every tick (before the first step) and step, and with the report."""
+    source, algorithm = GivenBytes(seed), ClientAlgorithm(recipe)
+    states = [algorithm.start(source)]
+    for event in ticks:
+        states.append(ticked(recipe, states[-1], bool(event), source))
+    for event in events:
+        states.append(algorithm.step(states[-1], bool(event), source))
+    return [*states, algorithm.finish(states[-1], source)]
+
+
+def shares_of(recipe: PublishedRecipe, parts: Sequence[bytes]) -> Sequence[bytes]:
+    """Public share, leader's and helper's, of the parts of a report."""
+    if recipe.servers.scheme is None:
+        return parts
+    key = recipe.public_key
+    assert isinstance(key, SharedKey)
+    split = [key.split(part) for part in parts]
+    return b"", b"".join(leader for leader, _ in split), b"".join(helper for _, helper in split)
+
+
+def uploaded(recipe: PublishedRecipe, report: WireReport, seed: str) -> str:
+    """The upload of a report to two servers, sealed to keys that everyone knows."""
+    task_id, configuration = task_of(recipe)
+    metadata = ReportMetadata(report.nonce, REPORT_TIME)
+    sharded = ShardedReport(metadata, *shares_of(recipe, report.ciphertexts))
+    configs = [generate_keypair(side, GivenBytes(f"hpke {side}"))[0] for side in (0, 1)]
+    return _text(seal_report(sharded, task_id, configuration, *configs, GivenBytes(f"{seed} seal")).encode())
+
+
+def hpke_keys() -> list[str]:
+    """The public keys that `uploaded` seals to, the leader's first."""
+    return [_text(generate_keypair(side, GivenBytes(f"hpke {side}"))[0].public_key) for side in (0, 1)]
+
+
+def device_case(name: str, seed: str, events: Sequence[int], ticks: Sequence[int] = ()) -> dict[str, Any]:
+    """A device that takes steps, and ticks before the first."""
+    recipe = recipe_of(name)
+    states = walk(recipe, seed, events, ticks)
+    case = {"name": name, "seed": seed, "events": events, "states": list(map(kept, states))}
+    if ticks:
+        case["ticks"] = ticks
+    if recipe.trust == Trust.TWO_SERVER and states[-1].phase is Phase.REPORTED:
+        case["upload"] = uploaded(recipe, wire_report(states[-1]), seed)
+    return case
+
+
+def value_case(name: str, seed: str, value: int) -> dict[str, Any]:
+    """A device with one value."""
+    recipe, source = recipe_of(name), GivenBytes(seed)
+    reports = RandomizedReports(recipe)
+    case: dict[str, Any] = {"name": name, "seed": seed, "value": value}
+    if not reports.is_sampled(source):
+        return case
+    report = reports.of_value(value, source)
+    if report is None:
+        raise ValueError(f"{name} sends nothing")
+    if recipe.trust == Trust.TWO_SERVER:
+        return {**case, "upload": uploaded(recipe, report, seed)}
+    return {**case, "nonce": _text(report.nonce), "ciphertexts": list(map(_text, report.ciphertexts))}
+
+
+def noise(scale: float, largest: int) -> dict[str, Any]:
+    """Draws of the noise that devices add to a mean."""
+    source = GivenBytes(f"noise {scale}")
+    drawn = [discrete_gaussian.sample(Fraction(scale), largest, source) for _ in range(20)]
+    return {"scale": scale, "largest": largest, "drawn": drawn}
+
+
+def log() -> dict[str, str]:
+    """A recipe's place in a public log of seven entries that two of three witnesses have signed."""
+    entries = [*other_entries(4), entry_of(recipe_of("count").identifier), *other_entries(2, "later")]
+    memory = MemoryLog(entries, index=4)
+    signers = [Ed25519PrivateKey.from_private_bytes(bytes([side]) * 32) for side in (1, 2, 3)]
+    for name, key in zip("ab", signers, strict=False):
+        line = cosign(memory.checkpoint, f"witness.example/{name}", key, time=1_770_000_000).line
+        memory.cosignatures[memory.checkpoint] = memory.cosignatures.get(memory.checkpoint, "") + line
+    witnesses = {
+        name: VerifierKey(f"witness.example/{name}", COSIGNATURE, key.public_key().public_bytes_raw())
+        for name, key in zip("abc", signers, strict=True)
+    }
+    lines = [f"log {LOG.text}", "# three of them", *(f"witness {n} {k.text}" for n, k in witnesses.items())]
+    policy = "\n".join([*lines, "group most 2 a b c", "quorum most", ""])
+    proof = memory.proof()
+    Proof.decode(proof).verify(entries[4], Policy.parse(policy.encode()))
+    return {"policy": policy, "proof": proof.decode()}
+
+
+def capsule() -> dict[str, str]:
+    """A request sealed to a gateway, and its answer."""
+    config, private_key = keys.generate(7, GivenBytes("gateway"))
+    encoded = keys.encode_list((config,))
+    fields = ((b"content-type", b"application/json"),)
+    content = '{"name": "café"}'.encode()
+    request = Request(b"POST", b"https", b"site.example", b"/api/v1/recipes/?status=open", fields, content)
+    sealed, _ = capsules.seal(config, padding.padded(request.encode()), GivenBytes("capsule"))
+    _, context = capsules.open_({7: private_key}, sealed)
+    response = padding.padded_answer(Response(201, fields, b'{"accepted": true}').encode())
+    return {
+        "keys": _text(encoded),
+        "signature": signed_keys.signature(encoded, SIGNING_KEY),
+        "capsule": _text(sealed),
+        "answer": _text(context.seal(response, GivenBytes("answer"))),
+    }
+
+
+def token() -> dict[str, str]:
+    """A token of a recipe, from the request to what a report shows."""
+    private_key = rsa_keys.generate(GivenBytes("issuer"))
+    challenge = TokenChallenge(
+        TOKEN_TYPE,
+        issuer_name=b"issuer.example",
+        redemption_context=bytes.fromhex(recipe_of("count-two-servers").identifier),
+        origin_info=b"leader.example,helper.example",
+    )
+    pending = issuance.ask(private_key.public, challenge, GivenBytes("token"))
+    response = issuance.issue(private_key, pending.request, GivenBytes("issuing"))
+    return {
+        "key": _text(private_key.public.encoded),
+        "request": _text(pending.request.encode()),
+        "response": _text(response.encode()),
+        "token": _text(pending.finish(response).encode()),
+    }
+
+
+def cases(of: str) -> list[dict[str, Any]]:
+    """Every case of one side; seeds begin with its name."""
+    found = []
+    for name, asked in ASKED.items():
+        if asked["statistic"] == "categories":
+            found += [value_case(name, f"{of} {name} {value}", value) for value in (0, 5)]
+        else:
+            found += [device_case(name, f"{of} {name} {sum(events)}", events) for events in EVENTS]
+    for name, ticks in TICKS.items():
+        found.append(device_case(name, f"{of} {name} ticks", EVENTS[0], ticks))
+    return found
+
+
+def contents() -> dict[str, Any]:
+    """The file that Python writes."""
+    return {
+        "recipes": {name: served(recipe_of(name)) for name in ASKED},
+        "hpke_keys": hpke_keys(),
+        "noise": [noise(0.05, 3), noise(1.25, 20), noise(41.003117, 700)],
+        "log": log(),
+        "capsule": capsule(),
+        "token": token(),
+        "cases": cases("python"),
+    }
+
+
+def _text(encoded: bytes) -> str:
+    return base64.b64encode(encoded).decode()
+
+
+def main() -> None:
+    """Write the file anew."""
+    (FOLDER / "python.json").write_text(json.dumps(contents(), indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
