@@ -20,13 +20,17 @@ LEADER = PANAPP_ROLE=leader PANAPP_LEADER_URL=https://leader.example/leader \
 	PANAPP_HELPER_URL=https://helper.example/helper PANAPP_HELPER_KEY=$(OTHER_KEY)
 HELPER = PANAPP_ROLE=helper PANAPP_HELPER_URL=https://helper.example/helper PANAPP_LEADER_KEY=$(OTHER_KEY)
 RELAY = PANAPP_ROLE=relay PANAPP_RELAY_GATEWAYS=site=https://telemetry.example
+ISSUER = PANAPP_ROLE=issuer PANAPP_ISSUER_URL=https://issuer.example/issuer PANAPP_SITE_KEY=$(OTHER_KEY) \
+	PANAPP_ATTESTER_URL=https://attester.example/attester PANAPP_ATTESTER_KEY=$(OTHER_KEY)
+ATTESTER = PANAPP_ROLE=attester PANAPP_ATTESTER_URL=https://attester.example/attester \
+	PANAPP_ISSUER_URL=https://issuer.example/issuer PANAPP_ISSUER_KEY=$(OTHER_KEY)
 SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
-.PHONY: help setup demo test test-all check openapi architecture tables bench clean
+.PHONY: help setup demo example-federated test test-all web test-web vectors check openapi architecture tables bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-17s %s\n", $$1, $$2}'
 
 setup: $(READY) ## Install everything into .venv
 
@@ -42,8 +46,11 @@ $(READY): requirements.txt requirements-dev.txt
 		pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth").write_text(str(pathlib.Path("collections").resolve()))'
 	@touch $@
 
-demo: setup ## Six collections from real data, then a dashboard on http://127.0.0.1:8000
+demo: setup ## Seven collections from real data, then a dashboard on http://127.0.0.1:8000
 	$(RUN) manage.py demo
+
+example-federated: setup ## Train a model on flights that no server sees, in some three minutes
+	$(RUN) -m examples.federated_learning
 
 # Without schemathesis' plugin, which takes seconds of every worker and serves one long test.
 test: setup ## The tests, in some minutes; needs nothing that `make setup` does not install
@@ -51,6 +58,23 @@ test: setup ## The tests, in some minutes; needs nothing that `make setup` does 
 
 test-all: setup ## All tests, those that take long too; the browser's skip where there is none
 	$(PYTEST) --hypothesis-profile thorough $(PYTEST_ARGS)
+
+web: devices_web/node_modules/.ready ## Build what runs in a browser, into devices_web/build (Node 20 or newer)
+	cd devices_web && node_modules/.bin/tsc --project . && node build.mjs
+
+# Nothing that a package brings is run while it is installed.
+devices_web/node_modules/.ready: devices_web/package-lock.json
+	@node --eval 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null && \
+		command -v npm >/dev/null || { echo "Node 20 or newer is needed, with npm: nodejs.org" >&2; exit 1; }
+	cd devices_web && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline
+	@touch $@
+
+test-web: web ## The tests of what runs in a browser
+	cd devices_web && node --test build/tests/*.test.mjs
+
+vectors: setup web ## Write devices_web/vectors anew: what devices in Python and in a browser must do alike
+	$(RUN) -m tests.devices_web.vectors
+	cd devices_web && node build.mjs && node build/tests/write_vectors.mjs
 
 check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI, picture, tables
 	$(RUN) -m ruff check .
@@ -62,11 +86,15 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(HELPER) $(RUN) manage.py makemigrations --check --dry-run
 	$(SHUFFLER) $(RUN) manage.py makemigrations --check --dry-run
+	$(ISSUER) $(RUN) manage.py makemigrations --check --dry-run
+	$(ATTESTER) $(RUN) manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(LEADER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(HELPER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(SHUFFLER) $(RUN) manage.py check --deploy --fail-level WARNING
+	$(PRODUCTION) $(ISSUER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(RELAY) $(RUN) manage.py check --deploy --fail-level WARNING
+	$(PRODUCTION) $(ATTESTER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	@diff -u docs/openapi.yaml $(VENV)/openapi.yaml || \
 		{ echo "docs/openapi.yaml is not what the code describes: run 'make openapi' and read the difference" >&2; exit 1; }
@@ -90,6 +118,10 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) -m benchmarks.planner
 	$(RUN) -m benchmarks.two_server
 	$(RUN) -m benchmarks.shuffle
+	$(RUN) -m benchmarks.admission
+	$(RUN) -m benchmarks.admission_reports
+	$(RUN) -m benchmarks.public_log
+	$(RUN) -m benchmarks.randomizers
 
 clean: ## Remove .venv and caches; var/ (your data) stays
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -2,20 +2,30 @@
 
 A real device uses `client` (events in time steps) or `value_client` (one value), and `transport`. The command
 line is `python -m devices_sim`. Simulations use `fleet`, `workloads` and `items`. `trust_models` has what
-differs between trust models.
+differs between trust models. `identity` and `tokens` are for recipes whose reports need a token,
+`oblivious_transport` for those with a relay. `log_check` looks for a recipe in the site's public log.
+`attributes` is what a device knows of itself, for recipes with a target, and `target_check` what such a
+recipe must show.
 
 It must not know how a server stores, adds up or releases anything: of the product it imports `panprivacy`
 alone, and reaches servers over their public API only (`docs/protocol.md`).
 """
 
 __all__ = [
+    "attributes",
     "client",
     "dap_upload",
     "fleet",
     "fleet_result",
     "forecast",
+    "identity",
     "items",
+    "log_check",
+    "oblivious_transport",
     "rest_upload",
+    "rounds_check",
+    "target_check",
+    "tokens",
     "transport",
     "trust_models",
     "value_client",

@@ -5,6 +5,7 @@ directly.
 """
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -51,7 +52,7 @@ class DeviceState:
         step: number of steps taken, 0..T; public.
         ciphertexts: the mechanism's state while collecting, the report once it is made.
         nonce: the report's 16 bytes once it is made, else empty. Where ciphertexts belong to one report
-            (`PublicKey.binds_nonce`), it is there from the start, at random and public.
+            (`PublicKey.binds_nonce`), it is there from the start, at random (or of its token) and public.
     """
 
     phase: Phase
@@ -74,6 +75,18 @@ def values_statistic(statistic: Statistic[Any]) -> ShuffleStatistic[Any]:
     return statistic
 
 
+class Sealed(Ciphertext):
+    """A report that is sealed to the servers' own keys, which change; nothing is computed with it."""
+
+    __slots__ = ("_encoded",)
+
+    def __init__(self, encoded: bytes) -> None:
+        self._encoded = encoded
+
+    def __bytes__(self) -> bytes:
+        return self._encoded
+
+
 class ClientAlgorithm:
     """The transitions of one recipe. Holds nothing about a device; serves any number of them.
 
@@ -91,17 +104,22 @@ class ClientAlgorithm:
         self.mechanism = steps_mechanism(recipe.calibrated_statistic).in_segment(segment)
         self.public_key = recipe.public_key if public_key is None else public_key
         self.steps: int = self.mechanism.parameters.steps
-        self.sampling_rate: float = self.mechanism.parameters.sampling_rate
+        self.reporting_rate: float = self.mechanism.reporting_rate
 
     def is_sampled(self, random_source: random.Random) -> bool:
-        """Toss the sampling coin: once per device, before its first step, whatever its data."""
-        return random_source.random() < self.sampling_rate
+        """Toss the coin that says whether the device will report: once, before its first step, whatever its
+        data. Where devices that do not take part may send a dummy, the report itself says which it is."""
+        return random_source.random() < self.reporting_rate
 
-    def start(self, random_source: random.Random) -> DeviceState:
-        """The state before step 1, sampling coin included."""
+    def start(self, random_source: random.Random, nonce: bytes | None = None) -> DeviceState:
+        """The state before step 1, sampling coin included.
+
+        Args:
+            nonce: of the report to be, 16 bytes, where a token fixes it; else it is drawn.
+        """
         if not self.is_sampled(random_source):
             return DeviceState(phase=Phase.NOT_SAMPLED)
-        nonce = self._first_nonce(random_source)
+        nonce = self._first_nonce(random_source, nonce)
         ciphertexts = self.mechanism.start(self.public_key.bound_to(nonce), random_source)
         return DeviceState(phase=Phase.COLLECTING, ciphertexts=ciphertexts, nonce=nonce)
 
@@ -117,8 +135,14 @@ class ClientAlgorithm:
         ciphertexts = self.mechanism.step(public_key, state.ciphertexts, event, step, random_source)
         return replace(state, step=step, ciphertexts=ciphertexts)
 
-    def finish(self, state: DeviceState, random_source: random.Random) -> DeviceState:
-        """The state that holds the report in place of the counters; WrongStepError before step T."""
+    def finish(
+        self, state: DeviceState, random_source: random.Random, nonce: bytes | None = None
+    ) -> DeviceState:
+        """The state that holds the report in place of the counters; WrongStepError before step T.
+
+        Args:
+            nonce: as of `start`.
+        """
         _check_in_collection(state)
         if state.step < self.steps:
             raise WrongStepError(f"only {state.step} of {self.steps} steps have been taken")
@@ -126,33 +150,43 @@ class ClientAlgorithm:
             return DeviceState(phase=Phase.DONE, step=state.step)
         public_key = self.public_key.bound_to(state.nonce)
         report = self.mechanism.report(public_key, state.ciphertexts, random_source)
-        return self._reported(report, state.nonce, random_source)
+        return self._reported(report, state.nonce or nonce, random_source)
 
-    def report_of_count(self, count: int, random_source: random.Random) -> DeviceState | None:
+    def report_of_count(
+        self, count: int, random_source: random.Random, nonce: bytes | None = None
+    ) -> DeviceState | None:
         """A state distributed as that after `finish` of a device with `count` events in T steps; None for one
         that is not sampled.
 
         Lazy: the steps are not taken. For simulations, where nobody sees them.
+
+        Args:
+            nonce: as of `start`.
         """
         if not self.is_sampled(random_source):
             return None
-        nonce = self._first_nonce(random_source)
-        report = self.mechanism.report_of_count(self.public_key.bound_to(nonce), count, random_source)
-        return self._reported(report, nonce, random_source)
+        bound = self._first_nonce(random_source, nonce)
+        report = self.mechanism.report_of_count(self.public_key.bound_to(bound), count, random_source)
+        return self._reported(report, bound or nonce, random_source)
 
-    def _first_nonce(self, random_source: random.Random) -> bytes:
+    def _first_nonce(self, random_source: random.Random, nonce: bytes | None) -> bytes:
         """What the ciphertexts are bound to, empty where they are not."""
-        return random_source.randbytes(NONCE_BYTES) if self.public_key.binds_nonce else b""
-
-    def _reported(self, report: Report, nonce: bytes, random_source: random.Random) -> DeviceState:
         if not self.public_key.binds_nonce:
-            nonce = random_source.randbytes(NONCE_BYTES)
-        return DeviceState(phase=Phase.REPORTED, step=self.steps, ciphertexts=report, nonce=nonce)
+            return b""
+        return random_source.randbytes(NONCE_BYTES) if nonce is None else nonce
+
+    def _reported(self, report: Report, nonce: bytes | None, random_source: random.Random) -> DeviceState:
+        return DeviceState(
+            phase=Phase.REPORTED,
+            step=self.steps,
+            ciphertexts=report,
+            nonce=nonce or random_source.randbytes(NONCE_BYTES),
+        )
 
 
-def wire_report(state: DeviceState) -> WireReport:
-    """The report of a state in phase `reported`."""
-    return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts))
+def wire_report(state: DeviceState, token: bytes | None = None) -> WireReport:
+    """The report of a state in phase `reported`, with its token where the recipe asks for one."""
+    return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts), token)
 
 
 def value_report(
@@ -160,17 +194,42 @@ def value_report(
     public_key: PublicKey,
     value: int,
     random_source: random.Random,
+    nonce: bytes | None = None,
 ) -> WireReport:
     """All messages of one user with this value (0..k − 1), each encrypted by itself, and a fresh nonce.
 
     Args:
         public_key: the analyzer's; in constant time on real devices.
+        nonce: as of `ClientAlgorithm.start`.
     """
     messages = statistic.randomize(value, random_source)
     return WireReport(
-        random_source.randbytes(NONCE_BYTES),
+        random_source.randbytes(NONCE_BYTES) if nonce is None else nonce,
         tuple(bytes(public_key.encrypt(message, random_source)) for message in messages),
     )
+
+
+def reported_state(recipe: PublishedRecipe, report: WireReport) -> DeviceState:
+    """The state that keeps the report of a device with one value until it is delivered.
+
+    Args:
+        report: as `Upload.keeping` gives it.
+    """
+    return DeviceState(
+        phase=Phase.REPORTED, ciphertexts=kept_ciphertexts(recipe, report.ciphertexts), nonce=report.nonce
+    )
+
+
+def kept_ciphertexts(recipe: PublishedRecipe, encoded: Iterable[bytes]) -> tuple[Ciphertext, ...]:
+    """What a state keeps, from its bytes: ciphertexts under the recipe's key, or a sealed report where it
+    has none.
+
+    Raises:
+        InvalidCiphertextError: not ciphertexts under that key.
+    """
+    if recipe.servers.scheme is None:
+        return tuple(map(Sealed, encoded))
+    return tuple(map(recipe.public_key.parse, encoded))
 
 
 def _check_in_collection(state: DeviceState) -> None:

@@ -1,4 +1,4 @@
-"""What a recipe asks, in lines for whoever runs a device: before it takes part."""
+"""What a recipe asks, in lines for the person who runs a device: before it takes part."""
 
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.shown import plain
@@ -17,6 +17,8 @@ def announcement(recipe: PublishedRecipe) -> list[str]:
         lines.append(f"values: {'; '.join(event.labels)}")
     if recipe.segments:
         lines.append(f"segments: {'; '.join(recipe.segments)}")
+    if recipe.target is not None:
+        lines.append(f"asks only devices with: {recipe.target.target}")
     lines.append(f"privacy loss (ε): {_epsilons(recipe)}")
     lines.append(f"identifier: {recipe.identifier}")
     return lines

@@ -7,9 +7,13 @@ each time.
 
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.algorithm import (
     ClientAlgorithm,
@@ -18,10 +22,13 @@ from devices_sim.algorithm import (
     ParticipationOverError,
     Phase,
     WrongStepError,
+    reported_state,
     wire_report,
 )
+from devices_sim.attributes import NONE_GIVEN
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
+from devices_sim.tokens import TokenClient, TokenState, token_drawn
 from devices_sim.transport import (
     Closable,
     Delivery,
@@ -31,6 +38,8 @@ from devices_sim.transport import (
     Transport,
 )
 from devices_sim.trust_models import reporting_model
+from devices_sim.upload import Upload
+from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL, RecipeLimits
 from panprivacy.recipe import PublishedRecipe, format_time
 
@@ -47,6 +56,14 @@ class RecipeRefusedError(DeviceError):
     """A verified recipe that this device does not take part in: closed, or for simulated devices."""
 
 
+class TokenNotDueError(DeviceError):
+    """The random time at which this device asks for its token has not come."""
+
+
+class NoTokenError(DeviceError):
+    """A report that needs a token, of a device that has not asked for it yet."""
+
+
 class Device(Closable):
     """One device's part in one recipe. Use it as a context manager: it holds a lock on its file.
 
@@ -59,10 +76,16 @@ class Device(Closable):
         self._file = file
         self._enrolment = live.enrolment
         self._state = live.state
+        self._token = live.token
         self._random_source = random_source
         self._usable = True
         self.recipe = live.recipe
-        self._algorithm = ClientAlgorithm(live.recipe)
+
+    @cached_property
+    def _algorithm(self) -> ClientAlgorithm:
+        if not self.recipe.parameters.step_count:
+            raise WrongStepError("devices take no steps in this recipe: they send one value")
+        return ClientAlgorithm(self.recipe)
 
     @classmethod
     def join(
@@ -72,11 +95,15 @@ class Device(Closable):
         *,
         verification_key: bytes,
         helper_key: bytes | None = None,
+        issuer_key: bytes | None = None,
         server: str = "",
         simulation: bool = False,
         limits: RecipeLimits = USUAL,
         announce: Callable[[PublishedRecipe], None] | None = None,
+        sampled: Callable[[], None] | None = None,
+        attributes: Mapping[str, str] | None = None,
         random_source: random.Random | None = None,
+        now: datetime | None = None,
     ) -> "Device":
         """Verify a recipe, toss the sampling coin, and write the first state.
 
@@ -84,30 +111,39 @@ class Device(Closable):
             path: the state file to be; its directory must exist.
             served: the recipe as fetched.
             verification_key: the server's Ed25519 key (32 bytes), pinned beforehand.
-            helper_key: the helper's, pinned too; a two-server recipe is refused without it.
+            helper_key: the helper's or the shuffler's, pinned too; a recipe of one is refused without it.
+            issuer_key: that of the issuer of tokens, pinned too; a recipe with tokens is refused without it.
             server: the server's address, kept in the file for `send`'s caller.
             simulation: whether this device is a simulated one.
             limits: of this device, for recipes that are no simulations.
             announce: told of the verified recipe before any coin is tossed or anything stored; what it raises
                 leaves nothing behind.
+            sampled: called where the coin lets the device take part, before anything is stored.
+            attributes: what this device knows of itself; None is refused by a recipe with a target. Outside
+                of the target it goes on as one that is not sampled: it asks for its token and sends nothing.
+                That many devices are in the target is checked beside it (`target_check`).
             random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
+            now: the time, by default the clock's. Between it and the first possible report lies the moment
+                from which the device asks for its token.
 
         Raises:
-            RecipeVerificationError: identifier or a signature does not hold, or the helper's key is missing
-                or another.
+            RecipeVerificationError: identifier or a signature does not hold, or the helper's or the issuer's
+                key is missing or another.
             FieldError: the recipe is the server's, but its noise does not keep the guarantee it names, or it
-                goes beyond this device's limits.
+                goes beyond this device's limits; or `attributes` are needed.
             RecipeRefusedError: a recipe for simulations on a real device or the reverse, a closed one, or
-                one in which devices take no steps.
+                one of values without tokens: nothing is kept of a device there.
             AlreadyJoinedError: `path` exists.
             StateFileBusyError: another process has it open.
             StateFileError: its directory does not exist or cannot be written.
         """
-        enrolment = Enrolment(served, verification_key, server, helper_key)
+        enrolment = Enrolment(served, verification_key, server, helper_key, issuer_key)
         recipe = enrolment.verified()
         require_takes_part(recipe, served, simulation=simulation, limits=limits)
-        if not recipe.parameters.step_count:
+        takes_steps = bool(recipe.parameters.step_count)
+        if not takes_steps and recipe.admission is None:
             raise RecipeRefusedError("devices take no steps in this recipe (of values, see send-value)")
+        is_asked = is_in_target(recipe, attributes)
         if announce is not None:
             announce(recipe)
         source = secrets.SystemRandom() if random_source is None else random_source
@@ -115,9 +151,18 @@ class Device(Closable):
         def start(content: bytes | None, file: AtomicFile) -> "Device":
             if content is not None:
                 raise AlreadyJoinedError(f"{path} exists: this device has joined already")
-            state = ClientAlgorithm(recipe).start(source)
-            file.replace(encode(enrolment, state))
-            return cls(file, LiveState(enrolment, recipe, state), source)
+            token = None if recipe.admission is None else token_drawn(recipe, source, now=_now(now))
+            if not is_asked:
+                state = DeviceState(phase=Phase.NOT_SAMPLED)
+            elif takes_steps:
+                state = ClientAlgorithm(recipe).start(source, None if token is None else token.report_nonce)
+            else:
+                is_sampled = reporting_model(recipe).is_sampled(recipe, source)
+                state = DeviceState(phase=Phase.COLLECTING if is_sampled else Phase.NOT_SAMPLED)
+            if sampled is not None and state.phase is not Phase.NOT_SAMPLED:
+                sampled()
+            file.replace(encode(enrolment, state, token))
+            return cls(file, LiveState(enrolment, recipe, state, token), source)
 
         return _with_file(path, start)
 
@@ -214,15 +259,61 @@ class Device(Closable):
                 name. It is in the report, encrypted and randomized with the rest, and is stored nowhere else.
 
         Raises:
-            WrongStepError: before step T.
+            WrongStepError: before step T, or where devices take no steps.
         """
         self._require_usable()
-        if self._state.phase is not Phase.REPORTED:
-            algorithm = ClientAlgorithm(self.recipe, segment=segment) if segment else self._algorithm
-            self._become(algorithm.finish(self._state, self._random_source))
+        if self._state.phase is Phase.REPORTED:
+            return
+        nonce = None if self._token is None else self._token.report_nonce
+        algorithm = ClientAlgorithm(self.recipe, segment=segment) if segment else self._algorithm
+        self._become(algorithm.finish(self._state, self._random_source, nonce))
+
+    @property
+    def asks_at(self) -> datetime | None:
+        """From when on the device asks for its token; None where it has it, or needs none."""
+        return None if self._token is None or self._token.token else self._token.asks_at
+
+    def obtain_token(
+        self, transport: Transport, signing_key: Ed25519PrivateKey, *, now: datetime | None = None
+    ) -> None:
+        """Ask for the token of this recipe, sampled or not, and store it; repeat until it returns. Does
+        nothing where it is there, or where the recipe asks for none.
+
+        Args:
+            transport: what reaches other servers: the attester is asked directly.
+            signing_key: by which the attester knows this device.
+            now: the time, by default the clock's.
+
+        Raises:
+            TokenNotDueError: its time has not come.
+            NotAttestedError, AlreadyIssuedError, WrongAnswerError, TransportError: as of
+                `TokenClient.obtained`.
+        """
+        self._require_usable()
+        if self._token is None or self._token.token:
+            return
+        moment = _now(now)
+        if moment < self._token.asks_at:
+            raise TokenNotDueError(
+                f"this device asks for its token from {format_time(self._token.asks_at)} on, not before"
+            )
+        with TokenClient(self.recipe, transport) as client:
+            client.obtained(
+                self._token,
+                signing_key,
+                self._keep_token,
+                random_source=self._random_source,
+                created=int(moment.timestamp()),
+            )
 
     def send(
-        self, transport: Transport, *, now: datetime | None = None, segment: str | None = None
+        self,
+        transport: Transport,
+        *,
+        now: datetime | None = None,
+        segment: str | None = None,
+        value: str | None = None,
+        before: Callable[[ServedRecipe, Transport], object] | None = None,
     ) -> Delivery | None:
         """Send the report, which is made first if need be; repeat until it returns.
 
@@ -231,6 +322,10 @@ class Device(Closable):
             now: the time, by default the clock's. It is looked at only where the server takes no
                 reports, to say whether it no longer does or does not yet.
             segment: as of `finish`; not looked at where the report is made already.
+            value: of the device, where the recipe asks for one; likewise. It is in the report, randomized and
+                encrypted, and is stored nowhere else.
+            before: looks at the recipe and its site over the way that the report would go; what it raises
+                keeps the report here.
 
         Returns:
             how it was delivered; None for a device that was not sampled. The file then says only
@@ -240,18 +335,55 @@ class Device(Closable):
             RecipeClosedError: the recipe is closed; no further attempt can succeed.
             ReportRejectedError: the server rejected the report, as it will again.
             TransportError: not delivered; the same report stays for another attempt.
+            NoTokenError: the recipe asks for a token, and this device, sampled or not, has none yet.
             WrongStepError: before step T.
+            FieldError: the recipe asks for a value, and this is none.
         """
-        self.finish(segment=segment)
+        self._require_usable()
+        if self.asks_at is not None:
+            # Before the coin is looked at: else whether devices ask late would tell who takes part.
+            raise NoTokenError(
+                "this recipe takes reports with a token only, and the device has none yet: get it first "
+                f"(`token`), from {format_time(self.asks_at)} on"
+            )
+        if self.recipe.parameters.step_count:
+            self.finish(segment=segment)
+        elif self._state.phase is Phase.NOT_SAMPLED:
+            self._become(DeviceState(phase=Phase.DONE))
+        elif self._state.phase is Phase.COLLECTING:
+            if value is None:
+                raise FieldError("value", "is missing: the recipe asks for one")
+            reporting_model(self.recipe).require_value(self.recipe.calibrated_statistic, value)
         if self._state.phase is Phase.DONE:
             return None
-        try:
-            with reporting_model(self.recipe).upload(self.recipe, transport) as upload:
-                delivery = upload.submit(wire_report(self._state))
-        except RecipeNotOpenError as error:
-            raise early_or_late(error, self.recipe, transport, now) from error
+        model, token = reporting_model(self.recipe), self._token
+        with model.way(self.recipe, transport, self._enrolment.verification_key, self.server) as way:
+            if before is not None:
+                before(self._enrolment.served, way)
+            try:
+                with model.upload(self.recipe, way) as upload:
+                    if value is not None and self._state.phase is Phase.COLLECTING:
+                        self._give(value, upload)
+                    if self.phase is Phase.DONE:
+                        return None
+                    shown = None if token is None else token.token
+                    delivery = upload.submit_kept(wire_report(self._state, shown))
+            except RecipeNotOpenError as error:
+                raise early_or_late(error, self.recipe, way, now) from error
         self._become(DeviceState(phase=Phase.DONE, step=self._state.step))
         return delivery
+
+    def _give(self, value: str, upload: Upload) -> None:
+        """Make the report of a device with a value, and store it. Once made, it stays, as that of steps."""
+        keep = upload.keeping()
+        token, source = self._token, self._random_source
+        if token is None:
+            raise NoTokenError("the state of a device with a value has its token")
+        report = reporting_model(self.recipe).value_report(self.recipe, value, source, token.report_nonce)
+        if report is None:
+            self._become(DeviceState(phase=Phase.DONE))
+        else:
+            self._become(reported_state(self.recipe, keep(replace(report, token=token.token))))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -265,9 +397,19 @@ class Device(Closable):
     def _become(self, state: DeviceState) -> None:
         # Until the file is known to hold the new state, this object may not act on either.
         self._usable = False
-        self._file.replace(encode(self._enrolment, state))
+        self._file.replace(encode(self._enrolment, state, self._token))
         self._state = state
         self._usable = True
+
+    def _keep_token(self, token: TokenState) -> None:
+        self._usable = False
+        self._file.replace(encode(self._enrolment, self._state, token))
+        self._token = token
+        self._usable = True
+
+
+def _now(given: datetime | None) -> datetime:
+    return datetime.now(UTC) if given is None else given
 
 
 def early_or_late(
@@ -283,7 +425,7 @@ def early_or_late(
         TransportError: that server cannot say.
     """
     # The server's answer is the same for both; a clock alone may be wrong, or the closing early.
-    moment = datetime.now(UTC) if now is None else now
+    moment = _now(now)
     over = moment >= recipe.closes_at and not recipe.simulation
     if over or transport.recipe(recipe.identifier).status == "closed":
         return error.closed()
@@ -308,6 +450,15 @@ def require_takes_part(
     if not recipe.simulation:
         limits.require(recipe.document, whose="this device")
         limits.require_local(recipe.calibrated_statistic, whose="this device")
+
+
+def is_in_target(recipe: PublishedRecipe, attributes: Mapping[str, str] | None) -> bool:
+    """Whether a recipe asks a device with these attributes; FieldError where it must know them."""
+    if recipe.target is None:
+        return True
+    if attributes is None:
+        raise NONE_GIVEN
+    return recipe.target.target.fits(attributes)
 
 
 def _not_joined(path: Path) -> NotJoinedError:

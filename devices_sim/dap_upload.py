@@ -2,8 +2,8 @@
 
 import random
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from devices_sim.transport import (
@@ -25,7 +25,8 @@ from panprivacy.dap.hpke import HpkeSealError, choose_config
 from panprivacy.dap.media import is_media_type, media_type
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
 from panprivacy.dap.task import TaskConfiguration
-from panprivacy.dap.upload import HpkeConfigList, ReportMetadata, UploadErrors, UploadRequest
+from panprivacy.dap.token_extension import token_extension
+from panprivacy.dap.upload import HpkeConfigList, Report, ReportMetadata, UploadErrors, UploadRequest
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.tls_messages import InvalidMessageError
 from panprivacy.two_server.shared_key import SharedKey
@@ -127,20 +128,30 @@ class TaskClient:
         errors = dict(enumerate(first.errors)) | dict(zip(outdated, second.errors, strict=True))
         return Uploaded(tuple(errors.values()), first.repeated or second.repeated)
 
+    def sealing(self) -> Callable[[ShardedReport], Report]:
+        """What seals reports to the aggregators' keys of now; raises as `upload`."""
+        configs = self._configs
+        if configs is None:
+            configs = self._configs = fetch_config(self._leader), fetch_config(self._helper)
+
+        def seal(report: ShardedReport) -> Report:
+            try:
+                return seal_report(report, self._task_id, self._configuration, *configs, self._random_source)
+            except HpkeSealError as error:
+                raise TransportError(f"an aggregator's HPKE key cannot be used: {error}") from error
+
+        return seal
+
     def _post(self, reports: Sequence[ShardedReport]) -> Uploaded:
-        if self._configs is None:
-            self._configs = fetch_config(self._leader), fetch_config(self._helper)
-        try:
-            request = UploadRequest(
-                tuple(
-                    seal_report(
-                        report, self._task_id, self._configuration, *self._configs, self._random_source
-                    )
-                    for report in reports
-                )
-            ).encode()
-        except HpkeSealError as error:
-            raise TransportError(f"an aggregator's HPKE key cannot be used: {error}") from error
+        return self.upload_sealed(tuple(map(self.sealing(), reports)))
+
+    def upload_sealed(self, reports: Sequence[Report]) -> Uploaded:
+        """Send reports in one request; those that were sealed to outdated keys are refused.
+
+        Raises:
+            TransportError: as of `upload`.
+        """
+        request = UploadRequest(tuple(reports)).encode()
         accept, content_type = media_type(UploadErrors), media_type(UploadRequest)
         answer = self._leader.exchange(
             "POST", self._target, body=request, content_type=content_type, accept=accept
@@ -163,14 +174,33 @@ class DapUpload(Upload):
     """
 
     def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
-        public_key = recipe.public_key
-        if not isinstance(public_key, SharedKey):
-            raise TypeError(f"a recipe of two servers has a SharedKey, not {type(public_key).__name__}")
-        self._public_key = public_key
+        self._split = _shares_of(recipe)
+        self._is_plain = recipe.servers.scheme is None
         self._client = TaskClient(*task_of(recipe), transport)
 
     def submit(self, report: WireReport) -> Delivery:
         [error] = self._client.upload([self._sharded(report)]).errors
+        return self._delivery(error)
+
+    def keeping(self) -> Callable[[WireReport], WireReport]:
+        """Sealed where its shares are plain: who reads both has the measurement."""
+        if not self._is_plain:
+            return super().keeping()
+        seal = self._client.sealing()
+        return lambda report: replace(report, ciphertexts=(seal(self._sharded(report)).encode(),))
+
+    def submit_kept(self, report: WireReport) -> Delivery:
+        if not self._is_plain:
+            return self.submit(report)
+        [sealed] = report.ciphertexts
+        [error] = self._client.upload_sealed([Report.decode(sealed)]).errors
+        if error is ReportError.OUTDATED_CONFIG:
+            # It was kept longer than the keys: what is sealed cannot be sealed again.
+            message = f"the leader answered {error.reason}: this report was kept for too long"
+            raise ReportRejectedError(message, problem={"reason": error.reason})
+        return self._delivery(error)
+
+    def _delivery(self, error: ReportError | None) -> Delivery:
         if error is None:
             return Delivery.ACCEPTED
         if error is ReportError.REPORT_REPLAYED:
@@ -196,14 +226,26 @@ class DapUpload(Upload):
         self._client.close()
 
     def _sharded(self, report: WireReport) -> ShardedReport:
-        """The leader's parts of all sharings, and the helper's."""
-        parts = [self._public_key.split(ciphertext) for ciphertext in report.ciphertexts]
+        extensions = () if report.token is None else (token_extension(report.token),)
         return ShardedReport(
-            ReportMetadata(report.nonce, REPORT_TIME),
-            b"",
-            leader_share=b"".join(leader for leader, _ in parts),
-            helper_share=b"".join(helper for _, helper in parts),
+            ReportMetadata(report.nonce, REPORT_TIME, extensions), *self._split(report.ciphertexts)
         )
+
+
+def _shares_of(recipe: PublishedRecipe) -> Callable[[Sequence[bytes]], Sequence[bytes]]:
+    """What makes public share, leader's and helper's share of the parts of a report."""
+    if recipe.servers.scheme is None:
+        return lambda shares: shares
+    public_key = recipe.public_key
+    if not isinstance(public_key, SharedKey):
+        raise TypeError(f"a recipe of two servers has a SharedKey, not {type(public_key).__name__}")
+
+    def split(ciphertexts: Sequence[bytes]) -> Sequence[bytes]:
+        parts = [public_key.split(ciphertext) for ciphertext in ciphertexts]
+        # The leader's parts of all sharings, and the helper's.
+        return b"", b"".join(leader for leader, _ in parts), b"".join(helper for _, helper in parts)
+
+    return split
 
 
 def fetch_config(aggregator: Transport) -> HpkeConfig:
@@ -217,7 +259,7 @@ def fetch_config(aggregator: Transport) -> HpkeConfig:
         raise TransportError(f"an aggregator's HPKE configurations cannot be used: {error}") from error
 
 
-def _errors_of(body: bytes, reports: Sequence[ShardedReport]) -> tuple[ReportError | None, ...]:
+def _errors_of(body: bytes, reports: Sequence[Report]) -> tuple[ReportError | None, ...]:
     """The leader's errors, put beside their reports: it names them in the order of the request."""
     try:
         named = list(UploadErrors.decode(body).status)
@@ -225,7 +267,7 @@ def _errors_of(body: bytes, reports: Sequence[ShardedReport]) -> tuple[ReportErr
         raise TransportError(f"the leader's answer to an upload does not decode: {error}") from error
     errors: list[ReportError | None] = []
     for report in reports:
-        is_named = bool(named) and named[0].id == report.metadata.report_id
+        is_named = bool(named) and named[0].id == report.report_metadata.report_id
         errors.append(named.pop(0).error if is_named else None)
     if named:
         raise TransportError("the leader's answer names reports that it was not sent, or in another order")

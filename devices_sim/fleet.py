@@ -11,13 +11,15 @@ import hashlib
 import random
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devices_sim.client import RecipeRefusedError
+from devices_sim.attributes import FleetAttributes
+from devices_sim.client import RecipeRefusedError, is_in_target
 from devices_sim.fleet_devices import TrueAnswer
 from devices_sim.fleet_result import FleetResult
+from devices_sim.fleet_tokens import FleetTokens
 from devices_sim.transport import (
     HttpTransport,
     ServedRecipe,
@@ -29,9 +31,11 @@ from devices_sim.trust_models import reporting_model
 from devices_sim.upload import Upload
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads.bucket import Bucket, Workload
-from devices_sim.workloads.segments import in_segments
+from devices_sim.workloads.segments import checked_weights, in_segments
+from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import PublishedRecipe
+from panprivacy.targeting.attributes import FIELD as ATTRIBUTES
 
 BATCH_BYTES = 8 * 1024 * 1024
 PROCESSES = Description(label="Processes", help="Number of processes.", minimum=1, maximum=256)
@@ -61,13 +65,16 @@ class FleetPlan:
     served: ServedRecipe
     verification_key: bytes
     partner_key: bytes | None
+    issuer_key: bytes | None
     transport_factory: TransportFactory
     seed: int | None
+    weights: tuple[float, ...] | None
+    attributes: FleetAttributes | None
     eager: bool
 
     def verified_recipe(self) -> PublishedRecipe:
         """The recipe; raises as `run_fleet` does."""
-        recipe = self.served.verified(self.verification_key, self.partner_key)
+        recipe = self.served.verified(self.verification_key, self.partner_key, self.issuer_key)
         if not recipe.simulation:
             raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
         return recipe
@@ -78,9 +85,12 @@ def run_fleet(
     served: ServedRecipe,
     verification_key: bytes,
     partner_key: bytes | None = None,
+    issuer_key: bytes | None = None,
     workload: Workload[Any],
     transport: str | TransportFactory,
     seed: int | None = None,
+    weights: Sequence[float] | None = None,
+    attributes: FleetAttributes | None = None,
     eager: bool = False,
     processes: int = 1,
     progress: Callable[[FleetResult], None] | None = None,
@@ -91,13 +101,19 @@ def run_fleet(
         served: the recipe as fetched; verified here and again in every process.
         verification_key: the server's Ed25519 key, 32 bytes.
         partner_key: the helper's or the shuffler's; a recipe that has one is refused without it.
+        issuer_key: that of the issuer of tokens, likewise. Each device is one of its own to the attester, by
+            a fresh key: its attestation must be `trial`.
         workload: devices with their events (in no more steps than the recipe has), or with their values.
         transport: the server's address, or what makes a transport to it (picklable where
             `processes` > 1).
         seed: repeats the same coins and noise whatever the number of processes; None for
             `secrets.SystemRandom()`. For simulations only: the seed decrypts every report.
+        weights: relative sizes of the recipe's segments, in their order, for devices whose own is not known;
+            None spreads them evenly.
+        attributes: what each device knows of itself, for a recipe with a target, and only there. Devices
+            outside of it ask for their tokens all the same, and send nothing.
         eager: take every step instead of only the last state; for values it makes no difference.
-        processes: 1 works in this process.
+        processes: 1 works in this process, and so does any number where all devices are in one bucket.
         progress: called in this process, after every bucket, with the result so far (not a copy).
 
     Returns:
@@ -106,8 +122,8 @@ def run_fleet(
     Raises:
         RecipeVerificationError: identifier or a signature does not hold.
         RecipeRefusedError: not a recipe for simulations.
-        FieldError: `processes`, a workload that is not for the recipe, or a recipe that does not keep its
-            promise.
+        FieldError: `processes`, `weights`, `attributes`, a workload that is not for the recipe, or a recipe
+            that does not keep its promise.
         FleetError: the server refused a batch or could not be reached, or a process failed. The
             other processes have been stopped; what was accepted stays accepted.
     """
@@ -117,15 +133,23 @@ def run_fleet(
         served=served,
         verification_key=verification_key,
         partner_key=partner_key,
+        issuer_key=issuer_key,
         transport_factory=functools.partial(HttpTransport, transport)
         if isinstance(transport, str)
         else transport,
         seed=seed,
+        weights=None if weights is None else tuple(weights),
+        attributes=attributes,
         eager=eager,
     )
-    workload.require_fits(plan.verified_recipe())
+    recipe = plan.verified_recipe()
+    checked_weights("weights", plan.weights, recipe.segments)
+    if recipe.target is None and attributes is not None:
+        raise FieldError(ATTRIBUTES, "must be left out: the recipe has no target")
+    is_in_target(recipe, {} if attributes is not None else None)
+    workload.require_fits(recipe)
     total = FleetResult()
-    if processes == 1:
+    if processes == 1 or len(workload.buckets) == 1:
         results = run_share(plan, workload.buckets)
     else:
         results = run_workers(functools.partial(run_share, plan), workload.buckets, processes)
@@ -151,7 +175,16 @@ def run_share(plan: FleetPlan, buckets: Iterable[Bucket[Any]]) -> Generator[Flee
     """
     recipe = plan.verified_recipe()
     with plan.transport_factory() as transport:
-        yield from run_buckets(recipe, buckets, transport, seed=plan.seed, eager=plan.eager)
+        yield from run_buckets(
+            recipe,
+            buckets,
+            transport,
+            verification_key=plan.verification_key,
+            seed=plan.seed,
+            weights=plan.weights,
+            attributes=plan.attributes,
+            eager=plan.eager,
+        )
 
 
 def run_buckets(
@@ -159,7 +192,10 @@ def run_buckets(
     buckets: Iterable[Bucket[Any]],
     transport: Transport,
     *,
+    verification_key: bytes,
     seed: int | None,
+    weights: tuple[float, ...] | None = None,
+    attributes: FleetAttributes | None = None,
     eager: bool = False,
     sent_before: bool = False,
 ) -> Generator[FleetResult, None, None]:
@@ -170,7 +206,10 @@ def run_buckets(
     Args:
         recipe: verified, for simulations.
         transport: to the server that published it; stays open.
+        verification_key: of that server, 32 bytes.
         seed, eager: as of `run_fleet`.
+        weights: likewise, by `checked_weights`.
+        attributes: likewise.
         sent_before: an attempt that broke off may have sent the same reports. What is there already counts
             as accepted.
 
@@ -180,20 +219,28 @@ def run_buckets(
     model = reporting_model(recipe)
     devices = model.fleet_devices(recipe, eager=eager)
     random_sources = _RandomSources(seed)
-    with model.upload(recipe, transport) as upload:
+    way = model.way(recipe, transport, verification_key)
+    with way, FleetTokens(recipe, transport) as tokens, model.upload(recipe, way) as upload:
         batcher = _Batcher(upload, sent_before)
-        for bucket in in_segments(recipe, buckets, seed):
+        for bucket in in_segments(recipe, buckets, seed, weights):
             result = FleetResult()
             started = time.monotonic()
             submitting = batcher.seconds
             for name, given in bucket:
                 result.devices += 1
+                source = random_sources.of(name)
+                token = tokens.obtained(source)
+                if not is_in_target(recipe, None if attributes is None else attributes.of(name)):
+                    result.outside += 1
+                    continue
                 answer = devices.answer(given)
                 result.devices_by_answer[answer] += 1
-                report = devices.report(given, random_sources.of(name))
+                report = devices.report(given, source, None if token is None else token.nonce)
                 if report is not None:
                     result.sampled += 1
-                    batcher.add(report, answer, result)
+                    if recipe.round is not None:
+                        result.took_part.add(name)
+                    batcher.add(tokens.shown(report, token), answer, result)
             result.submit_seconds = batcher.seconds - submitting
             result.device_seconds = time.monotonic() - started - result.submit_seconds
             yield result

@@ -6,6 +6,7 @@ from collections.abc import Callable, Set
 from typing import Generic
 
 from devices_sim.algorithm import ClientAlgorithm, Phase, value_report, values_statistic, wire_report
+from devices_sim.randomized_report import RandomizedReports
 from devices_sim.transport import WireReport
 from devices_sim.workloads.bucket import Given
 from devices_sim.workloads.segments import Located
@@ -23,8 +24,14 @@ class FleetDevices(ABC, Generic[Given]):
         """What is true of a device, as the statistic's truth is made of it."""
 
     @abstractmethod
-    def report(self, given: Given, random_source: random.Random) -> WireReport | None:
-        """A device's report; None for one that takes no part."""
+    def report(
+        self, given: Given, random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport | None:
+        """A device's report, without a token; None for one that takes no part.
+
+        Args:
+            nonce: of the report, 16 bytes, where a token fixes it; else it is drawn.
+        """
 
 
 class _EventDevices(FleetDevices[Set[int]]):
@@ -41,22 +48,26 @@ class _EventDevices(FleetDevices[Set[int]]):
 class LazyDevices(_EventDevices):
     """Devices that only ever make their last state."""
 
-    def report(self, given: Set[int], random_source: random.Random) -> WireReport | None:
-        state = self._algorithm.report_of_count(len(given), random_source)
+    def report(
+        self, given: Set[int], random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport | None:
+        state = self._algorithm.report_of_count(len(given), random_source, nonce)
         return None if state is None else wire_report(state)
 
 
 class EagerDevices(_EventDevices):
     """Devices that take every step."""
 
-    def report(self, given: Set[int], random_source: random.Random) -> WireReport | None:
+    def report(
+        self, given: Set[int], random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport | None:
         algorithm = self._algorithm
-        state = algorithm.start(random_source)
+        state = algorithm.start(random_source, nonce)
         if state.phase is Phase.NOT_SAMPLED:
             return None
         for step in range(1, algorithm.steps + 1):
             state = algorithm.step(state, step in given, random_source)
-        return wire_report(algorithm.finish(state, random_source))
+        return wire_report(algorithm.finish(state, random_source, nonce))
 
 
 class LocatedDevices(FleetDevices[Located]):
@@ -76,8 +87,10 @@ class LocatedDevices(FleetDevices[Located]):
     def answer(self, given: Located) -> tuple[str | None, int]:
         return given.segment, len(given.steps)
 
-    def report(self, given: Located, random_source: random.Random) -> WireReport | None:
-        return self._of[given.segment].report(given.steps, random_source)
+    def report(
+        self, given: Located, random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport | None:
+        return self._of[given.segment].report(given.steps, random_source, nonce)
 
 
 class ValueDevices(FleetDevices[str]):
@@ -90,6 +103,24 @@ class ValueDevices(FleetDevices[str]):
     def answer(self, given: str) -> str:
         return given
 
-    def report(self, given: str, random_source: random.Random) -> WireReport:
+    def report(self, given: str, random_source: random.Random, nonce: bytes | None = None) -> WireReport:
         value = self._statistic.value_of(given)
-        return value_report(self._statistic, self._public_key, value, random_source)
+        return value_report(self._statistic, self._public_key, value, random_source, nonce)
+
+
+class RandomizingDevices(FleetDevices[str]):
+    """Devices with one value each, which they randomize themselves."""
+
+    def __init__(self, recipe: PublishedRecipe) -> None:
+        self._reports = RandomizedReports(recipe, with_tables=True)
+
+    def answer(self, given: str) -> str:
+        return given
+
+    def report(
+        self, given: str, random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport | None:
+        reports = self._reports
+        if not reports.is_sampled(random_source):
+            return None
+        return reports.of_value(reports.value_of(given), random_source, nonce)

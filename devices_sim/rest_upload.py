@@ -3,6 +3,7 @@
 import http
 import json
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 import msgpack
@@ -42,12 +43,13 @@ class RestUpload(Upload):
         self._target = f"{API}/recipes/{quote(identifier, safe='')}/reports/"
 
     def submit(self, report: WireReport) -> Delivery:
-        body = json.dumps(
-            {
-                "nonce": base64_text.encode(report.nonce),
-                "ciphertexts": list(map(base64_text.encode, report.ciphertexts)),
-            }
-        ).encode()
+        members: dict[str, Any] = {
+            "nonce": base64_text.encode(report.nonce),
+            "ciphertexts": list(map(base64_text.encode, report.ciphertexts)),
+        }
+        if report.token is not None:
+            members["token"] = base64_text.encode(report.token)
+        body = json.dumps(members).encode()
         answer = self._transport.exchange("POST", self._target, body=body, content_type=JSON)
         if answer.status == http.HTTPStatus.CREATED:
             return Delivery.ACCEPTED
@@ -62,13 +64,9 @@ class RestUpload(Upload):
         raise error
 
     def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
-        body = msgpack.packb(
-            {
-                "reports": [
-                    {"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)} for report in reports
-                ]
-            }
-        )
+        if self.batch_reports == 1:
+            return self._submitted_singly(reports)
+        body = msgpack.packb({"reports": list(map(_members, reports))})
         target = f"{self._target}batch/"
         answer = self._transport.exchange("POST", target, body=body, content_type=MSGPACK)
         if answer.status != http.HTTPStatus.OK:
@@ -91,3 +89,18 @@ class RestUpload(Upload):
             accepted += len(stored)
             rejected = [rejection for rejection in rejected if rejection.reason != DUPLICATE]
         return BatchAnswer(accepted, tuple(rejected))
+
+    def _submitted_singly(self, reports: Sequence[WireReport]) -> BatchAnswer:
+        """As of `submit_batch`, each in a request of its own; what is there already was stored by us."""
+        rejected = []
+        for index, report in enumerate(reports):
+            try:
+                self.submit(report)
+            except ReportRejectedError as error:
+                rejected.append(Rejection(index, str(error.problem.get("reason")), str(error)))
+        return BatchAnswer(len(reports) - len(rejected), tuple(rejected))
+
+
+def _members(report: WireReport) -> dict[str, Any]:
+    members: dict[str, Any] = {"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)}
+    return members if report.token is None else {**members, "token": report.token}

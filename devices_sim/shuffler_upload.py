@@ -2,6 +2,7 @@
 
 import http
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgpack
 
@@ -30,6 +31,7 @@ PROBLEMS: Mapping[object, type[TransportError]] = {
     "/problems/recipe-not-open": RecipeNotOpenError,
     "/problems/malformed-messages": ReportRejectedError,
     "/problems/invalid-ciphertext": ReportRejectedError,
+    "/problems/report-rejected": ReportRejectedError,
 }
 """Types of the shuffler's problem documents that are told apart."""
 
@@ -57,7 +59,10 @@ class ShufflerUpload(Upload):
         Raises:
             BatchFullError: the shuffler has all the users that it mixes.
         """
-        body = msgpack.packb({"nonce": report.nonce, "messages": list(report.ciphertexts)})
+        content: dict[str, Any] = {"nonce": report.nonce, "messages": list(report.ciphertexts)}
+        if report.token is not None:
+            content["token"] = report.token
+        body = msgpack.packb(content)
         answer = self._shuffler.exchange("POST", self._target, body=body, content_type=MSGPACK)
         if answer.status == http.HTTPStatus.CREATED:
             return Delivery.ACCEPTED

@@ -1,7 +1,9 @@
 """The bytes of a device's state file: version, checksum, canonical JSON.
 
-It holds the public recipe, the public step counter, the report's random nonce, and
-ciphertexts; no seed, no plaintext, no time. Its size depends on the recipe and the counter only.
+It holds the public recipe, the public step counter, the report's random nonce, and ciphertexts; no seed, no
+plaintext, no time of anything that happened. Its size depends on the recipe and the counter only, and on
+whether the token has come where the recipe asks for one: sampled or not, every device draws, asks for and
+keeps a token in the same way.
 """
 
 import hashlib
@@ -12,13 +14,19 @@ from typing import Any
 
 import rfc8785
 
-from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
+from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase, kept_ciphertexts
 from devices_sim.storage import StateFileError
+from devices_sim.tokens import TokenState
 from devices_sim.transport import ServedRecipe
 from panprivacy import base64_text
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.admission import token_nonce
+from panprivacy.privacy_pass.tokens import SIGNATURE_BYTES
+from panprivacy.recipe import PublishedRecipe, format_time, parse_time
 
-FORMAT = b"panapp-device-state-1\n"
+FORMAT = b"panapp-device-state-2\n"
+FORMATS = (FORMAT, b"panapp-device-state-1\n")
+"""Every version that is read. In the first there are no tokens; the members are the same."""
+
 ANY_FORMAT = b"panapp-device-state-"
 CHECKSUM_BYTES = 32
 
@@ -39,20 +47,22 @@ class Enrolment:
         served: the recipe as the server handed it out.
         verification_key: the pinned Ed25519 key, 32 bytes.
         server: where to send the report, as the caller wants to remember it; may be empty.
-        helper_key: the helper's pinned Ed25519 key; None where none was pinned.
+        helper_key: the pinned Ed25519 key of the helper, or of the shuffler; None where none was pinned.
+        issuer_key: that of the issuer of tokens; None where none was pinned.
     """
 
     served: ServedRecipe
     verification_key: bytes
     server: str
     helper_key: bytes | None = None
+    issuer_key: bytes | None = None
 
     def verified(self) -> PublishedRecipe:
         """The recipe, checked against the pinned keys; raises as `ServedRecipe.verified`."""
-        return self.served.verified(self.verification_key, self.helper_key)
+        return self.served.verified(self.verification_key, self.helper_key, self.issuer_key)
 
 
-def encode(enrolment: Enrolment, state: DeviceState) -> bytes:
+def encode(enrolment: Enrolment, state: DeviceState, token: TokenState | None = None) -> bytes:
     """The file's content. In phase `done` it says only that, and which recipe is done."""
     members: dict[str, Any] = {"phase": state.phase.value, "recipe": enrolment.served.identifier}
     if state.phase is not Phase.DONE:
@@ -65,10 +75,15 @@ def encode(enrolment: Enrolment, state: DeviceState) -> bytes:
             "ciphertexts": [base64_text.encode(bytes(ciphertext)) for ciphertext in state.ciphertexts],
             "nonce": base64_text.encode(state.nonce),
         }
-        helper = {"key": enrolment.helper_key, "signature": enrolment.served.partner_signature}
-        members |= {
-            f"helper_{name}": base64_text.encode(value) for name, value in helper.items() if value is not None
+        others = {
+            "helper_key": enrolment.helper_key,
+            "helper_signature": enrolment.served.partner_signature,
+            "issuer_key": enrolment.issuer_key,
+            "issuer_signature": enrolment.served.issuer_signature,
         }
+        members |= {name: base64_text.encode(value) for name, value in others.items() if value is not None}
+        if token is not None:
+            members["token"] = _token_members(token)
     body = rfc8785.dumps(members)
     return FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
 
@@ -87,6 +102,7 @@ class LiveState:
     enrolment: Enrolment
     recipe: PublishedRecipe
     state: DeviceState
+    token: TokenState | None = None
 
 
 def decode(content: bytes) -> LiveState | DoneState:
@@ -96,7 +112,7 @@ def decode(content: bytes) -> LiveState | DoneState:
         ForeignStateError: not a state file of this version.
         DamagedStateError: the checksum, the recipe or a ciphertext does not hold.
     """
-    if not content.startswith(FORMAT):
+    if not content.startswith(FORMATS):
         version = " of this version" if content.startswith(ANY_FORMAT) else ""
         raise ForeignStateError(f"this is not a device's state file{version}")
     checksum, _, body = content[len(FORMAT) :].partition(b"\n")
@@ -113,9 +129,9 @@ def decode(content: bytes) -> LiveState | DoneState:
 
 
 def _live(members: Mapping[str, Any]) -> LiveState:
-    helper_key, helper_signature = (
+    helper_key, helper_signature, issuer_key, issuer_signature = (
         base64_text.decode(members[name]) if name in members else None
-        for name in ("helper_key", "helper_signature")
+        for name in ("helper_key", "helper_signature", "issuer_key", "issuer_signature")
     )
     served = ServedRecipe(
         members["recipe"],
@@ -123,22 +139,46 @@ def _live(members: Mapping[str, Any]) -> LiveState:
         base64_text.decode(members["signature"]),
         "open",
         helper_signature,
+        issuer_signature,
     )
-    enrolment = Enrolment(
-        served, base64_text.decode(members["verification_key"]), members["server"], helper_key
-    )
+    verification_key = base64_text.decode(members["verification_key"])
+    enrolment = Enrolment(served, verification_key, members["server"], helper_key, issuer_key)
     recipe = enrolment.verified()
     state = DeviceState(
         phase=Phase(members["phase"]),
         step=members["step"],
-        ciphertexts=tuple(
-            recipe.public_key.parse(base64_text.decode(text)) for text in members["ciphertexts"]
-        ),
+        ciphertexts=kept_ciphertexts(recipe, map(base64_text.decode, members["ciphertexts"])),
         nonce=base64_text.decode(members["nonce"]),
     )
     if not 0 <= state.step <= recipe.parameters.step_count:
         raise ValueError(f"step {state.step} is not one of {recipe.parameters.step_count}")
-    bound = state.phase is Phase.COLLECTING and recipe.public_key.binds_nonce
+    collects = state.phase is Phase.COLLECTING and recipe.parameters.step_count > 0
+    bound = collects and recipe.public_key.binds_nonce
     if len(state.nonce) != (NONCE_BYTES if bound or state.phase is Phase.REPORTED else 0):
         raise ValueError("the nonce does not fit the phase")
-    return LiveState(enrolment, recipe, state)
+    token = _token(recipe, members["token"]) if recipe.admission is not None else None
+    if token is not None and state.nonce and state.nonce != token.report_nonce:
+        raise ValueError("the nonce is not that of the token")
+    return LiveState(enrolment, recipe, state, token)
+
+
+_TOKEN_BYTES = ("nonce", "salt", "capsule", "secret", "token")
+
+
+def _token_members(token: TokenState) -> dict[str, str]:
+    return {
+        "asks_at": format_time(token.asks_at),
+        "factor": base64_text.encode(token.factor.to_bytes(SIGNATURE_BYTES, "big")),
+        **{name: base64_text.encode(getattr(token, name)) for name in _TOKEN_BYTES},
+    }
+
+
+def _token(recipe: PublishedRecipe, members: Mapping[str, Any]) -> TokenState:
+    token = TokenState(
+        asks_at=parse_time("asks_at", members["asks_at"]),
+        factor=int.from_bytes(base64_text.decode(members["factor"], SIGNATURE_BYTES), "big"),
+        **{name: base64_text.decode(members[name]) for name in _TOKEN_BYTES},
+    )
+    if token.token and token_nonce(recipe, token.token) != token.report_nonce:
+        raise ValueError("the token is of another report")
+    return token

@@ -41,6 +41,9 @@ ANSWER_BYTES = 1024 * 1024
 PARTNER_SIGNATURES = ("helper_signature", "shuffler_signature")
 """Members of a served recipe with the signature beside the publishing server's; at most one has a value."""
 
+ISSUER_SIGNATURE = "issuer_signature"
+"""Another member: the signature of who issues the recipe's tokens."""
+
 DUPLICATE = "duplicate_nonce"
 
 # urllib3 logs the address of every repeated request; what a device does stays out of logs.
@@ -118,15 +121,22 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True)
 class WireReport:
-    """One report as it travels: 16-byte nonce, and encoded ciphertexts."""
+    """One report as it travels: 16-byte nonce, encoded ciphertexts, and where its recipe asks for one its
+    token (354 bytes).
+
+    Where two servers take plain shares, public share, leader's and helper's stand for the ciphertexts; they
+    are sealed when they are sent.
+    """
 
     nonce: bytes
     ciphertexts: tuple[bytes, ...]
+    token: bytes | None = None
 
     @property
     def size(self) -> int:
         """About its length in MessagePack, in bytes (never below the true one)."""
-        return 64 + len(self.nonce) + sum(5 + len(ciphertext) for ciphertext in self.ciphertexts)
+        parts = (*self.ciphertexts, self.token or b"")
+        return 64 + len(self.nonce) + sum(5 + len(part) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -136,6 +146,7 @@ class ServedRecipe:
     Attributes:
         status: `open` or `closed`.
         partner_signature: of the helper or the shuffler; None where the publishing server is alone.
+        issuer_signature: of the issuer of tokens; None where anybody may report.
     """
 
     identifier: str
@@ -143,14 +154,19 @@ class ServedRecipe:
     signature: bytes
     status: str
     partner_signature: bytes | None = None
+    issuer_signature: bytes | None = None
 
-    def verified(self, verification_key: bytes, partner_key: bytes | None = None) -> PublishedRecipe:
+    def verified(
+        self, verification_key: bytes, partner_key: bytes | None = None, issuer_key: bytes | None = None
+    ) -> PublishedRecipe:
         """The recipe, its identifier and signatures checked.
 
         Args:
             verification_key: the server's Ed25519 key, 32 bytes.
             partner_key: the helper's or the shuffler's; a recipe that has one is refused without it, and
                 a recipe of a single server has no use for it.
+            issuer_key: of the issuer of tokens; a recipe that has one is refused without it, and others have
+                no use for it.
 
         Raises as `Recipe.verified` does, and ValueError for a key of another length.
         """
@@ -159,8 +175,10 @@ class ServedRecipe:
             self.identifier,
             self.signature,
             Ed25519PublicKey.from_public_bytes(verification_key),
-            partner_key=None if partner_key is None else Ed25519PublicKey.from_public_bytes(partner_key),
+            partner_key=_public_key(partner_key),
             partner_signature=self.partner_signature,
+            issuer_key=_public_key(issuer_key),
+            issuer_signature=self.issuer_signature,
         )
 
 
@@ -207,7 +225,13 @@ class Closable:
 
 class Transport(Closable, ABC):
     """The requests of docs/protocol.md. Not safe to share between threads. One that was closed may be used
-    again."""
+    again.
+
+    Attributes:
+        retries: how often a request is repeated, and after which pauses.
+    """
+
+    retries: urllib3.Retry = RETRIES
 
     @abstractmethod
     def at(self, base_url: str) -> "Transport":
@@ -217,11 +241,25 @@ class Transport(Closable, ABC):
             ValueError: nothing can be reached under this address.
         """
 
+    def once_at(self, base_url: str) -> "Transport":
+        """As `at`, for a caller that repeats requests by itself: every request is sent once."""
+        return self.at(base_url)
+
     @abstractmethod
     def exchange(
-        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+        self,
+        method: str,
+        target: str,
+        *,
+        body: bytes = b"",
+        content_type: str = "",
+        accept: str = JSON,
+        fields: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send one request to a path (with query) and return whatever is answered.
+
+        Args:
+            fields: further fields of the header.
 
         Raises:
             TransportError: no answer came.
@@ -261,14 +299,15 @@ class Transport(Closable, ABC):
         if members.get("id") != identifier or not isinstance(document, dict):
             raise TransportError("the recipe is not of the documented form")
         signature = _from_base64(members.get("signature"), "signature")
-        of_partners = [name for name in PARTNER_SIGNATURES if members.get(name) is not None]
-        return ServedRecipe(
-            identifier,
-            document,
-            signature,
-            str(members.get("status")),
-            _from_base64(members[of_partners[0]], of_partners[0]) if of_partners else None,
-        )
+        signatures = {
+            name: _from_base64(members[name], name)
+            for name in (*PARTNER_SIGNATURES, ISSUER_SIGNATURE)
+            if members.get(name) is not None
+        }
+        issuer_signature = signatures.pop(ISSUER_SIGNATURE, None)
+        of_partner = next(iter(signatures.values()), None)
+        status = str(members.get("status"))
+        return ServedRecipe(identifier, document, signature, status, of_partner, issuer_signature)
 
     def get(self, target: str, *, accept: str = JSON) -> Answer:
         """The answer 200 of a path (with query).
@@ -313,20 +352,30 @@ class HttpTransport(Transport):
             )
         self.base_url = base_url.rstrip("/")
         self._timeout = timeout
-        self._retries = retries
+        self.retries = retries
         self._connections = urllib3.PoolManager(timeout=timeout)
 
     def close(self) -> None:
         self._connections.clear()
 
     def at(self, base_url: str) -> "HttpTransport":
-        return HttpTransport(base_url, timeout=self._timeout, retries=self._retries)
+        return HttpTransport(base_url, timeout=self._timeout, retries=self.retries)
+
+    def once_at(self, base_url: str) -> "HttpTransport":
+        return HttpTransport(base_url, timeout=self._timeout, retries=self.retries.new(total=0))
 
     def exchange(
-        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+        self,
+        method: str,
+        target: str,
+        *,
+        body: bytes = b"",
+        content_type: str = "",
+        accept: str = JSON,
+        fields: Mapping[str, str] | None = None,
     ) -> Answer:
         # A server need not know with which program it speaks.
-        headers = {"Accept": accept, "User-Agent": urllib3.util.SKIP_HEADER}
+        headers = {"Accept": accept, "User-Agent": urllib3.util.SKIP_HEADER, **(fields or {})}
         if content_type:
             headers["Content-Type"] = content_type
         try:
@@ -338,7 +387,7 @@ class HttpTransport(Transport):
             ) from error
 
     def _answer(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        retries = self._retries
+        retries = self.retries
         while True:
             response = self._connections.urlopen(
                 method,
@@ -389,6 +438,10 @@ def json_object(answer: Answer) -> dict[str, Any]:
     if not isinstance(members, dict):
         raise TransportError("the server's answer is not a JSON object", status=answer.status)
     return members
+
+
+def _public_key(key: bytes | None) -> Ed25519PublicKey | None:
+    return None if key is None else Ed25519PublicKey.from_public_bytes(key)
 
 
 def _from_base64(value: object, name: str) -> bytes:

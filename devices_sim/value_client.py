@@ -1,6 +1,6 @@
-"""A real device with one value: it verifies a recipe, and sends messages through the shuffler, once.
+"""A real device with one value: it verifies a recipe and sends, once, messages to a shuffler or a report.
 
-Nothing is kept: value, randomness and messages are gone with the process.
+Nothing is kept: value, randomness and what is sent are gone with the process.
 """
 
 import http
@@ -8,8 +8,7 @@ import random
 import secrets
 from collections.abc import Callable
 
-from devices_sim.algorithm import value_report
-from devices_sim.client import early_or_late, require_takes_part
+from devices_sim.client import RecipeRefusedError, early_or_late, require_takes_part
 from devices_sim.transport import (
     Delivery,
     RecipeNotOpenError,
@@ -18,10 +17,11 @@ from devices_sim.transport import (
     TransportError,
 )
 from devices_sim.trust_models import reporting_model
+from panprivacy.asked_admission import ADMISSION
+from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL, RecipeLimits
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.shuffle.interface import ShuffleStatistic
 
 
 class UnknownDeliveryError(TransportError):
@@ -34,13 +34,14 @@ def send_value(
     transport: Transport,
     *,
     verification_key: bytes,
-    shuffler_key: bytes | None,
+    partner_key: bytes | None,
     simulation: bool = False,
     limits: RecipeLimits = USUAL,
     announce: Callable[[PublishedRecipe], None] | None = None,
+    sampled: Callable[[], None] | None = None,
     random_source: random.Random | None = None,
-) -> Delivery:
-    """Randomize a value, encrypt every message to the analyzer, and send them to the shuffler.
+) -> Delivery | None:
+    """Randomize a value, and send what comes of it: messages to a shuffler, or a report to one server or two.
 
     Call it once: a value that is sent twice counts twice, and both together protect it less. The
     transport repeats what got no answer, with the same nonce and the same bytes, which count once.
@@ -50,14 +51,18 @@ def send_value(
         served: the recipe as fetched.
         transport: to the server that published it; stays open.
         verification_key: that server's Ed25519 key (32 bytes), pinned beforehand.
-        shuffler_key: the shuffler's, pinned too; the recipe is refused without it.
+        partner_key: the shuffler's or the helper's, pinned too; a recipe that has one is refused without it.
         simulation: whether this device is a simulated one.
         limits: of this device, for recipes that are no simulations.
         announce: told of the verified recipe before the value is looked at.
+        sampled: called where the coin lets the device take part, before anything is sent.
         random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
 
+    Returns:
+        how it was delivered; None for a device that does not take part, as a coin says.
+
     Raises:
-        RecipeVerificationError: identifier or a signature does not hold, or the shuffler's key is missing or
+        RecipeVerificationError: identifier or a signature does not hold, or the partner's key is missing or
             another.
         FieldError: the recipe takes no values, or not this one; it does not keep its promise, or goes beyond
             this device's limits.
@@ -68,9 +73,12 @@ def send_value(
         UnknownDeliveryError: no answer after several attempts.
         TransportError: refused for another reason: the messages have not been taken.
     """
-    recipe = served.verified(verification_key, shuffler_key)
+    if ADMISSION in served.document:
+        # Before it is verified, which takes the issuer's key: to refuse needs no proof.
+        raise RecipeRefusedError("this recipe needs a token, which has to be kept: join, token, send")
+    recipe = served.verified(verification_key, partner_key)
     statistic = recipe.calibrated_statistic
-    if not isinstance(statistic, ShuffleStatistic):
+    if statistic.device_input not in (DeviceInput.VALUE, DeviceInput.RANDOMIZED):
         raise FieldError(
             "trust", f"is {recipe.trust}: devices of this recipe take steps, and send no value (join, step)"
         )
@@ -78,12 +86,22 @@ def send_value(
     if announce is not None:
         announce(recipe)
     source = secrets.SystemRandom() if random_source is None else random_source
-    report = value_report(statistic, recipe.public_key, statistic.value_of(text), source)
+    model = reporting_model(recipe)
+    # Before the coin: a value that is none leaves nothing behind.
+    model.require_value(statistic, text)
+    if not model.is_sampled(recipe, source):
+        return None
+    if sampled is not None:
+        sampled()
+    report = model.value_report(recipe, text, source)
+    if report is None:
+        return None
+    way = model.way(recipe, transport, verification_key)
     try:
-        with reporting_model(recipe).upload(recipe, transport) as upload:
+        with way, model.upload(recipe, way) as upload:
             return upload.submit(report)
     except RecipeNotOpenError as error:
-        raise early_or_late(error, recipe, transport) from error
+        raise early_or_late(error, recipe, way) from error
     except TransportError as error:
         if error.status is None or error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
             raise UnknownDeliveryError(

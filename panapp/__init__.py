@@ -5,8 +5,12 @@ Nothing imports this room but entry points.
 It must not decide what a role does: a role is a choice of urls, apps and keys in settings.
 """
 
+import gc
 import sys
 from pathlib import Path
+
+# What is loaded stays: looking for garbage among it is a fifth of a start. `PanappConfig.ready` ends this.
+gc.disable()
 
 # The apps live in collections/, a plain folder that bears the name of a standard-library
 # module. With an __init__.py it would be imported in the library's place, so it has none;

@@ -1,19 +1,25 @@
 """A whole collection with simulated devices: publish, run the devices, release."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.contrib.auth.models import User
 
+from admission.selectors import issuer_must_hear
 from devices_sim.fleet import run_fleet
 from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import Forecast
-from devices_sim.transport import HttpTransport
+from devices_sim.rounds_check import Turn, round_require
+from devices_sim.transport import HttpTransport, ServedRecipe
 from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.bucket import Workload
+from panapp.fleet_log import fleet_log_require
+from panapp.pairing import Pairing, RelayPairing
 from panapp.services import ServiceError, Services, wait_until
+from panprivacy.asked_admission import Admission
+from panprivacy.asked_round import AskedRound
+from panprivacy.recipe import RecipeDraft
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record
@@ -21,6 +27,7 @@ from simulations.ending import simulation_close, simulation_give_up
 from simulations.outcome import CollectionResult, rejections, seconds_shared
 from storage.signing_key import verification_key
 from trust_models import TRUST_MODELS, trust_model_of
+from trust_models.admitting import Admitting
 from trust_models.publishing import recipe_publish_file
 
 STALLED_SECONDS = 600.0
@@ -39,6 +46,9 @@ FAILED = "the command that simulated it failed"
 
 Say = Callable[[str], None]
 
+AtRound = Callable[[Turn], Workload[Any]]
+"""What devices have in a round, e.g. how they would change the model that is its public input."""
+
 
 class CollectionStalledError(Exception):
     """The workers made no progress."""
@@ -47,26 +57,34 @@ class CollectionStalledError(Exception):
 def collection_run(
     *,
     members: Mapping[str, object],
-    workload: Workload[Any],
+    workload: Workload[Any] | AtRound,
     services: Services,
     seed: int | None,
+    weights: Sequence[float] | None = None,
     eager: bool,
     processes: int,
     actor: User | None,
     say: Say,
     forewarn: Callable[[Forecast], None] = lambda _: None,
+    place: AskedRound | None = None,
+    others_follow: bool = False,
 ) -> CollectionResult:
     """Publish a simulation recipe, let its devices report over HTTP, and wait for the release.
 
     Args:
         members: fields of a recipe file.
-        workload: the devices and their events or values.
+        workload: the devices and their events or values; or what makes them of a round, as devices fetched
+            and checked it.
         services: running web server and workers, with the helper or the shuffler that the recipe needs.
         seed: repeats the devices' coins; simulations only.
+        weights: relative sizes of the recipe's segments, for devices whose own is not known.
         eager: devices take every step.
         processes: processes that run devices.
         actor: who publishes.
         say: takes lines that tell the progress.
+        place: of a round of a recipe in rounds: which it is.
+        others_follow: whether the services go on, so that nobody need wait here until partners have heard of
+            the end (`wait_until_heard`).
         forewarn: takes how much work the devices have, before they begin, where that may be much.
 
     Raises:
@@ -81,13 +99,25 @@ def collection_run(
         for trust, model in TRUST_MODELS.items()
         if model.partner is not None and model.partner.name in services.pairings
     }
-    recipe = recipe_publish_file(members=members, actor=actor, simulation=True, partners=partners)
+    recipe = recipe_publish_file(
+        members=members,
+        actor=actor,
+        simulation=True,
+        partners=partners,
+        admitting=admitting_beside(services.pairings),
+        place=place,
+    )
     devices = reporting_model(recipe.published)
     try:
+        served, turn = _looked_at(recipe, services)
+        if not isinstance(workload, Workload):
+            if turn is None:
+                raise TypeError("the workload is made of a round, and the recipe is none")
+            workload = workload(turn)
         forecast = devices.forecast(recipe.published, workload, processes)
         if forecast is not None:
             forewarn(forecast)
-        fleet = _run_devices(recipe, workload, services, seed, eager, processes, say)
+        fleet = _run_devices(recipe, served, workload, services, seed, weights, eager, processes, say)
         statistic = recipe.published.calibrated_statistic
         truth = devices.truth(statistic, fleet)
         truth_record(
@@ -107,11 +137,12 @@ def collection_run(
     except BaseException as error:
         # Not all devices have reported, and the partner ends with this command: nobody else would end it.
         simulation_give_up(recipe=recipe, reason=reason_of(error), actor=actor)
-        _wait_until_partner_heard(recipe, say, SHORT_PARTNER_SECONDS)
+        wait_until_heard(recipe, say, briefly=True)
         raise
     recipe.refresh_from_db()
     ended = time.monotonic()
-    _wait_until_partner_heard(recipe, say)
+    if not others_follow:
+        wait_until_heard(recipe, say)
     return CollectionResult(
         recipe=recipe,
         fleet=fleet,
@@ -124,31 +155,61 @@ def collection_run(
     )
 
 
+def roles_beside(draft: RecipeDraft) -> list[str]:
+    """The roles that must run beside the site for a recipe, in the order in which they are named."""
+    partner = TRUST_MODELS[draft.trust].partner
+    roles = [] if partner is None else [partner.name]
+    if draft.admission == Admission.TOKEN:
+        roles += ["issuer", "attester"]
+    return [*roles, "relay"] if draft.relay else roles
+
+
+def admitting_beside(pairings: Mapping[str, Pairing]) -> Admitting:
+    """The issuer and the relay that run beside."""
+    issuer, relay = pairings.get("issuer"), pairings.get("relay")
+    return Admitting(
+        issuer=None if issuer is None else issuer.partner(),
+        relay_url=relay.relay_url if isinstance(relay, RelayPairing) else None,
+    )
+
+
 def reason_of(error: BaseException) -> str:
     """Why a command's simulation is given up, as a clause; only whether it was interrupted becomes public."""
     return FAILED if isinstance(error, Exception) else INTERRUPTED
 
 
+def _looked_at(recipe: Recipe, services: Services) -> tuple[ServedRecipe, Turn | None]:
+    """What devices fetch and check before they take part: once for all of them."""
+    with HttpTransport(services.base_url) as transport:
+        served = transport.recipe(str(recipe.identifier))
+        fleet_log_require(served, transport, services)
+        key = verification_key().public_bytes_raw()
+        return served, round_require(recipe.published, transport, key, memory=None)
+
+
 def _run_devices(
     recipe: Recipe,
+    served: ServedRecipe,
     workload: Workload[Any],
     services: Services,
     seed: int | None,
+    weights: Sequence[float] | None,
     eager: bool,
     processes: int,
     say: Say,
 ) -> FleetResult:
-    with HttpTransport(services.base_url) as transport:
-        served = transport.recipe(str(recipe.identifier))
     partner = trust_model_of(recipe).partner
     pairing = None if partner is None else services.pairings.get(partner.name)
+    issuer = services.pairings.get("issuer")
     return run_fleet(
         served=served,
-        verification_key=verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
+        verification_key=verification_key().public_bytes_raw(),
         partner_key=None if pairing is None else pairing.key,
+        issuer_key=None if issuer is None else issuer.key,
         workload=workload,
         transport=services.base_url,
         seed=seed,
+        weights=weights,
         eager=eager,
         processes=processes,
         progress=lambda result: say(f"{result.devices:,} devices, {result.accepted:,} reports accepted"),
@@ -178,8 +239,11 @@ def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -
         time.sleep(POLL_SECONDS)
 
 
-def _wait_until_partner_heard(recipe: Recipe, say: Say, seconds: float = PARTNER_SECONDS) -> None:
-    """Until nothing is left to tell the partner: the processes that tell it end with this command."""
+def wait_until_heard(recipe: Recipe, say: Say, *, briefly: bool = False) -> None:
+    """Until nothing is left to tell others of a recipe: the processes that tell them end with the command."""
     model = trust_model_of(recipe)
+    seconds = SHORT_PARTNER_SECONDS if briefly else PARTNER_SECONDS
     if model.partner and not wait_until(lambda: not model.partner_must_hear(recipe), seconds, POLL_SECONDS):
         say(f"the {model.partner.name} has not heard of the end; it is told when both run again")
+    if not wait_until(lambda: not issuer_must_hear(recipe), seconds, POLL_SECONDS):
+        say("the issuer has not heard of the end; it is told when both run again")

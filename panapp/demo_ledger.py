@@ -25,7 +25,14 @@ RECIPES: tuple[dict[str, Any], ...] = (
         "epsilon": 2.0,
     },
 )
-COMMON = {"statistic": "count_nonzero", "delta": 1e-6, "cohort_size": 500, "population": POPULATION}
+COMMON = {
+    "statistic": "count_nonzero",
+    "event": "arrival.late",
+    "event_definition": "An aircraft arrives more than an hour late.",
+    "delta": 1e-6,
+    "cohort_size": 500,
+    "population": POPULATION,
+}
 
 
 def ledger_begin() -> list[Recipe]:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from django.core.management.base import CommandParser
+
 from devices_sim.trust_models import TRUST_MODELS, ReportingModel
 from panprivacy.errors import FieldError
 
@@ -11,6 +13,18 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     model.option: model.header for model in TRUST_MODELS.values() if isinstance(model, ReportingModel)
 }
 """Option → columns of its file."""
+
+
+def add_weights_option(parser: CommandParser) -> None:
+    """The option of commands that simulate devices of recipes with segments."""
+    parser.add_argument(
+        "--weights",
+        nargs="+",
+        type=float,
+        metavar="WEIGHT",
+        help="relative sizes of the recipe's segments, in their order, for devices whose own the file does "
+        "not name; equal where left out",
+    )
 
 
 def device_file(model: ReportingModel, options: Mapping[str, Path | None], statistic: str) -> Path:

@@ -1,5 +1,6 @@
 """Reading settings from the environment: typed, and failing closed."""
 
+import hashlib
 import ipaddress
 import json
 import os
@@ -14,8 +15,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.core.exceptions import ImproperlyConfigured
 
 from panprivacy import base64_text
+from panprivacy.transparency.policy import Policy, PolicyError
+from panprivacy.transparency.signed_note import ED25519, NoteError, VerifierKey, is_name
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+LONGEST_ORIGIN = 200
+"""Characters of the name of a public log."""
 
 
 def text(name: str, default: str | None = None) -> str:
@@ -101,6 +107,21 @@ def address(name: str, *, path: str, secure: bool) -> str | None:
     return _base_address(name, value, path=path, secure=secure) if value else None
 
 
+def relay_address(name: str, *, secure: bool) -> str | None:
+    """Where a relay passes on what is for us, as `https://relay.example/relay/hospital`.
+
+    None where the variable is unset or empty.
+
+    Args:
+        secure: whether it must be https.
+    """
+    value = os.environ.get(name)
+    if not value:
+        return None
+    found = re.search(r"/relay/[a-z0-9-]{1,60}$", value)
+    return _base_address(name, value, path=found[0] if found else "/relay/site", secure=secure)
+
+
 def _base_address(name: str, value: str, *, path: str, secure: bool) -> str:
     schemes = ("https",) if secure else ("https", "http")
     try:
@@ -121,7 +142,7 @@ def _base_address(name: str, value: str, *, path: str, secure: bool) -> str:
 
 
 def addresses(name: str, *, secure: bool) -> dict[str, str]:
-    """Base addresses by name, as `site=https://telemetry.example,helper=https://helper.example`.
+    """Base addresses by name, as `site=https://telemetry.example,site/helper=https://helper.example`.
 
     Args:
         secure: whether they must be https.
@@ -129,12 +150,42 @@ def addresses(name: str, *, secure: bool) -> dict[str, str]:
     found: dict[str, str] = {}
     for word in words(name):
         key, _, value = word.partition("=")
-        if not re.fullmatch(r"[a-z0-9-]{1,60}", key) or key in found:
+        if not re.fullmatch(r"[a-z0-9-]{1,60}(/[a-z0-9-]{1,60})?", key) or key in found:
             raise ImproperlyConfigured(
-                f"{name} must be name=address pairs, comma-separated, each name once and of a-z, 0-9 and -"
+                f"{name} must be name=address pairs, comma-separated, each name once, of a-z, 0-9 and -, "
+                "or two such with a / between them"
             )
         found[key] = _base_address(name, value, path="", secure=secure)
     return found
+
+
+def attestation(name: str, *, local: bool) -> str:
+    """How an attester knows devices: `roster`, `webauthn`, `mtls`, and locally `trial`."""
+    kind = choice(name, "roster", ("roster", "webauthn", "mtls", "trial"))
+    if kind == "trial" and not local:
+        raise ImproperlyConfigured(
+            f"{name} must not be trial in production: it lets every fresh key be a device"
+        )
+    return kind
+
+
+def header(name: str, *, needed: bool) -> str | None:
+    """Name of a header that the proxy overwrites in every request; None where the variable is unset or empty.
+
+    Letters and digits only: WSGI makes one name of `X-Subject` and `X_Subject`, and of two such headers the
+    server takes the last. With a hyphen anybody could be any device, where the proxy passes the other one on.
+
+    Args:
+        needed: whether it must be set; otherwise it must not be.
+    """
+    value = os.environ.get(name) or None
+    if needed != (value is not None):
+        raise ImproperlyConfigured(f"{name} must be set where PANAPP_ATTESTATION is mtls, and nowhere else")
+    if value is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9]{0,60}", value):
+        raise ImproperlyConfigured(
+            f"{name} must be a header's name of letters and digits only, not {value!r}"
+        )
+    return value
 
 
 def verification_key(name: str, *, own: bytes) -> bytes | None:
@@ -156,6 +207,48 @@ def public_half(signing_key: bytes) -> bytes:
     """The Ed25519 verification key that belongs to a signing key, 32 bytes."""
     public_key = Ed25519PrivateKey.from_private_bytes(signing_key).public_key()
     return public_key.public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
+def log_origin(name: str, *, signing_key: bytes) -> str:
+    """The name of this installation's public log, such as `telemetry.example/log`.
+
+    Where it is unset, one made from the signing key; empty where there is none of either.
+    """
+    value = os.environ.get(name)
+    if not value:
+        return log_name(public_half(signing_key)) if signing_key else ""
+    if not is_name(value) or len(value) > LONGEST_ORIGIN:
+        raise ImproperlyConfigured(
+            f"{name} must have 1 to {LONGEST_ORIGIN} characters without spaces and plus signs, not {value!r}"
+        )
+    return value
+
+
+def log_name(verification_key: bytes) -> str:
+    """What a public log is called where nothing else is said, by its installation's key (32 bytes)."""
+    return f"log-{hashlib.sha256(verification_key).hexdigest()[:16]}"
+
+
+def verifier_keys(name: str) -> tuple[VerifierKey, ...]:
+    """Keys of logs, `name+identifier+base64`, comma-separated."""
+    try:
+        keys = tuple(map(VerifierKey.parse, words(name)))
+    except NoteError as error:
+        raise ImproperlyConfigured(f"{name}: {error}") from None
+    if any(key.kind != ED25519 for key in keys):
+        raise ImproperlyConfigured(f"{name} must have keys of logs, not of witnesses")
+    return keys
+
+
+def log_policy(name: str) -> Policy | None:
+    """The policy in the file of this path; None where the variable is unset or empty."""
+    path = os.environ.get(name)
+    if not path:
+        return None
+    try:
+        return Policy.parse(Path(path).read_bytes())
+    except (OSError, PolicyError) as error:
+        raise ImproperlyConfigured(f"{name}: {path}: {error}") from None
 
 
 def fresh_secrets() -> dict[str, str]:

@@ -37,7 +37,10 @@ def for_the_other_side(signing_key: str) -> list[str]:
         f"  PANAPP_LEADER_KEY={key}  if this is the leader,",
         f"  PANAPP_HELPER_KEY={key}  if this is the helper,",
         f"  PANAPP_ANALYZER_KEY={key}  if this site publishes recipes through a shuffler,",
-        f"  PANAPP_SHUFFLER_KEY={key}  if this is the shuffler.",
+        f"  PANAPP_SHUFFLER_KEY={key}  if this is the shuffler,",
+        f"  PANAPP_SITE_KEY={key}  if this site publishes recipes with tokens,",
+        f"  PANAPP_ISSUER_KEY={key}  if this is the issuer of tokens,",
+        f"  PANAPP_ATTESTER_KEY={key}  if this is the attester.",
     ]
 
 

@@ -45,7 +45,7 @@ def live(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """200 if what this role needs is as it must be; else 503 that names what is not.
 
-    The answer is the same whoever asks, and holds no address and no message of a library.
+    The answer is the same for all who ask, and holds no address and no message of a library.
     """
     checks: dict[str, str] = {}
     reasons: dict[str, str] = {}
@@ -76,7 +76,7 @@ def _migrations() -> None:
 
 
 def _keys() -> None:
-    # Here: a shuffler seals nothing, and has no table of keys.
+    # Here: a role without this check seals nothing.
     from storage.erasable_keys import keys_lost
 
     lost, needed = keys_lost()
@@ -129,6 +129,24 @@ def _series() -> None:
         )
 
 
+def _log() -> None:
+    """The public log, which signs nothing more once it lost entries.
+
+    What waits is signed here: where no worker runs, a process may have died before it did, or have no key.
+    """
+    # Here, as above.
+    from public_log.lost_states import lost_state
+    from public_log.signing_at_once import sign_now
+
+    sign_now()
+    lost = lost_state()
+    if lost is not None:
+        raise _IncompleteError(
+            f"The public log signed a state of {lost.size} entries that it has lost, and signs nothing more: "
+            "the operations guide says what to do."
+        )
+
+
 def _outcome(name: str, check: Callable[[], None], reasons: dict[str, str]) -> str:
     try:
         check()
@@ -143,7 +161,7 @@ def _outcome(name: str, check: Callable[[], None], reasons: dict[str, str]) -> s
     return "ok"
 
 
-_OF_THE_DATABASE = {"migrations", "keys", "writes", "clock", "series"}
+_OF_THE_DATABASE = {"migrations", "keys", "writes", "clock", "log", "series"}
 _CHECKS = {
     "database": _database,
     "migrations": _migrations,
@@ -151,5 +169,6 @@ _CHECKS = {
     "writes": _writes,
     "broker": _broker,
     "clock": _clock,
+    "log": _log,
     "series": _series,
 }

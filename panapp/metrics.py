@@ -1,6 +1,6 @@
 """Numbers for operators, in the text format of Prometheus.
 
-They are sums over all recipes, but exact and live: whoever may watch them could tell
+They are sums over all recipes, but exact and live: who may watch them could tell
 that one more report came in. Hence the token.
 """
 

@@ -4,7 +4,7 @@ Between two organizations people do the same by hand (docs/operations.md).
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,10 @@ from django.conf import settings
 from panapp import environment
 from panapp.ports import HOST, held_lasting_port
 from panprivacy import base64_text
+from panprivacy.transparency.policy import NO_QUORUM
+from panprivacy.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
 from peers.partner import Partner
+from storage.signing_key import witness_key_from
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
 """What an installation keeps for itself, beside all that begins with PANAPP_."""
@@ -32,32 +35,54 @@ class Pairing:
         site_key, key: Ed25519 verification keys of the site and of the partner, 32 bytes each.
         port: where the partner listens.
         data: the partner's data directory.
+        witness_key: with which the partner signs as a witness, 32 bytes.
     """
 
     role: ClassVar[str]
     """The partner's PANAPP_ROLE, and the path of its resources."""
 
-    site_key_variable: ClassVar[str]
-    """What tells the partner the site's key."""
+    site_key_variable: ClassVar[str] = ""
+    """What tells the partner the site's key; empty where it need not know it."""
+
+    is_witness: ClassVar[bool] = True
+    """Whether it witnesses the site's log."""
 
     site_port: int
     site_key: bytes
     key: bytes
     port: int
     data: Path
+    witness_key: bytes
 
     @property
     def url(self) -> str:
         """Base address of the partner's resources."""
         return f"http://{HOST}:{self.port}/{self.role}"
 
+    @property
+    def witness(self) -> VerifierKey:
+        """The partner as a witness: as it is called where nothing names its log."""
+        return VerifierKey(environment.log_name(self.key), COSIGNATURE, self.witness_key)
+
+    @property
+    def witness_url(self) -> str:
+        """Where it answers as a witness."""
+        return f"http://{HOST}:{self.port}/witness"
+
     def site_variables(self) -> dict[str, str]:
         """What tells the site of this partner."""
         name = f"PANAPP_{self.role.upper()}"
         return {f"{name}_URL": self.url, f"{name}_KEY": base64_text.encode(self.key)}
 
-    def partner_variables(self, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-        """The partner's whole environment: nothing of the site's database, broker, secrets or settings."""
+    def partner_variables(
+        self, inherited: Mapping[str, str] = os.environ, beside: "Mapping[str, Pairing] | None" = None
+    ) -> dict[str, str]:
+        """The partner's whole environment: nothing of the site's database, broker, secrets or settings.
+
+        Args:
+            beside: the partners that run beside, this one too, by their roles.
+        """
+        site_key = base64_text.encode(self.site_key)
         return {
             **{
                 name: value
@@ -66,9 +91,14 @@ class Pairing:
             },
             "PANAPP_ROLE": self.role,
             "PANAPP_DATA_DIR": str(self.data),
-            f"PANAPP_{self.role.upper()}_URL": self.url,
-            self.site_key_variable: base64_text.encode(self.site_key),
+            **({self.site_key_variable: site_key} if self.site_key_variable else {}),
+            **({"PANAPP_WITNESSED_LOGS": site_log().text} if self.is_witness else {}),
+            **self.own_variables(beside or {}),
         }
+
+    def own_variables(self, beside: "Mapping[str, Pairing]") -> dict[str, str]:
+        """What tells the partner of itself, and of others than the site."""
+        return {f"PANAPP_{self.role.upper()}_URL": self.url}
 
     @property
     def leader_url(self) -> str:
@@ -110,8 +140,80 @@ class ShufflerPairing(Pairing):
     site_key_variable = "PANAPP_ANALYZER_KEY"
 
 
-KINDS: dict[str, type[Pairing]] = {kind.role: kind for kind in (HelperPairing, ShufflerPairing)}
+class IssuerPairing(Pairing):
+    """An issuer of tokens, which knows the recipes, beside an attester, which knows the devices."""
+
+    role = "issuer"
+    site_key_variable = "PANAPP_SITE_KEY"
+
+    def own_variables(self, beside: Mapping[str, Pairing]) -> dict[str, str]:
+        attester = beside["attester"]
+        return {
+            **super().own_variables(beside),
+            "PANAPP_ATTESTER_URL": attester.url,
+            "PANAPP_ATTESTER_KEY": base64_text.encode(attester.key),
+        }
+
+
+class AttesterPairing(Pairing):
+    """An attester to which any fresh key is a device; the site does not know it."""
+
+    role = "attester"
+
+    def site_variables(self) -> dict[str, str]:
+        return {}
+
+    def own_variables(self, beside: Mapping[str, Pairing]) -> dict[str, str]:
+        return {
+            **super().own_variables(beside),
+            **beside["issuer"].site_variables(),
+            "PANAPP_ATTESTATION": "trial",
+        }
+
+
+class RelayPairing(Pairing):
+    """A relay that leads to the site and to the servers of its recipes."""
+
+    role = "relay"
+    is_witness = False
+
+    @property
+    def relay_url(self) -> str:
+        """Where devices reach the site."""
+        return f"{self.url}/site"
+
+    def site_variables(self) -> dict[str, str]:
+        return {"PANAPP_RELAY_URL": self.relay_url}
+
+    def own_variables(self, beside: Mapping[str, Pairing]) -> dict[str, str]:
+        behind = {f"site/{role}": beside[role].port for role in BEHIND_RELAY if role in beside}
+        gateways = {"site": self.site_port, **behind}
+        pairs = (f"{name}=http://{HOST}:{port}" for name, port in gateways.items())
+        return {"PANAPP_RELAY_GATEWAYS": ",".join(pairs)}
+
+
+BEHIND_RELAY = ("helper", "shuffler")
+"""Partners to which devices speak, beside the site."""
+
+KINDS: dict[str, type[Pairing]] = {
+    kind.role: kind for kind in (HelperPairing, ShufflerPairing, IssuerPairing, AttesterPairing, RelayPairing)
+}
 """Role of a partner → how this installation is paired with it."""
+
+
+def site_log() -> VerifierKey:
+    """The key of this installation's public log."""
+    return VerifierKey(settings.LOG_ORIGIN, ED25519, environment.public_half(settings.SIGNING_KEY))
+
+
+def log_policy_text(pairings: Iterable[Pairing]) -> str:
+    """A file (C2SP, tlog-policy): our own log, and any one of these partners as its witness."""
+    witnesses = [pairing for pairing in pairings if pairing.is_witness]
+    lines = [f"log {site_log().text}"]
+    lines += [f"witness {one.role} {one.witness.text} {one.witness_url}" for one in witnesses]
+    if witnesses:
+        lines.append(f"group partners any {' '.join(one.role for one in witnesses)}")
+    return "\n".join([*lines, f"quorum {'partners' if witnesses else NO_QUORUM}", ""])
 
 
 @contextmanager
@@ -122,13 +224,13 @@ def pair(kind: type[P], *, site_port: int, data: Path) -> Iterator[P]:
     held until the end.
     """
     own = environment.local_secrets(data / "local-secrets.json")
+    signing_key = environment.key_of_32_bytes("PANAPP_SIGNING_KEY", own["signing_key"])
     with held_lasting_port(data / "port") as port:
         yield kind(
             site_port=site_port,
             site_key=environment.public_half(settings.SIGNING_KEY),
-            key=environment.public_half(
-                environment.key_of_32_bytes("PANAPP_SIGNING_KEY", own["signing_key"])
-            ),
+            key=environment.public_half(signing_key),
             port=port,
             data=data,
+            witness_key=witness_key_from(signing_key).public_key().public_bytes_raw(),
         )

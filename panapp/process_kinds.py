@@ -1,6 +1,6 @@
 """What one process of an installation is given: the kinds of PANAPP_PROCESS, as a table.
 
-Whoever breaks into a process has what it was given, so each gets only what it needs. Where nothing is said, a
+Who breaks into a process has what it was given, so each gets only what it needs. Where nothing is said, a
 process may do everything and wants everything.
 """
 
@@ -62,6 +62,8 @@ KINDS = {
         ProcessKind("beat", database=False),
         ProcessKind("migrate", broker=False, owns_tables=True),
         ProcessKind("upkeep", broker=False),
+        # An attester's, which tells the issuer what was withheld.
+        ProcessKind("signing-upkeep", broker=False, keys=(SIGNING,)),
     )
 }
 

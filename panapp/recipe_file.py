@@ -9,6 +9,7 @@ from panprivacy.errors import FieldError
 from panprivacy.json_objects import without_repetition
 from panprivacy.parameters import as_typed
 from panprivacy.recipe import SERIES_FIELDS
+from panprivacy.rounds import FIELDS as ROUNDS_FIELDS
 from panprivacy.streams.parameters import LISTED
 from recipes.item_lists import distinct_items
 
@@ -44,13 +45,29 @@ def read_recipe_file(path: Path) -> dict[str, Any]:
     return members
 
 
+def has_rounds(members: dict[str, Any]) -> bool:
+    """Whether the file is of a recipe in rounds, one after the other."""
+    return "every" not in members and any(name in members for name in ROUNDS_FIELDS)
+
+
 def require_series_file(members: dict[str, Any]) -> None:
     """FieldError where the file is of one recipe."""
-    if "every" not in members:
+    if "every" not in members and not has_rounds(members):
         raise FieldError(
             "every",
             "is missing: this is a recipe file, which `collect` and `recipe publish` take. "
             "A series file also has `every`, and `rounds` or `until`",
+        )
+
+
+def require_clocked_file(members: dict[str, Any]) -> None:
+    """FieldError where the file is not of a series by the clock."""
+    require_series_file(members)
+    if has_rounds(members):
+        raise FieldError(
+            "every",
+            "is missing: the rounds of this file follow one another, and `collect` runs them on simulated "
+            "devices. `series simulate` takes files with `every`",
         )
 
 

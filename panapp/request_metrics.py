@@ -8,9 +8,12 @@ Read before and after a request, sums of bytes and times are those of this reque
 of a shuffler sends may depend on chance, which belongs to the user's randomizer and to nobody else.
 """
 
+from functools import cache
+from time import perf_counter
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django_prometheus import middleware
 
 
@@ -49,3 +52,47 @@ class RequestsAfterMiddleware(middleware.PrometheusAfterMiddleware):  # type: ig
         if metric in measures and is_unmeasured(request):
             return _Unobserved()
         return super().label_metric(metric, request, response, **labels)
+
+
+class RequestCounts:
+    """The same counters, for what is answered in front of the middlewares: labels are looked up once."""
+
+    def __init__(self) -> None:
+        self._metrics = middleware.Metrics.get_instance()
+        self._labelled = cache(lambda metric, *labels: metric.labels(*labels))
+
+    def begin(self, request: HttpRequest) -> "CountedRequest":
+        """Count a request that came. Its `resolver_match` is set."""
+        return CountedRequest(self._metrics, self._labelled, request)
+
+
+class CountedRequest:
+    """A request that was counted, and is to be answered."""
+
+    def __init__(self, metrics: Any, labelled: Any, request: HttpRequest) -> None:
+        self._metrics, self._labelled = metrics, labelled
+        self._started = perf_counter()
+        self._is_measured = not is_unmeasured(request)
+        match = request.resolver_match
+        self._labels = (match.view_name if match else "<unnamed view>", request.method)
+        transport = "https" if request.is_secure() else "http"
+        metrics.requests_total.inc()
+        labelled(metrics.requests_by_method, request.method).inc()
+        labelled(metrics.requests_by_transport, transport).inc()
+        view, method = self._labels
+        labelled(metrics.requests_by_view_transport_method, view, transport, method).inc()
+        if self._is_measured:
+            metrics.requests_body_bytes.observe(int(request.META.get("CONTENT_LENGTH") or 0))
+
+    def end(self, response: HttpResponseBase) -> None:
+        """Count the answer."""
+        metrics, status = self._metrics, str(response.status_code)
+        metrics.responses_total.inc()
+        self._labelled(metrics.responses_by_status, status).inc()
+        self._labelled(metrics.responses_by_status_view_method, status, *self._labels).inc()
+        self._labelled(metrics.responses_by_charset, str(response.charset)).inc()
+        metrics.responses_body_bytes.observe(len(getattr(response, "content", b"")))
+        if self._is_measured:
+            seconds = perf_counter() - self._started
+            metrics.requests_latency_before.observe(seconds)
+            self._labelled(metrics.requests_latency_by_view_method, *self._labels).observe(seconds)

@@ -25,9 +25,11 @@ _SITE_APPS = (
     "django_prometheus",
     "storage",
     "audit",
+    "public_log",
     "api_tokens",
     "gateway",
     "second_factor",
+    "accounts",
     "dap",
     "leader",
     "streams",
@@ -35,6 +37,7 @@ _SITE_APPS = (
     "recipes",
     "planner",
     "reports",
+    "admission",
     "analyzer",
     "aggregation",
     "releases",
@@ -71,15 +74,20 @@ _SITE_CONTEXT = (
     "csp.context_processors.nonce",
     "audit.access.log_access",
 )
-_SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "clock", "series")
+_SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "clock", "log", "series")
 _SITE_METRICS = (
     "panapp.collection_metrics.CollectionsCollector",
     "panapp.clock_metrics.ClocksCollector",
+    "panapp.log_metrics.LogCollector",
     "panapp.task_metrics.TasksCollector",
     "panapp.leader_metrics.LeaderCollector",
     "panapp.analyzer_metrics.FetchesCollector",
 )
-_SHUFFLER = ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY")
+_SITE_MAY_HAVE = (
+    ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY"),
+    ("PANAPP_ISSUER_URL", "PANAPP_ISSUER_KEY"),
+    ("PANAPP_RELAY_URL",),
+)
 
 # Of the servers that others run: no accounts, sessions or forms, for nobody signs in there.
 _PARTNER_APPS = (
@@ -88,6 +96,7 @@ _PARTNER_APPS = (
     "django_prometheus",
     "storage",
     "audit.apps.AuditWithoutAccountsConfig",
+    "public_log.apps.SignedAtOnceConfig",
 )
 _PARTNER_MIDDLEWARE = (
     "web.bodies.BodiesMiddleware",
@@ -101,6 +110,7 @@ _PARTNER_MIDDLEWARE = (
     "csp.middleware.CSPMiddleware",
     "panapp.request_metrics.RequestsAfterMiddleware",
 )
+_EVERYWHERE = ("panapp.clock_metrics.ClocksCollector", "panapp.log_metrics.LogCollector")
 _PARTNER_CONTEXT = (
     "django.template.context_processors.request",
     "csp.context_processors.nonce",
@@ -118,11 +128,12 @@ class Role:
         errors: module that answers where no view does.
         middleware, context_processors: as in Django's settings.
         required: variables about another server, that this role needs and others refuse.
-        optional: those that it may have, all or none, and others refuse.
+        optional: groups of those that it may have, all of a group or none, and others refuse.
         tasks: whether it has workers, and with them a broker and a cache that processes share.
         checks: what `/health/ready` looks at.
         metrics: collectors that `/metrics` reads, as dotted names.
         oblivious: names of the addresses that requests in capsules may ask (gateway).
+        door: module of the addresses that are answered in front of the middlewares; empty where none is.
         static_folders: with static files of apps that are not installed, below the project.
         data_folder: where its data lies unless PANAPP_DATA_DIR says otherwise, below the project.
     """
@@ -134,13 +145,19 @@ class Role:
     middleware: tuple[str, ...]
     context_processors: tuple[str, ...]
     required: tuple[str, ...]
-    optional: tuple[str, ...]
+    optional: tuple[tuple[str, ...], ...]
     tasks: bool
     checks: tuple[str, ...]
     metrics: tuple[str, ...]
     oblivious: tuple[str, ...]
+    door: str
     static_folders: tuple[str, ...]
     data_folder: str
+
+    @property
+    def about_others(self) -> tuple[str, ...]:
+        """Every variable about another server that this role knows."""
+        return (*self.required, *(name for group in self.optional for name in group))
 
     def check_required(self, variables: Mapping[str, str]) -> None:
         """Refuse an environment that lacks what this role needs, or that is another role's.
@@ -153,14 +170,16 @@ class Role:
                 raise ImproperlyConfigured(
                     f"{name} must be set when PANAPP_ROLE is {self.name} (see docs/operations.md)"
                 )
-        given = [name for name in self.optional if variables.get(name)]
-        if 0 < len(given) < len(self.optional):
-            (missing, *_) = set(self.optional) - set(given)
-            raise ImproperlyConfigured(f"{missing} must be set where {given[0]} is (see docs/operations.md)")
-        own = self.required + self.optional
+        for group in self.optional:
+            given = [name for name in group if variables.get(name)]
+            if 0 < len(given) < len(group):
+                (missing, *_) = set(group) - set(given)
+                raise ImproperlyConfigured(
+                    f"{missing} must be set where {given[0]} is (see docs/operations.md)"
+                )
         for role in ROLES.values():
             for name in role.required:
-                if name not in own and variables.get(name):
+                if name not in self.about_others and variables.get(name):
                     raise ImproperlyConfigured(
                         f"{name} belongs to PANAPP_ROLE={role.name}, but PANAPP_ROLE is {self.name}"
                     )
@@ -174,11 +193,18 @@ _ALL_IN_ONE = Role(
     middleware=_SITE_MIDDLEWARE,
     context_processors=_SITE_CONTEXT,
     required=(),
-    optional=_SHUFFLER,
+    optional=_SITE_MAY_HAVE,
     tasks=True,
     checks=_SITE_CHECKS,
     metrics=_SITE_METRICS,
-    oblivious=("api-recipe", "api-verification-key", "api-report", "leader-hpke-config", "leader-reports"),
+    oblivious=(
+        *("api-recipe", "api-recipe-proof", "log-tile", "api-verification-key"),
+        # What a target rests on, and what a round is one of.
+        *("api-result", "api-release-proof"),
+        *("api-rounds", "api-rounds-proof", "api-round-input", "api-round-input-proof"),
+        *("api-report", "leader-hpke-config", "leader-reports"),
+    ),
+    door="panapp.door_urls",
     static_folders=(),
     data_folder="var",
 )
@@ -192,9 +218,10 @@ _HELPER = Role(
     required=("PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"),
     optional=(),
     tasks=False,
-    checks=("database", "migrations", "keys", "writes", "clock"),
-    metrics=("panapp.task_metrics.TasksCollector", "panapp.clock_metrics.ClocksCollector"),
+    checks=("database", "migrations", "keys", "writes", "clock", "log"),
+    metrics=("panapp.task_metrics.TasksCollector", *_EVERYWHERE),
     oblivious=("helper-hpke-config",),
+    door="",
     # Its page looks like the site's.
     static_folders=("collections/pages/static",),
     data_folder="var/helper",
@@ -212,24 +239,51 @@ ROLES = {
         replace(
             _HELPER,
             name="shuffler",
-            apps=(*_PARTNER_APPS, "shuffler"),
-            checks=("database", "migrations", "writes", "clock"),
-            oblivious=(),
+            apps=(*_PARTNER_APPS, "gateway", "shuffler"),
+            checks=("database", "migrations", "keys", "writes", "clock", "log"),
+            oblivious=("shuffler-messages",),
             urlconf="panapp.shuffler_urls",
             required=("PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"),
-            metrics=("panapp.shuffler_metrics.BatchesCollector", "panapp.clock_metrics.ClocksCollector"),
+            metrics=("panapp.shuffler_metrics.BatchesCollector", *_EVERYWHERE),
             data_folder="var/shuffler",
+        ),
+        replace(
+            _HELPER,
+            name="issuer",
+            apps=(*_PARTNER_APPS, "gateway", "issuer"),
+            # What it answers comes through its attester: a capsule that is sent here reaches nothing.
+            oblivious=(),
+            urlconf="panapp.issuer_urls",
+            required=(
+                "PANAPP_ISSUER_URL",
+                "PANAPP_SITE_KEY",
+                "PANAPP_ATTESTER_URL",
+                "PANAPP_ATTESTER_KEY",
+            ),
+            metrics=("panapp.issuer_metrics.TokensCollector", *_EVERYWHERE),
+            data_folder="var/issuer",
         ),
         replace(
             _HELPER,
             name="relay",
             apps=(*_PARTNER_APPS, "relay"),
-            checks=("database", "migrations", "clock"),
+            checks=("database", "migrations", "clock", "log"),
             oblivious=(),
             urlconf="panapp.relay_urls",
             required=("PANAPP_RELAY_GATEWAYS",),
-            metrics=("panapp.clock_metrics.ClocksCollector",),
+            metrics=_EVERYWHERE,
             data_folder="var/relay",
+        ),
+        replace(
+            _HELPER,
+            name="attester",
+            apps=(*_PARTNER_APPS, "attester"),
+            checks=("database", "migrations", "writes", "clock", "log"),
+            oblivious=(),
+            urlconf="panapp.attester_urls",
+            required=("PANAPP_ATTESTER_URL", "PANAPP_ISSUER_URL", "PANAPP_ISSUER_KEY"),
+            metrics=("panapp.attester_metrics.DevicesCollector", *_EVERYWHERE),
+            data_folder="var/attester",
         ),
     )
 }

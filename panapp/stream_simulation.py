@@ -265,7 +265,8 @@ def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, 
 
 
 def _shown(statistic: StreamStatistic[Any], values: Sequence[Any]) -> Any:
-    """One value, or a list of them; None where there are none."""
+    """One value, or a list of them, to 12 significant digits; None where there are none."""
     if not values:
         return None
-    return values[0] if statistic.scalar else list(values)
+    rounded = [float(f"{value:.12g}") if isinstance(value, float) else value for value in values]
+    return rounded[0] if statistic.scalar else rounded

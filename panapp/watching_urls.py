@@ -1,6 +1,6 @@
-"""What serves operators in every role: health and metrics."""
+"""What every role answers: health and metrics for its operators, its public log and its witness."""
 
-from django.urls import path
+from django.urls import include, path
 
 from panapp.health import live, ready
 from panapp.metrics import metrics
@@ -9,4 +9,5 @@ urlpatterns = [
     path("health/live", live, name="health-live"),
     path("health/ready", ready, name="health-ready"),
     path("metrics", metrics, name="metrics"),
+    path("", include("public_log.urls")),
 ]

@@ -8,10 +8,13 @@ import django
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application  # after the settings module is named
 
+from panapp.door import Application, Door
 from panapp.static_files import static_files_prepare
 
 if settings.LOCAL:
     django.setup(set_prefix=False)
     # Before the middleware lists what there is.
     static_files_prepare()
-application = get_wsgi_application()
+application: Application = get_wsgi_application()
+if settings.ROLE.door:
+    application = Door(application, settings.ROLE.door)

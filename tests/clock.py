@@ -1,7 +1,7 @@
 """Another time, for this process and its database alike."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
@@ -14,3 +14,10 @@ def time_is(monkeypatch: pytest.MonkeyPatch, moment: Callable[[], datetime]) -> 
     monkeypatch.setattr(timezone, "now", moment)
     monkeypatch.setattr(clock, "database_now", moment)
     monkeypatch.setattr(clock, "settled_now", moment)
+
+
+def unit_begins(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
+    """Time runs on from where a unit of so many seconds has just begun: it does not end within a test."""
+    running = timezone.now
+    ahead = timedelta(seconds=seconds + 1 - running().timestamp() % seconds)
+    time_is(monkeypatch, lambda: running() + ahead)

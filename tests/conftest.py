@@ -1,34 +1,58 @@
 """Fixtures that the whole suite shares."""
 
+import fcntl
+import gc
+import importlib.util
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import django
 import hypothesis
 import kombu
 import pytest
 import pytest_django
+from _pytest.nodeid import NodeId
 from django.apps import apps
 from django.conf import settings
 from django.core.cache import cache
-from django.db import connection
+from django.core.management import call_command
+from django.db import OperationalError, connection, transaction
 from django.test import TransactionTestCase
+
+from tests.patience import PATIENCE
 
 SERVICES = "PANAPP_TEST_SERVICES"
 """`required`: what a machine of CI must have fails where it is missing, and skips nothing."""
 
+WITHOUT_DATABASE = ("panprivacy", "statistical", "devices_sim", "research")
+"""Rooms of tests that touch no database. `.ci/run` does not even collect them for the other one."""
+
+PRESENTING = ("architecture", "browser", "toys", "collections/pages", "collections/planner")
+"""Rooms of tests whose subjects ask a database nothing that the two databases could answer differently:
+tests/architecture/test_one_database.py says what that is, and sees that `pages` and `planner` do not."""
+
 KEPT_APPS = {"contenttypes", "auth"}
 """Hold what migrations put there: permissions and groups. Accounts are removed on their own."""
 
+ATTEMPTS_TO_EMPTY = 10
 
+DEADLOCK = "40P01"
+"""PostgreSQL's code of the error by which it ends one of two transactions that wait for each other."""
+
+TESTS = Path(__file__).resolve().parent
 DATA_DIR = pytest.StashKey[Path]()
+DATABASE = pytest.StashKey[str]()
+"""With which the names of its erasable keys begin."""
 
 # The same examples in every run of the same code: what fails in CI fails at the desk, and nobody's work is
 # refused by a draw. `anew` draws others. No test asserts time: a busy machine must not fail a slow example.
-hypothesis.settings.register_profile("suite", deadline=None, max_examples=50, derandomize=True)
+hypothesis.settings.register_profile("suite", deadline=None, max_examples=25, derandomize=True)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100, derandomize=True)
 hypothesis.settings.register_profile("anew", deadline=None, max_examples=100)
 hypothesis.settings.load_profile("suite")
@@ -69,12 +93,44 @@ def pytest_sessionstart(session: pytest.Session) -> None:
                 pytest.exit(f"{SERVICES} is required, but {name} does not answer: {error}", returncode=4)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """What is collected stays: looking for garbage among it took a sixth of the collecting."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what has another database on PostgreSQL, so that only this is run there again."""
+    """Mark what may come out differently on PostgreSQL, so that only this is run there again.
+
+    That is what touches a database, but not what presents what lies in it: rooms of `PRESENTING`, and files
+    that are named after pages, unless they search (marker `searches`).
+
+    Schemathesis tells its items apart by their names, of which pytest 9.2 makes no identifier: xdist ran one
+    of those whose identifiers are alike, and none of the others.
+    """
     for item in items:
+        if not item.nodeid.endswith(item.name):
+            item._id = NodeId.parse(f"{item.nodeid.rpartition('::')[0]}::{item.name}")
         fixtures = getattr(item, "fixturenames", ())
         if item.get_closest_marker("django_db") or {"db", "transactional_db", "live_server"} & set(fixtures):
-            item.add_marker("database")
+            if _lies_in(item, WITHOUT_DATABASE):
+                raise pytest.UsageError(f"{item.nodeid} touches a database: its room is one that does not")
+            if item.get_closest_marker("searches") or not _presents(item):
+                item.add_marker("database")
+    alike = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if alike:
+        raise pytest.UsageError(f"tests that only one process would run, as they share a name: {alike[:5]}")
+
+
+def _lies_in(item: pytest.Item, rooms: tuple[str, ...]) -> bool:
+    return any(item.path.is_relative_to(TESTS / room) for room in rooms)
+
+
+def _presents(item: pytest.Item) -> bool:
+    return _lies_in(item, PRESENTING) or re.search(r"_pages?$", item.path.stem) is not None
 
 
 def _ask_database() -> None:
@@ -94,6 +150,29 @@ def _ask_broker() -> None:
         broker.ensure_connection(max_retries=1, timeout=5)
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What no transaction rolls back, or rolls back too little of."""
+    from storage import group_commit
+
+    # Whoever imports the site's application serves; no thread of ours may hold a connection after a test.
+    group_commit._serving = False
+    yield
+    from leader.views import TASKS
+    from reports.receiving import RECIPES
+
+    # A rolled back recipe's primary key may be the next one's.
+    RECIPES.clear()
+    TASKS.clear()
+    cache.clear()  # counts of failed sign-ins
+    # Keys of rows that were rolled back, which every upkeep would look at. A running installation may be
+    # writing some.
+    ours = request.config.stash.get(DATABASE, None)
+    if ours is not None and not request.node.get_closest_marker("processes"):
+        for file in (settings.DATA_DIR / "erasable-keys").glob(f"{ours}*"):
+            file.unlink(missing_ok=True)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _processes_of_the_product() -> None:
     """What tests start runs with the product's own settings. Not set before: workers of xdist need ours."""
@@ -101,39 +180,88 @@ def _processes_of_the_product() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
+def django_db_modify_db_settings(
+    request: pytest.FixtureRequest, django_db_blocker: pytest_django.DjangoDbBlocker
+) -> None:
     """A file where SQLite's tests would be in memory: other processes open it too, one per xdist worker."""
     if connection.vendor == "sqlite":
         connection.settings_dict["TEST"]["NAME"] = str(settings.DATA_DIR / "test.sqlite3")
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+    if _shares_migrations(request.config):
+        with django_db_blocker.unblock():
+            _copy_migrated(Path(connection.settings_dict["TEST"]["NAME"]))
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: pytest_django.DjangoDbBlocker) -> None:
-    """Without the budget that a new installation has: tests give one where it matters."""
+def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
+    """Whether the database is there already."""
+    return _shares_migrations(request.config)
+
+
+def _shares_migrations(config: pytest.Config) -> bool:
+    return connection.vendor == "sqlite" and hasattr(config, "workerinput")
+
+
+def _copy_migrated(name: Path) -> None:
+    """One worker of xdist applies the migrations, which takes seconds; the others copy what comes out."""
+    migrated = settings.DATA_DIR / "migrated.sqlite3"
+    with (settings.DATA_DIR / "migrating").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not migrated.exists():
+            own, making = connection.settings_dict["NAME"], migrated.with_suffix(".making")
+            connection.settings_dict["NAME"] = str(making)
+            call_command("migrate", verbosity=0)
+            connection.close()
+            connection.settings_dict["NAME"] = own
+            making.rename(migrated)
+    shutil.copy(migrated, name)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: pytest_django.DjangoDbBlocker
+) -> None:
+    """Without the budget that a new installation has: tests give one where it matters.
+
+    A copy is another database: its keys lie beside those of the others.
+    """
     from ledger.models import Population
+    from storage.models import Database
 
     with django_db_blocker.unblock():
         Population.objects.update(epsilon=None, delta=None)
+        Database.objects.update(id=uuid4())
+        request.config.stash[DATABASE] = Database.objects.get().id.hex
 
 
 def _guards() -> list:
-    import audit.guards
-    import ledger.guards
-    import recipes.guards
-    import releases.guards
-    import streams.guards
-
-    apps_with_guards = (audit, ledger, recipes, releases, streams)
-    return [guard for app in apps_with_guards for guard in app.guards.GUARDS]
+    """Of every app that has any."""
+    names = [f"{config.name}.guards" for config in apps.get_app_configs()]
+    found = [importlib.import_module(name) for name in names if importlib.util.find_spec(name) is not None]
+    return [guard for module in found for guard in getattr(module, "GUARDS", ())]
 
 
 def _empty_database() -> None:
-    """Undo what a test with real transactions left; the guards refuse it, so they step aside."""
+    """Undo what a test with real transactions left.
+
+    Again where PostgreSQL ends us because a running worker and we waited for each other's tables: it ends one
+    of two so, and whoever was ended has changed nothing.
+    """
+    for left in reversed(range(ATTEMPTS_TO_EMPTY)):
+        try:
+            _empty_tables()
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) != DEADLOCK or not left:
+                raise
+        else:
+            return
+
+
+def _empty_tables() -> None:
+    """The guards refuse it, so they step aside."""
     from django.contrib.auth.models import User
 
-    from audit.models import GENESIS, Head
-    from ledger.models import Population
+    from audit.models import Head
     from storage.models import Database
 
     tables = [
@@ -145,24 +273,32 @@ def _empty_database() -> None:
         User.user_permissions.through._meta.db_table,
         User._meta.db_table,
     ]
-    with connection.cursor() as cursor:
-        for guard in _guards():
+    guards = _guards()
+    # At once: workers of an installation may be at work, and would find a part.
+    with connection.constraint_checks_disabled(), transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(f"LOCK TABLE {', '.join(tables)}")
+        for guard in guards:
             for statement in guard.remove_statements(connection.vendor):
                 cursor.execute(statement)
-        try:
-            if connection.vendor == "postgresql":
-                cursor.execute(f"TRUNCATE {', '.join(tables)}")
-            else:
-                with connection.constraint_checks_disabled():
-                    for table in tables:
-                        cursor.execute(f"DELETE FROM {table}")
-            Head.objects.update(index=0, entry_hash=GENESIS)
-            # As `django_db_setup` left it.
-            Population.objects.create(name="everyone", description="Every device.")
-        finally:
-            for guard in _guards():
-                for statement in guard.install_statements(connection.vendor):
-                    cursor.execute(statement)
+        if connection.vendor == "postgresql":
+            cursor.execute(f"TRUNCATE {', '.join(tables)}")
+        else:
+            for table in tables:
+                cursor.execute(f"DELETE FROM {table}")
+        _begin_anew()
+        for guard in guards:
+            for statement in guard.install_statements(connection.vendor):
+                cursor.execute(statement)
+
+
+def _begin_anew() -> None:
+    """As `django_db_setup` left it."""
+    from audit.models import Head
+    from ledger.models import Population
+
+    Head.objects.update(index=0)
+    Population.objects.create(name="everyone", description="Every device.")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -173,17 +309,22 @@ def _append_only_tables_can_be_emptied() -> Iterator[None]:
     TransactionTestCase._fixture_teardown = original
 
 
-@pytest.fixture(autouse=True)
-def _pages_wait_for_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here no worker has computed beforehand what pages show of the ledger."""
+@pytest.fixture(autouse=True, scope="session")
+def _pages_wait_for_numbers() -> Iterator[None]:
+    """However slow the machine is, and though no worker has computed beforehand what they show of the ledger.
+    Tests of what is shown where time runs out let it run out."""
     from ledger import selectors
+    from planner import operations
+    from recipes import budget, refusals
 
-    monkeypatch.setattr(selectors, "PAGE_SECONDS", 60.0)
-    monkeypatch.setattr(selectors, "SHORT_BOOK", 10_000)
-
-
-@pytest.fixture(autouse=True)
-def _no_sign_in_is_remembered() -> Iterator[None]:
-    """Counts of failed sign-ins live in the cache, which no transaction rolls back."""
-    yield
-    cache.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selectors, "SHORT_BOOK", 10_000)
+        for module, names in {
+            selectors: ("SECONDS", "PAGE_SECONDS"),
+            refusals: ("SEARCH_SECONDS",),
+            budget: ("SEARCH_SECONDS", "ROUNDS_SECONDS"),
+            operations: ("QUICK_SECONDS",),
+        }.items():
+            for name in names:
+                patch.setattr(module, name, PATIENCE)
+        yield

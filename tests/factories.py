@@ -81,6 +81,10 @@ def report_of_count(recipe: Recipe, count: int, *, seed: int | None = None) -> d
     return {"nonce": fresh_nonce(), "ciphertexts": [bytes(ciphertext) for ciphertext in report]}
 
 
+def base64_of(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
 def as_json(report: dict[str, Any]) -> dict[str, Any]:
     """The same report as JSON carries it."""
     return {

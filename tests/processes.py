@@ -8,12 +8,25 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.conf import settings
 from django.db import connection
 
 from devices_sim.workloads.bucket import Workload
+from panapp import collection, fleet_log, services, stream_collection
 from panapp.collection import CollectionResult, collection_run
+from panapp.pairing import log_policy_text
 from panapp.services import Services, running_services
+from tests.patience import PATIENCE
+
+PATIENT = (
+    (services, "START_SECONDS"),
+    (collection, "PARTNER_SECONDS"),
+    (collection, "SHORT_PARTNER_SECONDS"),
+    (fleet_log, "WITNESS_SECONDS"),
+    (stream_collection, "RELEASE_SECONDS"),
+)
+"""For how long the product waits, where it gives up sooner than a test should."""
 
 
 def database_url() -> str:
@@ -30,7 +43,8 @@ def services_on_test_database(**options: Any) -> Iterator[Services]:
     """Running services that share this process's database and secrets.
 
     With `partners={"helper": tmp_path}` they are the leader of a helper whose database and secrets lie
-    there. Short waits, so that a task lost with its worker comes back within a test's patience.
+    there. Short waits, so that a task lost with its worker comes back within a test's patience; and patience
+    with what a busy machine starts or tells late.
     """
     environment = {
         "DATABASE_URL": database_url(),
@@ -38,8 +52,18 @@ def services_on_test_database(**options: Any) -> Iterator[Services]:
         "PANAPP_CHUNK_STALE_SECONDS": "2",
         **options.pop("environment", {}),
     }
-    with running_services(environment=environment, **options) as services:
-        yield services
+    with pytest.MonkeyPatch.context() as patched:
+        for module, name in PATIENT:
+            patched.setattr(module, name, PATIENCE)
+        with running_services(environment=environment, **options) as started:
+            yield started
+
+
+def without_witnesses(folder: Path) -> dict[str, str]:
+    """For services that outlive a test: partners remember the log that the test database forgets with it."""
+    file = folder / "log-policy"
+    file.write_text(log_policy_text(()))
+    return {"PANAPP_LOG_POLICY": str(file)}
 
 
 def kill_helper(services: Services) -> None:

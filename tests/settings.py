@@ -1,11 +1,11 @@
-"""The product's settings, helper and shuffler beside the site: tests of all sides run in one process."""
+"""The product's settings, and partners beside the site: tests of all sides run in one process."""
 
 from panapp.settings import *  # noqa: F403
 from panapp.settings import CACHES as _CACHES
 from panapp.settings import INSTALLED_APPS as _APPS
 from panapp.settings import STORAGES as _STORAGES
 
-INSTALLED_APPS = [*_APPS, "helper", "shuffler"]
+INSTALLED_APPS = [*_APPS, "helper", "issuer", "shuffler", "attester"]
 
 PASSWORD_HASHERS = ["tests.hashers.FewRounds", "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher"]
 

@@ -20,6 +20,7 @@ TARGET = "tables"
 SECTIONS = {
     DeviceInput.EVENTS: "[events](#events)",
     DeviceInput.VALUE: "[values](#values)",
+    DeviceInput.RANDOMIZED: "[randomized values](#randomized-values)",
     DeviceInput.ITEMS: "[stream](#streams)",
 }
 """Kind of input → its section in docs/recipes.md."""

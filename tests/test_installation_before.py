@@ -31,7 +31,7 @@ from tests.installation_before.process import PORTS
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "installation_before" / "data"
 LEFT = json.loads((DATA / "left.json").read_text())
-NOW = datetime.fromisoformat(LEFT["made"]) + timedelta(minutes=10)
+NOW = datetime.fromisoformat(LEFT["made"]) + timedelta(minutes=8)
 ROLES = tuple(PORTS)
 
 TASKS = {
@@ -157,11 +157,29 @@ def test_the_log_holds_every_old_entry_and_its_hashes_hold(finished: dict[str, A
     assert [(entry["index"], entry["entry_hash"]) for entry in log[: len(before)]] == before
     assert len(log) > len(before)
     previous = "0" * 64
-    for entry in log:
+    for number, entry in enumerate(log):
         hashed = {name: value for name, value in entry.items() if name != "entry_hash"}
-        assert entry["previous_hash"] == previous
+        if number < len(before):
+            assert entry["previous_hash"] == previous
+        else:
+            # The tree has taken the chain's place.
+            assert hashed.pop("previous_hash") == ""
         assert hashlib.sha256(rfc8785.dumps(hashed)).hexdigest() == entry["entry_hash"]
         previous = entry["entry_hash"]
+
+
+def test_the_old_chain_is_the_beginning_of_the_public_log_and_all_of_it_holds(
+    finished: dict[str, Any],
+) -> None:
+    """Results of before are signed and entered once; the log vouches for all recipes and results."""
+    log = sorted(finished["log"], key=lambda entry: entry["index"])
+    assert finished["verified"] == {
+        "size": len(log),
+        "commitments": [entry["entry_hash"] for entry in log],
+    }
+    recorded = [entry["subject"] for entry in log if entry["action"] == "result_recorded"]
+    assert LEFT["recipes"]["released"] in recorded
+    assert len(recorded) == len(set(recorded))
 
 
 def test_the_signatures_of_all_recipes_hold(finished: dict[str, Any]) -> None:

@@ -50,6 +50,12 @@ def test_lines_of_templates_fit_an_editor() -> None:
     assert [line for path in templates for line in too_long(path, numbered(path))] == []
 
 
+def test_lines_of_typescript_fit_an_editor() -> None:
+    modules = tracked("devices_web/*.ts", "devices_web/*.mjs")
+    assert modules
+    assert [line for path in modules for line in too_long(path, numbered(path))] == []
+
+
 @pytest.mark.parametrize("folder", PYTHON)
 def test_lines_of_code_fit_an_editor(folder: str) -> None:
     modules = [path for path in tracked(f"{folder}/*.py") if "migrations" not in path.parts]

@@ -151,6 +151,8 @@ def _ask(fetch: BatchFetch, shuffler: PeerClient, now: datetime) -> None:
             "received": answer.users,
             "messages": answer.messages,
             "parts": answer.parts,
+            "count_signature": answer.signature,
+            "rejected": dict(answer.rejected),
         }
     # Only from where we were: somebody may have ended it in the meantime.
     BatchFetch.objects.filter(pk=fetch.pk, state=State.ASKING, deletion_reason="").update(**changes)

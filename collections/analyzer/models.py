@@ -8,7 +8,7 @@ from recipes.models import Recipe
 class BatchFetch(models.Model):
     """The batch of one recipe on its way here. The messages themselves become stored reports.
 
-    `send_after` is also a lease: whoever takes the row up moves it on, so that no other worker asks for the
+    `send_after` is also a lease: who takes the row up moves it on, so that no other worker asks for the
     same at the same time. Should two do so all the same, nothing breaks.
     """
 
@@ -25,7 +25,11 @@ class BatchFetch(models.Model):
         default=0, help_text="Users who have come, in coarse steps, as the shuffler tells."
     )
     messages = models.PositiveBigIntegerField(default=0, help_text="In the batch, as the shuffler tells.")
+    rejected = models.JSONField(default=dict, help_text="Users refused for their token, by reason.")
     parts = models.PositiveIntegerField(default=0)
+    count_signature = models.BinaryField(
+        max_length=64, null=True, help_text="Of the number of users, by the shuffler; as it came."
+    )
     fetched = models.PositiveIntegerField(default=0, help_text="Parts that are stored, the first ones.")
     stored = models.PositiveBigIntegerField(default=0, help_text="Messages in them.")
     refusal = models.CharField(max_length=300, blank=True, help_text="Why there will be no batch: a clause.")

@@ -33,12 +33,12 @@ def part_check(*, recipe: Recipe, payload: bytes) -> None:
 
 @transaction.atomic
 def part_store(*, fetch: BatchFetch, number: int, payload: bytes) -> None:
-    """Store a part that was checked, if it is the next one. Whoever comes second finds that it is not.
+    """Store a part that was checked, if it is the next one. Who comes second finds that it is not.
 
     Raises:
         BatchWrongError: with it the batch has more or fewer messages than were announced.
     """
-    # First the recipe, as whoever releases its result does: neither then waits for what the other holds.
+    # First the recipe, as who releases its result does: neither then waits for what the other holds.
     Recipe.objects.select_for_update(no_key=True).get(pk=fetch.pk)
     row = BatchFetch.objects.select_for_update().get(pk=fetch.pk)
     if row.state != BatchFetch.State.FETCHING or row.fetched != number:

@@ -8,4 +8,3 @@ class ApiTokensConfig(AppConfig):
 
     def ready(self) -> None:
         autodiscover_modules("scopes")
-        from api_tokens import openapi  # noqa: F401  # tells how tokens and sessions are described

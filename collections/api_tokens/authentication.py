@@ -18,6 +18,7 @@ from api_tokens.actions import TOKEN_REFUSED
 from api_tokens.models import ApiToken
 from api_tokens.operations import token_hash, token_note_use, token_prefix
 from api_tokens.selectors import tokens_list
+from audit.actor import actor_known
 from audit.operations import entry_append_bounded
 from audit.used_token import used_token
 from web.problems import Problem
@@ -47,6 +48,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             _refuse(request, token, reason)
         token_note_use(token=token)
         used_token.set(token.prefix)
+        actor_known(token.user)
         # What is answered to an account is kept by no cache (pages.signed_in).
         request._request.api_token = token  # type: ignore[attr-defined]  # ours
         return token.user, token

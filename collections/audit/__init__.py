@@ -1,4 +1,4 @@
-"""The log: entries in a hash chain, who did what, and who may see it.
+"""The log: entries that cannot be changed, who did what, and who may see it.
 
 Others call `registry` to declare their actions, `operations` to write an entry within their transaction,
 `selectors` and `models` to read, `access` for who may, `actions` for what pages record themselves, and
@@ -8,4 +8,14 @@ request came with.
 It must not know the rooms whose actions it writes down.
 """
 
-__all__ = ["access", "actions", "models", "operations", "registry", "selectors", "sessions", "used_token"]
+__all__ = [
+    "access",
+    "actions",
+    "actor",
+    "models",
+    "operations",
+    "registry",
+    "selectors",
+    "sessions",
+    "used_token",
+]

@@ -46,7 +46,7 @@ def record_save(
     # A save that touches nothing watched, as each sign-in is, reads nothing.
     if raw or not written:
         return
-    # Not FOR UPDATE: that would wait for whoever is adding the account to a group.
+    # Not FOR UPDATE: that would wait for others that are adding the account to a group.
     rows = sender._default_manager.select_for_update(no_key=True).filter(pk=instance.pk)
     before = rows.values(*written).first() if instance.pk else None
     changed = {field for field in written if before and before[field] != getattr(instance, field)}

@@ -16,6 +16,11 @@ def current_actor() -> AbstractBaseUser | AnonymousUser | None:
     return _actor.get()
 
 
+def actor_known(actor: AbstractBaseUser) -> None:
+    """An API token said who acts, until the end of the current request."""
+    _actor.set(actor)
+
+
 class ActorMiddleware:
     """Remembers the signed-in account, and the API token, for the length of a request."""
 

@@ -10,8 +10,8 @@ from rest_framework.views import APIView
 
 from audit.scopes import LOG_READ
 from audit.selectors import entries_search, entry_document
-from web.openapi import CURSOR
-from web.paging import api_page, text_of
+from web.openapi import CURSOR, PagedSerializer
+from web.paging import api_results, text_of
 from web.scopes import Scopes
 
 PAGE_SIZE = 100
@@ -27,12 +27,13 @@ class EntrySerializer(serializers.Serializer[dict[str, Any]]):
     )
     details = serializers.DictField()
     salt = serializers.CharField(help_text="Random digits, a part of what is hashed.")
-    previous_hash = serializers.CharField()
+    previous_hash = serializers.CharField(
+        help_text="Hash of the entry before, in entries from before there was a tree; empty since."
+    )
     entry_hash = serializers.CharField()
 
 
-class EntryListSerializer(serializers.Serializer[dict[str, Any]]):
-    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+class EntryListSerializer(PagedSerializer):
     results = EntrySerializer(many=True)
 
 
@@ -57,5 +58,4 @@ class LogView(APIView):
         found = entries_search(
             text=text_of(query, "q"), action=text_of(query, "action"), actor=text_of(query, "actor")
         )
-        page, following = api_page(found, request, PAGE_SIZE)
-        return Response({"next": following, "results": [entry_document(entry) for entry in page]})
+        return Response(api_results(found, request, PAGE_SIZE, entry_document))

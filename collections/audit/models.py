@@ -1,22 +1,18 @@
-"""The audit log: append-only, hash-chained."""
+"""The audit log: append-only. `public_log` keeps a tree over its hashes that everybody can check."""
 
 from django.db import models
 
 from audit.registry import action_choices, action_title
 
-GENESIS = "0" * 64
-"""Stands for the hash before the first entry."""
-
 
 class Entry(models.Model):
     """One line of the log. The database refuses to change or delete it.
 
-    `entry_hash` is the SHA-256 of the canonical JSON of all other columns, among them the
-    hash of the entry before: whoever remembers one hash can tell whether anything up to
-    that entry was changed.
+    `entry_hash` is the SHA-256 of the canonical JSON of all other columns that are not empty. It stands in
+    the public log, whose tree tells whether anything was changed.
 
-    Everybody sees hashes, few see actors. `salt` keeps a hash from confirming whoever guesses
-    the actor, or details: show it to nobody who may not see the actor.
+    Everybody sees hashes, few see actors. `salt` keeps a hash from confirming a guess at the actor, or at
+    details: show it to nobody who may not see the actor.
     """
 
     index = models.BigIntegerField(primary_key=True)
@@ -33,7 +29,11 @@ class Entry(models.Model):
         blank=True,
         help_text="Random digits, a part of what is hashed; empty in entries from before there were any.",
     )
-    previous_hash = models.CharField(max_length=64)
+    previous_hash = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="Hash of the entry before, in entries from before there was a tree; empty since.",
+    )
     entry_hash = models.CharField(max_length=64, unique=True)
 
     class Meta:
@@ -50,10 +50,10 @@ class Entry(models.Model):
 
 
 class Head(models.Model):
-    """The end of the chain: one row, locked while an entry is appended."""
+    """The number of entries: one row, locked while one is appended. So there are no gaps, and no entry can be
+    seen before all that precede it."""
 
     index = models.BigIntegerField()
-    entry_hash = models.CharField(max_length=64)
 
     def __str__(self) -> str:
-        return f"{self.index} {self.entry_hash}"
+        return str(self.index)

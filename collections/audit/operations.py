@@ -17,7 +17,8 @@ from audit.used_token import used_token
 
 
 def hash_of(entry: Entry) -> str:
-    """SHA-256 of the canonical JSON (RFC 8785) of every column but the hash itself and an empty salt."""
+    """SHA-256 of the canonical JSON (RFC 8785) of every column but the hash itself, and what older or newer
+    entries have and this one has not: a salt, the hash of the entry before."""
     members = {
         "index": entry.index,
         "at": entry.at.isoformat(),
@@ -25,11 +26,10 @@ def hash_of(entry: Entry) -> str:
         "action": entry.action,
         "subject": entry.subject,
         "details": entry.details,
-        "previous_hash": entry.previous_hash,
     }
-    if entry.salt:
-        # Entries from before there were salts have none, and keep the hashes that people noted.
-        members["salt"] = entry.salt
+    # Entries from before there were salts, or a tree, keep the hashes that people noted.
+    optional = {"previous_hash": entry.previous_hash, "salt": entry.salt}
+    members |= {name: value for name, value in optional.items() if value}
     return hashlib.sha256(rfc8785.dumps(members)).hexdigest()
 
 
@@ -58,11 +58,10 @@ def entry_append(
         subject=subject,
         details={**details, **({"api_token": token} if token else {})},
         salt=secrets.token_hex(16),
-        previous_hash=head.entry_hash,
     )
     entry.entry_hash = hash_of(entry)
     entry.save(force_insert=True)
-    head.index, head.entry_hash = entry.index, entry.entry_hash
+    head.index = entry.index
     head.save()
     return entry
 
@@ -75,6 +74,7 @@ def entry_append_bounded(
     details: Mapping[str, Any],
     most: int,
     within: timedelta,
+    whatever_subject: bool = False,
     alike: str = "",
 ) -> None:
     """Append one entry, unless the log has enough of its kind from lately.
@@ -86,9 +86,12 @@ def entry_append_bounded(
         action, subject, actor, details: as in `entry_append`.
         most: entries of this action and subject that are appended within the time.
         within: the time.
+        whatever_subject: whether entries of other subjects count, too.
         alike: name of a detail; only entries that have it in common count, where one is named.
     """
-    earlier = Entry.objects.filter(action=action.name, subject=subject)
+    earlier = Entry.objects.filter(action=action.name)
+    if not whatever_subject:
+        earlier = earlier.filter(subject=subject)
     if alike:
         earlier = earlier.filter(**{f"details__{alike}": details[alike]})
     # Of the newest ones the last that leaves room for no more: however long the log, few rows are read.

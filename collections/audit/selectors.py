@@ -1,19 +1,22 @@
 """Reading the log."""
 
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from audit.models import GENESIS, Entry, Head
+from audit.models import Entry
 from audit.operations import hash_of
 from audit.registry import public_actions
 
 COLUMNS = ("index", "at", "actor", "action", "subject", "details", "salt", "previous_hash", "entry_hash")
 
 
-class BrokenChainError(ValueError):
+BEFORE_THE_FIRST = "0" * 64
+"""What the first entry of a log from before there was a tree has as the hash of the entry before."""
+
+
+class BrokenLogError(ValueError):
     """The log was changed outside the product; the message names the first entry that does not fit."""
 
 
@@ -50,6 +53,34 @@ def entries_search(
     return entries.filter(**{name: value for name, value in exact.items() if value})
 
 
+def public_entries(
+    *, text: str = "", action: str = "", named: Sequence[QuerySet[Any, Any]] = ()
+) -> QuerySet[Entry]:
+    """Entries of public actions, newest first, that match; only by what everybody sees of them.
+
+    Args:
+        text: an index, or the beginning (8 characters or more) of an identifier, or of the hash of an entry
+            or of a result; any text matches subjects that `named` has.
+        action: name of an action.
+        named: as `subjects` of `entries_search`.
+    """
+    entries = Entry.objects.filter(action__in=public_actions())
+    if action:
+        entries = entries.filter(action=action)
+    if not text:
+        return entries
+    matches = Q(subject=text)
+    if text.isascii() and text.isdigit() and len(text) < 16:
+        matches |= Q(index=int(text))
+    if len(text) >= 8:
+        beginning = text.lower()
+        matches |= Q(subject__startswith=beginning) | Q(entry_hash__startswith=beginning)
+        matches |= Q(details__result__startswith=beginning)
+    for subjects in named:
+        matches |= Q(subject__in=subjects)
+    return entries.filter(matches)
+
+
 def entries_of_recipe(identifier: str) -> QuerySet[Entry]:
     """The public log of one recipe, oldest first."""
     return Entry.objects.filter(subject=identifier, action__in=public_actions()).order_by("index")
@@ -60,37 +91,16 @@ def entry_document(entry: Entry) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in COLUMNS} | {"at": entry.at.isoformat()}
 
 
-def log_verify() -> None:
-    """Check the whole log: from its beginning, link by link, to the remembered end.
+def entry_verify(entry: Entry, previous: str) -> None:
+    """Check an entry against its hash, and one from before there was a tree against the entry before it.
+
+    Args:
+        previous: hash of the entry before; empty for the first.
 
     Raises:
-        BrokenChainError: an entry was changed, removed or inserted.
+        BrokenLogError: it was changed, or another stood before it.
     """
-    # The end first, and no transaction, which would hold up writers: later entries lie beyond it.
-    head = Head.objects.get()
-    entries = Entry.objects.filter(index__lte=head.index).order_by("index")
-    # PostgreSQL reads through a cursor, which must not stay open if an entry is wrong.
-    rows = cast("Generator[Entry, None, None]", entries.iterator())  # its stated type has no `close`
-    with closing(rows) as oldest_first:
-        last, last_hash = chain_verify(oldest_first)
-    if (last, last_hash) != (head.index, head.entry_hash):
-        raise BrokenChainError(f"the log should end with entry {head.index}, not {last}")
-
-
-def chain_verify(entries: Iterable[Entry]) -> tuple[int, str]:
-    """Check entries from the first of the log on, oldest first, against their hashes.
-
-    Returns:
-        index and hash of the last one.
-
-    Raises:
-        BrokenChainError: an entry was changed, removed or inserted.
-    """
-    index, previous_hash = 0, GENESIS
-    for entry in entries:
-        if hash_of(entry) != entry.entry_hash:
-            raise BrokenChainError(f"entry {entry.index} does not match its hash")
-        if (entry.index, entry.previous_hash) != (index + 1, previous_hash):
-            raise BrokenChainError(f"entry {entry.index} does not follow the entry before it")
-        index, previous_hash = entry.index, entry.entry_hash
-    return index, previous_hash
+    if hash_of(entry) != entry.entry_hash:
+        raise BrokenLogError(f"entry {entry.index} does not match its hash")
+    if entry.previous_hash and entry.previous_hash != (previous or BEFORE_THE_FIRST):
+        raise BrokenLogError(f"entry {entry.index} does not follow the entry before it")

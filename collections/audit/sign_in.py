@@ -1,8 +1,10 @@
 """Entries for sign-ins, failed ones and locks, made from the signals of Django and axes.
 
 A lock is of a name and an address, and a successful sign-in takes the failures before it back: so it alone
-does not bound the log. However many names and addresses somebody tries, each account has as many entries as
-a lock allows failures, and all names without an account together have no more than one that has.
+does not bound the log. Within the time of a lock no more than `MOST` entries are appended.
+
+Everybody sees how many entries the log has. So a failure has its entry or has none whether or not there is
+such an account: if accounts had entries of their own left, one try would tell that a name has one.
 """
 
 from datetime import timedelta
@@ -19,6 +21,9 @@ from django.http import HttpRequest
 from audit.actions import SIGN_IN_FAILED, SIGN_IN_LOCKED, SIGNED_IN
 from audit.operations import entry_append, entry_append_bounded
 from audit.registry import Action
+
+MOST = 200
+"""Failures of all names together that have an entry, within the time of a lock."""
 
 UNKNOWN_ACCOUNT = "(unknown account)"
 """Stands for a name that no account has: people type passwords into the wrong box."""
@@ -56,7 +61,8 @@ def _record(action: Action, username: str | None) -> None:
         subject=_account(username),
         actor=None,
         details={},
-        most=settings.AXES_FAILURE_LIMIT,
+        most=MOST,
+        whatever_subject=True,
         within=timedelta(hours=settings.AXES_COOLOFF_TIME),
     )
 

@@ -7,6 +7,7 @@ It must not know which side it runs on, nor stored recipes: a task has a statist
 """
 
 __all__ = [
+    "admission",
     "buckets",
     "converters",
     "errors",

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import xor
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -168,7 +169,7 @@ def batch_collect(*, task: Task, selector: BatchSelector, verifier: Verifier) ->
 
 def checksum_of(report_ids: Iterable[bytes], *, start: bytes = bytes(CHECKSUM_BYTES)) -> bytes:
     """`start` XOR the SHA-256 of every report identifier; 32 bytes."""
-    return reduce(_xor, (hashlib.sha256(report_id).digest() for report_id in report_ids), start)
+    return _xor([start, *(hashlib.sha256(report_id).digest() for report_id in report_ids)])
 
 
 def _sum(buckets: Sequence[BatchBucket], verifier: Verifier) -> Collected:
@@ -177,10 +178,11 @@ def _sum(buckets: Sequence[BatchBucket], verifier: Verifier) -> Collected:
     return Collected(
         aggregate_share=verifier.aggregate(bytes(bucket.aggregate_share) for bucket in buckets),
         report_count=sum(bucket.report_count for bucket in buckets),
-        checksum=reduce(_xor, (bytes(bucket.checksum) for bucket in buckets), bytes(CHECKSUM_BYTES)),
+        checksum=_xor(bytes(bucket.checksum) for bucket in buckets),
         interval=Interval(min(firsts), max(lasts) - min(firsts) + 1) if firsts else Interval(0, 0),
     )
 
 
-def _xor(left: bytes, right: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(left, right, strict=True))
+def _xor(checksums: Iterable[bytes]) -> bytes:
+    numbers = (int.from_bytes(checksum, "big") for checksum in checksums)
+    return reduce(xor, numbers, 0).to_bytes(CHECKSUM_BYTES, "big")

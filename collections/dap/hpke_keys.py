@@ -1,8 +1,12 @@
 """The key pairs to which clients seal input shares."""
 
+import hashlib
 import random
+from collections.abc import Sequence
 from datetime import datetime
 
+from audit.operations import entry_append
+from dap.actions import KEY_INTRODUCED
 from dap.models import HpkeKey
 from dap.secrets_at_rest import HPKE_KEY
 from panprivacy.dap.basics import HpkeConfig
@@ -16,7 +20,17 @@ def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
     return config.encode(), private_key
 
 
-HPKE_KEYS = KeyRing(model=HpkeKey, kind=HPKE_KEY, make=_make)
+class _HpkeKeys(KeyRing[HpkeKey]):
+    def introduced(self, key: HpkeKey, retired: Sequence[int]) -> None:
+        entry_append(
+            action=KEY_INTRODUCED,
+            subject=str(key.config_id),
+            actor=None,
+            details={"sha256": hashlib.sha256(bytes(key.config)).hexdigest(), "retires": list(retired)},
+        )
+
+
+HPKE_KEYS = _HpkeKeys(model=HpkeKey, kind=HPKE_KEY, make=_make)
 
 
 def hpke_config_list(*, now: datetime) -> HpkeConfigList:

@@ -1,14 +1,15 @@
 """How much one request may ask for, on either side; found out before memory is spent on it."""
 
 from panprivacy.dap.basics import REPORT_ID_BYTES
+from panprivacy.dap.token_extension import ENCODED_BYTES, HEADER
 from panprivacy.tls_messages import UINT8, UINT64, Reader
 
 JOB_REPORTS = 1_000
 """Reports that a leader puts into one aggregation job at most, and that every helper must take."""
 
 EXTENSION_BYTES = 65_536
-"""Extensions of all reports of a request together. None is known, but four bytes of them make an object of a
-hundred."""
+"""Extensions of all reports of a request together, but for those that are a single token: any other is
+unknown, and four bytes of them make an object of a hundred."""
 
 
 class TooManyReportsError(Exception):
@@ -36,7 +37,7 @@ def require_few_reports(
         if reports > most:
             raise TooManyReportsError(f"{of} has at most {most:,} reports.")
         reader.take(REPORT_ID_BYTES + UINT64.width)
-        extensions += skip(reader, 2)
+        extensions += _unknown_extensions(reader)
         if extensions > EXTENSION_BYTES:
             raise TooManyReportsError(f"{of} has at most {EXTENSION_BYTES:,} bytes of extensions.")
         skip(reader, 4)  # public share
@@ -46,6 +47,14 @@ def require_few_reports(
             skip(reader, 4)  # ciphertext
         for _ in range(messages):
             skip(reader, 4)
+
+
+def _unknown_extensions(reader: Reader) -> int:
+    """Pass over the extensions of one report: how many bytes of them are anything but a single token."""
+    length = reader.uint(2)
+    carried = reader.within(length)
+    is_token = length == ENCODED_BYTES and carried.take(len(HEADER)) == HEADER
+    return 0 if is_token else length
 
 
 def skip(reader: Reader, width: int) -> int:

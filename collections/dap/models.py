@@ -3,7 +3,7 @@
 The two sides of a task are two rows that share nothing: normally they lie in two databases on two
 machines, since a process has one role.
 
-Whoever changes anything of a task takes its locks in this order, so that no two transactions wait for
+Who changes anything of a task takes its locks in this order, so that no two transactions wait for
 each other: the task's row (weakly to add, fully to collect or end), an answer's row, report identifiers in
 ascending order, buckets in ascending order of their identifiers, counts of rejections by reason.
 """

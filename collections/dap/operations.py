@@ -19,11 +19,9 @@ from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.vdafs import verifier_for
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3.interface import Verifier
+from storage.claims import values_claim
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_erase, secret_seal, secret_unseal
-
-CLAIM_ROWS = 5_000
-"""Rows of one INSERT: databases bound the number of its parameters."""
 
 DELETED_ROWS = 10_000
 """Report identifiers that one transaction deletes."""
@@ -116,7 +114,7 @@ def _store(task: Task, verify_key: bytes, share_key: PrivateKey | None) -> tuple
     owner = _owner(bytes(task.task_id), task.side)
     task.verify_key = secret_seal(verify_key, kind=VERIFY_KEY, owner=owner)
     task.share_key = None if share_key is None else share_key_seal(share_key, owner=owner)
-    # Waits for whoever does, and then inserts nothing.
+    # Waits for the other that does, and then inserts nothing.
     Task.objects.bulk_create([task], ignore_conflicts=True)
     stored = Task.objects.select_for_update().get(task_id=task.task_id, side=task.side)
     if bytes(stored.verify_key or b"") == task.verify_key:  # sealed with a nonce of its own: it is this one
@@ -223,17 +221,24 @@ def task_lock(*, task: Task) -> Task:
     return Task.objects.select_for_update().get(pk=task.pk)
 
 
-def task_hold(*, task: Task) -> Task.State:
+def task_hold(*, task: Task, waits: bool = True) -> Task.State | None:
     """The task's state, which stays what it is until the transaction ends; nor is a batch of the task
-    collected until then."""
+    collected until then.
+
+    Args:
+        waits: whether for a transaction that holds the task alone; else there is None at once.
+    """
     sql, parameters = Task.objects.filter(pk=task.pk).values("state").query.sql_with_params()
     if connection.features.has_select_for_update:
         # Weak: jobs of one task wait for each other at the bucket only. SQLite needs none, since a
         # transaction holds the only write lock from its beginning.
-        sql += " FOR KEY SHARE"
+        sql += " FOR KEY SHARE" if waits else " FOR KEY SHARE SKIP LOCKED"
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return Task.State(cursor.fetchone()[0])
+        row = cursor.fetchone()
+    if row is None and waits:
+        raise Task.DoesNotExist
+    return None if row is None else Task.State(row[0])
 
 
 def task_hold_alive(*, task: Task) -> None:
@@ -256,21 +261,13 @@ def reports_claim(*, task: Task, report_ids: Iterable[bytes]) -> set[bytes]:
         TaskEndedError: nothing was claimed.
     """
     task_hold_alive(task=task)
-    # Sorted, so that two transactions cannot wait for each other.
-    ordered = sorted(set(report_ids))
-    table = AggregatedReport._meta.db_table
-    fresh: set[bytes] = set()
-    for start in range(0, len(ordered), CLAIM_ROWS):
-        part = ordered[start : start + CLAIM_ROWS]
-        rows = ", ".join(["(%s, %s)"] * len(part))
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"INSERT INTO {table} (task_id, report_id) VALUES {rows} "  # noqa: S608  # placeholders only
-                "ON CONFLICT DO NOTHING RETURNING report_id",
-                [value for report_id in part for value in (task.pk, report_id)],
-            )
-            fresh.update(bytes(row[0]) for row in cursor.fetchall())
-    return fresh
+    return values_claim(
+        AggregatedReport._meta.db_table,
+        owner_column="task_id",
+        owner=task.pk,
+        column="report_id",
+        values=set(report_ids),
+    )
 
 
 @transaction.atomic

@@ -2,4 +2,6 @@
 
 from audit.registry import action_declare
 
-KEY_INTRODUCED = action_declare("ohttp_key_introduced", "Key for sealed requests introduced", public=True)
+KEY_INTRODUCED = action_declare(
+    "ohttp_key_introduced", "Key for sealed requests introduced", public=True, shown=("sha256", "retires")
+)

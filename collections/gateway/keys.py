@@ -2,10 +2,8 @@
 
 import hashlib
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-
-from django.db import transaction
 
 from audit.operations import entry_append
 from gateway.actions import KEY_INTRODUCED
@@ -23,16 +21,13 @@ def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
 class _GatewayKeys(KeyRing[GatewayKey]):
     """Nothing that is sealed to a key waits: `expire` needs to keep none beyond its grace period."""
 
-    @transaction.atomic
-    def rotate(self, *, now: datetime) -> GatewayKey:
-        key = super().rotate(now=now)
+    def introduced(self, key: GatewayKey, retired: Sequence[int]) -> None:
         entry_append(
             action=KEY_INTRODUCED,
             subject=str(key.config_id),
             actor=None,
-            details={"sha256": hashlib.sha256(bytes(key.config)).hexdigest()},
+            details={"sha256": hashlib.sha256(bytes(key.config)).hexdigest(), "retires": list(retired)},
         )
-        return key
 
 
 GATEWAY_KEYS = _GatewayKeys(model=GatewayKey, kind=b"oblivious http key\n", make=_make)

@@ -3,7 +3,6 @@
 from django.urls import path
 
 from gateway.views import gateway
+from panprivacy.oblivious_http.keys import GATEWAY_PATH
 
-PATH = ".well-known/ohttp-gateway"
-
-urlpatterns = [path(PATH, gateway, name="gateway")]
+urlpatterns = [path(GATEWAY_PATH.removeprefix("/"), gateway, name="gateway")]

@@ -12,6 +12,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
+from dap.admission import Rejection, dap_error_of, token_check_of
 from dap.buckets import CommittedShare, bucket_add, bucket_identifier
 from dap.errors import BatchCollectedError
 from dap.input_shares import input_shares_open, report_error_of
@@ -38,7 +39,7 @@ from web.problems import Problem
 VERIFICATION_KEY_ID = 0
 """A task has one verification key, drawn before any report, and it never changes."""
 
-Outcome = Prepared | ReportError
+Outcome = Prepared | Rejection
 """What came of one report before it is known whether it was used already."""
 
 
@@ -103,20 +104,31 @@ def _verify(task: Task, request: AggregationJobInitReq, now: datetime) -> _Verif
     """Everything expensive, outside of any transaction."""
     inits = request.verify_inits
     verifier = verifier_of(task)
+    # First, as the leader's word for them is not enough, and nothing is cheaper.
+    token_check = token_check_of(task)
+    refused = {
+        init.report_id: error
+        for init in inits
+        if (error := token_check(init.report_share.report_metadata)) is not None
+    }
+    admitted = [init for init in inits if init.report_id not in refused]
     opened = input_shares_open(
-        task=task, side=Side.HELPER, reports=[init.report_share for init in inits], now=now
+        task=task, side=Side.HELPER, reports=[init.report_share for init in admitted], now=now
     )
     readable = [
-        (share, init) for share, init in zip(opened, inits, strict=True) if isinstance(share, ReportInput)
+        (share, init) for share, init in zip(opened, admitted, strict=True) if isinstance(share, ReportInput)
     ]
     prepared = verifier.helper_init([share for share, _ in readable], [init.payload for _, init in readable])
-    results = {init.report_id: result for (_, init), result in zip(readable, prepared, strict=True)}
+    results = {init.report_id: _outcome(result) for (_, init), result in zip(readable, prepared, strict=True)}
+    unreadable = {
+        init.report_id: share
+        for share, init in zip(opened, admitted, strict=True)
+        if isinstance(share, ReportError)
+    }
+    outcomes: dict[bytes, Outcome] = {**refused, **unreadable, **results}
     return _Verified(
         inits=inits,
-        outcomes=[
-            share if isinstance(share, ReportError) else _outcome(results[init.report_id])
-            for share, init in zip(opened, inits, strict=True)
-        ],
+        outcomes=[outcomes[init.report_id] for init in inits],
         used=frozenset(results),
         batch_id=request.leader_selected_batch_id(),
         verifier=verifier,
@@ -130,7 +142,7 @@ def _outcome(result: Prepared | Rejected) -> Outcome:
 @transaction.atomic
 def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
     task_hold_alive(task=task)
-    # Waits for whoever commits the same request at this moment, and then finds its answer.
+    # Waits for the other that commits the same request at this moment, and then finds its answer.
     job, is_new = AggregationJob.objects.get_or_create(
         task=task, resource_id=job_id, defaults={"answer": b""}
     )
@@ -140,25 +152,23 @@ def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
     # several shares or messages under one identifier and to learn which of them are accepted.
     fresh = reports_claim(task=task, report_ids=verified.used)
     replayed = verified.used - fresh
-    outcomes = {
+    outcomes: dict[bytes, Outcome] = {
         init.report_id: ReportError.REPORT_REPLAYED if init.report_id in replayed else outcome
         for init, outcome in zip(verified.inits, verified.outcomes, strict=True)
     }
     _add_to_buckets(task, verified, outcomes)
     answer = AggregationJobResp(
-        tuple(
-            VerifyResp(
-                report_id,
-                Reject(outcome) if isinstance(outcome, ReportError) else Continue(outcome.outbound),
-            )
-            for report_id, outcome in outcomes.items()
-        )
+        tuple(VerifyResp(report_id, _told(outcome)) for report_id, outcome in outcomes.items())
     ).encode()
-    rejected = Counter(outcome.reason for outcome in outcomes.values() if isinstance(outcome, ReportError))
+    rejected = Counter(outcome.reason for outcome in outcomes.values() if not isinstance(outcome, Prepared))
     rejections_add(task=task, side=Side.HELPER, reasons=rejected)
     job.answer = answer
     job.save(update_fields=["answer"])
     return answer
+
+
+def _told(outcome: Outcome) -> Continue | Reject:
+    return Continue(outcome.outbound) if isinstance(outcome, Prepared) else Reject(dap_error_of(outcome))
 
 
 def _add_to_buckets(task: Task, verified: _Verified, outcomes: dict[bytes, Outcome]) -> None:

@@ -7,6 +7,7 @@ from panprivacy.tls_messages import UINT8, Reader
 
 AGGREGATION_JOB_BYTES = 16 * 1024 * 1024
 AGGREGATE_SHARE_BYTES = 64 * 1024
+COUNT_BYTES = 1024
 REGISTRATION_BYTES = 1024 * 1024
 """A recipe's document with two Paillier keys takes a few thousand."""
 

@@ -44,6 +44,16 @@ class AggregationJob(Answer):
         constraints = (models.UniqueConstraint(fields=("task", "resource_id"), name="one_answer_per_job"),)
 
 
+class SignedCount(models.Model):
+    """The number of reports of a task that we signed: one, for two would tell more of the exact one."""
+
+    task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
+    reports = models.PositiveBigIntegerField(help_text="As published, with the leader's noise.")
+
+    def __str__(self) -> str:
+        return f"signed count of task {self.task_id}"
+
+
 class ReleasedShare(Answer):
     """A batch that was collected: its AggregateShare."""
 

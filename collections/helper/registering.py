@@ -97,7 +97,7 @@ def recipe_task_register(
     Args:
         task_id: 32 bytes; must be the SHA-256 of the document.
         document: the recipe's canonical JSON, exactly.
-        request: the one for which our key in the document was made.
+        request: the one for which our key in the document was made; not looked at where it has none.
         verify_key: of the VDAF.
         collector_config: encoded HpkeConfig.
 
@@ -119,9 +119,11 @@ def recipe_task_register(
     if expected_id != task_id:
         raise refused("The task's identifier must be the recipe's.")
     with transaction.atomic():
-        share_key = _share_key(task_id, request)
-        if share_key.public_key.to_json() != dict(ours.helper_key_members):
-            raise refused("helper.public_key: must be the one that was made for this request.")
+        share_key = None
+        if ours.helper_key_members is not None:
+            share_key = _share_key(task_id, request)
+            if share_key.public_key.to_json() != dict(ours.helper_key_members):
+                raise refused("helper.public_key: must be the one that was made for this request.")
         _store(
             task_id=task_id,
             configuration=configuration,

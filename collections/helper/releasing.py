@@ -76,7 +76,7 @@ def _read(task: Task, body: bytes) -> AggregateShareReq:
 @transaction.atomic
 def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: Verifier) -> bytes:
     task = task_lock(task=task)
-    # Whoever held the lock before may have answered the same request.
+    # Who held the lock before may have answered the same request.
     stored = answer_stored(ReleasedShare, task=task, resource_id=share_id)
     if stored is not None:
         return stored

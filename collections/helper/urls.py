@@ -10,6 +10,7 @@ urlpatterns = [
     path("hpke_config", hpke_config, name="helper-hpke-config"),
     path("keys", views.keys, name="helper-keys"),
     path("tasks/<dap_task:task_id>", views.task, name="helper-task"),
+    path("tasks/<dap_task:task_id>/count", views.count, name="helper-count"),
     path("tasks/<dap_task:task_id>/aggregation_jobs", views.aggregation_jobs, name="helper-jobs"),
     path(
         "tasks/<dap_task:task_id>/aggregation_jobs/<dap_resource:resource_id>",

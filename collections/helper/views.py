@@ -14,8 +14,9 @@ from dap.operations import task_named
 from dap.selectors import is_any_collected, rejections_of, report_count
 from helper.aggregating import aggregation_job_create
 from helper.answers import answer_stored
+from helper.counting import count_sign, decode_count
 from helper.ending import helper_task_end, upkeep
-from helper.limits import AGGREGATE_SHARE_BYTES, AGGREGATION_JOB_BYTES, REGISTRATION_BYTES
+from helper.limits import AGGREGATE_SHARE_BYTES, AGGREGATION_JOB_BYTES, COUNT_BYTES, REGISTRATION_BYTES
 from helper.models import AggregationJob, Answer, ReleasedShare
 from helper.registering import (
     decode_bytes,
@@ -131,6 +132,15 @@ def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse
         now=now,
     )
     return json_response({"signature": base64_text.encode(signature)})
+
+
+@_for_leader("POST", most=COUNT_BYTES)
+@_of_task
+def count(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
+    """Our signature of the number of reports that is published."""
+    reports = decode_count(read_json(request, body, {"reports"})["reports"])
+    signature = count_sign(task=task, reports=reports)
+    return json_response({"report_count": report_count(task), "signature": base64_text.encode(signature)})
 
 
 @_for_leader("POST", most=AGGREGATION_JOB_BYTES)

@@ -34,7 +34,7 @@ MOST_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class Due:
-    """What is to be done now, each by whoever takes it up.
+    """What is to be done now, each by the worker that takes it up.
 
     Attributes:
         aggregation_jobs, collection_jobs: for `aggregation_job_drive` and `collection_job_drive`.

@@ -24,7 +24,7 @@ from leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for
 from leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
 from leader.operations import task_lose
 from leader.results import TOO_FEW
-from leader.selectors import is_collected_by_itself, reports_possible, smallest_batch
+from leader.selectors import is_collected_by_itself, published_count, reports_possible, smallest_batch
 from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
 from panprivacy.dap.collection import (
     AggregateShare,
@@ -38,7 +38,7 @@ from panprivacy.dap.hpke import seal_aggregate_share
 from panprivacy.prio3.interface import InexactSumError
 from panprivacy.tls_messages import InvalidMessageError
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
-from peers.helper_calls import task_status_at_helper
+from peers.helper_calls import count_signed_at_helper, is_count_refused, task_status_at_helper
 from storage.columns import stored, stored_bytes, total
 
 logger = structlog.get_logger(__name__)
@@ -106,7 +106,7 @@ def collection_job_advance(*, job: CollectionJob, now: datetime) -> None:
     if job.state != State.WAITING or not is_due:
         return
     with transaction.atomic():
-        # Whoever adds to a batch holds this row: nothing is added while it is taken.
+        # Who adds to a batch holds this row: nothing is added while it is taken.
         task = task_lock(task=job.task)
         locked = CollectionJob.objects.select_for_update().filter(pk=job.pk, state=State.WAITING).first()
         if locked is not None and task.state != Task.State.ENDED:
@@ -299,27 +299,41 @@ def _ask_count_and_complete(
     row: CollectionJob, share: AggregateShare, peer: PeerClient, now: datetime
 ) -> None:
     """The end of a job that went well. Of a task that is collected once, the helper says first how many
-    reports it added up: whoever shows the result shows what each side says of itself."""
+    reports it added up, and signs the number that will be published: who shows the result shows what each
+    side says of itself."""
     count = None
     if is_collected_by_itself(task=row.task):
         try:
-            count = task_status_at_helper(peer, task_id=bytes(row.task.task_id)).report_count
+            count = _counted_at_helper(row, peer)
         except (PeerUnavailableError, PeerRefusedError) as error:
+            if is_count_refused(error):
+                raise
             if isinstance(error, PeerUnavailableError) and row.attempts < COUNT_ATTEMPTS:
                 exchange_failed(row, error=str(error), now=now)
                 return
-            # The result does not depend on it.
+            # There is a result without it, which says so.
             logger.warning("helper_count_unknown", task=str(row.task), error=str(error))
     _complete(row, share, count)
 
 
+def _counted_at_helper(row: CollectionJob, peer: PeerClient) -> HelperCount:
+    task_id = bytes(row.task.task_id)
+    published = published_count(task=row.task, counted=stored(row.report_count))
+    if published is None:
+        # Closed before noise was drawn then. What is not known yet nobody can sign.
+        return HelperCount(report_count=task_status_at_helper(peer, task_id=task_id).report_count)
+    signed = count_signed_at_helper(peer, task_id=task_id, reports=published)
+    return HelperCount(report_count=signed.report_count, signature=signed.signature)
+
+
 @transaction.atomic
-def _complete(row: CollectionJob, share: AggregateShare, helper_count: int | None) -> None:
+def _complete(row: CollectionJob, share: AggregateShare, helper_count: HelperCount | None) -> None:
     locked = _still_asking(row)
     if locked is None:
         return
     if helper_count is not None:
-        HelperCount.objects.create(task=row.task, report_count=helper_count)
+        helper_count.task = row.task
+        helper_count.save(force_insert=True)
     locked.response = CollectionJobResp(
         stored(locked.report_count),
         Interval(stored(locked.first_time), stored(locked.span)),

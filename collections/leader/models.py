@@ -75,7 +75,7 @@ class Uploads(models.Model):
 class Exchange(models.Model):
     """A request to the helper that is repeated until it is answered for good.
 
-    `send_after` is also a lease: whoever takes the request up moves it on, so that no other worker sends
+    `send_after` is also a lease: who takes the request up moves it on, so that no other worker sends
     the same at the same time. Should two do so all the same, nothing breaks.
     """
 
@@ -193,7 +193,7 @@ class EndNotice(Exchange):
 
 class CountNoise(models.Model):
     """What is added to the number of valid reports of a task wherever it is shown, and how many it needs
-    beyond the smallest batch.
+    beyond the smallest batch. Both are 0 where devices are simulated.
 
     Drawn once, and kept: two draws would tell more than one.
     """
@@ -215,6 +215,9 @@ class HelperCount(models.Model):
 
     task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
     report_count = models.PositiveBigIntegerField()
+    signature = models.BinaryField(
+        max_length=64, null=True, help_text="Of the number that is published, by the helper; as it came."
+    )
 
     def __str__(self) -> str:
         return f"helper's count of task {self.task_id}"

@@ -79,9 +79,15 @@ def progress_of(*, task: Task) -> LeaderProgress:
     )
 
 
-def helper_count(*, task: Task) -> int | None:
+def published_count(*, task: Task, counted: int) -> int | None:
+    """The number of reports that is published of `counted` ones; None where its noise is not drawn yet."""
+    noise = CountNoise.objects.filter(task=task).values_list("noise", flat=True).first()
+    return None if noise is None else max(1, counted + noise)
+
+
+def helper_count(*, task: Task) -> HelperCount | None:
     """How many reports the helper says it added up; None where it has not said."""
-    return HelperCount.objects.filter(task=task).values_list("report_count", flat=True).first()
+    return HelperCount.objects.filter(task=task).first()
 
 
 def exchanges() -> list[QuerySet[Any]]:

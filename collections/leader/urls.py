@@ -1,6 +1,6 @@
 """The leader's resources of DAP, below its base address."""
 
-from django.urls import path, re_path
+from django.urls import include, path, re_path
 
 from dap import converters as converters  # registers them
 from dap.views import hpke_config
@@ -8,7 +8,7 @@ from leader import collection_views, views
 
 urlpatterns = [
     path("hpke_config", hpke_config, name="leader-hpke-config"),
-    path("tasks/<dap_task:task_id>/reports", views.reports, name="leader-reports"),
+    path("", include("leader.upload_urls")),
     path(
         "tasks/<dap_task:task_id>/collection_jobs",
         collection_views.collection_jobs,

@@ -15,9 +15,11 @@ from panprivacy.dap.media import media_type
 from panprivacy.dap.upload import UploadErrors, UploadRequest
 from panprivacy.tls_messages import InvalidMessageError
 from peers.problems import dap_problem
+from storage.group_commit import QueueFullError, RowHeldError
+from storage.kept_rows import KeptRows
 from web.bodies import read_body
 from web.failures import receiving
-from web.problems import Problem, not_found
+from web.problems import Problem, not_found, unavailable
 
 
 def task_of(task_id: bytes) -> Task:
@@ -28,10 +30,17 @@ def task_of(task_id: bytes) -> Task:
     return task
 
 
-@receiving(undone="The reports were not stored. Send them again.", about=about_task)
+TASKS: KeptRows[bytes, Task] = KeptRows(task_of, lambda task: task.state == Task.State.OPEN)
+"""Tasks that were open when they were read. Whether one still is, is asked where its reports are stored."""
+
+
+UNDONE = "The reports were not stored. Send them again."
+
+
+@receiving(undone=UNDONE, about=about_task)
 def reports(request: HttpRequest, task_id: bytes) -> HttpResponse:
     """Take in reports; say of each that was not taken why."""
-    task = task_of(task_id)
+    task = TASKS.get(task_id)
     require_message_type(request, UploadRequest)
     body = read_body(request, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     try:
@@ -41,7 +50,12 @@ def reports(request: HttpRequest, task_id: bytes) -> HttpResponse:
         raise Problem("too-many-reports", "The upload is too large", 413, str(error)) from None
     except InvalidMessageError as error:
         raise dap_problem("invalidMessage", str(error)) from None
-    rejected = reports_upload(task=task, reports=uploaded, now=timezone.now())
+    try:
+        rejected = reports_upload(task=task, reports=uploaded, now=timezone.now())
+    except QueueFullError:
+        raise unavailable(f"Too many uploads arrive at once. {UNDONE}") from None
+    except RowHeldError:
+        raise unavailable(f"The task is being changed. {UNDONE}") from None
     if not rejected:
         return empty_response()
     return HttpResponse(UploadErrors(tuple(rejected)).encode(), content_type=media_type(UploadErrors))

@@ -4,3 +4,10 @@ from audit.registry import action_declare
 
 POPULATION_CREATED = action_declare("population_created", "Population created", public=False)
 POPULATION_CHANGED = action_declare("population_changed", "Population or its budget changed", public=False)
+BUDGET_SET = action_declare(
+    "budget_set", "Budget of a population set", public=True, shown=("epsilon", "delta", "rule")
+)
+ATTRIBUTES_DECLARED = action_declare(
+    "attributes_declared", "Attributes of a population declared", public=True, shown=("attributes",)
+)
+"""What everybody sees of the first two; who did it, and a population's description, stay there."""

@@ -18,10 +18,13 @@ from ledger.scopes import POPULATIONS_WRITE
 from ledger.selectors import balance_of, balances_of, lines_of, populations_list, spendings_list
 from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
-from web.json_requests import read_object
-from web.openapi import CURSOR, example, problem_response
+from panprivacy.targeting.attributes import FIELD as ATTRIBUTES
+from panprivacy.targeting.attributes import NO_ATTRIBUTES, Attributes
+from web.json_requests import read_object, text_member
+from web.openapi import CURSOR, PagedSerializer, example, problem_response
 from web.paging import api_page
-from web.problems import invalid_field, not_found
+from web.problems import not_found
+from web.refusing import as_problems
 from web.scopes import PUBLIC, Scopes
 
 PAGE_SIZE = 100
@@ -38,6 +41,10 @@ class PopulationSerializer(serializers.Serializer[dict[str, Any]]):
     description = serializers.CharField()
     four_eyes = serializers.BooleanField(
         help_text="Whether publishing needs another analyst’s approval: so says the site or the population."
+    )
+    attributes = serializers.DictField(
+        child=serializers.ListField(child=serializers.CharField()),
+        help_text="By which recipes can choose devices: by name, its values in their order.",
     )
     model = serializers.CharField(help_text="Always aggregator: someone who reads only combined results.")
     relation = serializers.CharField(help_text="Always replace: one device's whole history for another.")
@@ -65,8 +72,7 @@ class PopulationSerializer(serializers.Serializer[dict[str, Any]]):
     recipes = serializers.IntegerField(help_text="Number of recipes that spent and were not returned.")
 
 
-class PopulationListSerializer(serializers.Serializer[dict[str, Any]]):
-    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+class PopulationListSerializer(PagedSerializer):
     results = PopulationSerializer(many=True)
 
 
@@ -115,6 +121,12 @@ class PopulationChangeSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="Whether publishing needs the approval of another analyst, also where the site asks for "
         "none. By default as it stands; of a new population, false.",
     )
+    attributes = serializers.DictField(
+        child=serializers.ListField(child=serializers.CharField()),
+        required=False,
+        help_text='What devices know of themselves, as {"os": ["linux", "other"]}: recipes can choose '
+        "devices by it. What was declared stays; values can be added at the end. By default as it stands.",
+    )
 
 
 class NewPopulationSerializer(PopulationChangeSerializer):
@@ -127,6 +139,7 @@ NEW = {
     "budget": {"epsilon": 4.0, "delta": 1e-5, "rule": "filter"},
 }
 CHANGE = {name: NEW[name] for name in ("description", "budget")}
+OPTIONAL = ("four_eyes", "attributes")
 REFUSED = problem_response("A member is missing, unknown or out of range; `field` names it.")
 
 
@@ -158,17 +171,16 @@ class PopulationListView(APIView):
         examples=example(NEW, request_only=True),
     )
     def post(self, request: Request) -> Response:
-        members = read_object(request._request, BODY_BYTES, names=(*NEW, "four_eyes"))
-        try:
+        members = read_object(request._request, BODY_BYTES, names=(*NEW, *OPTIONAL))
+        with as_problems():
             population = population_create(
-                name=_text(members, "name"),
-                description=_text(members, "description"),
+                name=text_member(members, "name"),
+                description=text_member(members, "description"),
                 budget=_budget(members, Rule.FILTER),
                 four_eyes=bool(_four_eyes(members)),
+                attributes=_attributes(members) or NO_ATTRIBUTES,
                 actor=signed_in_user(request._request),
             )
-        except FieldError as error:
-            raise invalid_field(error) from None
         return Response(balance_document(balance_of(population)), status=201)
 
 
@@ -206,17 +218,16 @@ class PopulationView(APIView):
     )
     def put(self, request: Request, name: str) -> Response:
         population = _population(name)
-        members = read_object(request._request, BODY_BYTES, names=(*CHANGE, "four_eyes"))
-        try:
+        members = read_object(request._request, BODY_BYTES, names=(*CHANGE, *OPTIONAL))
+        with as_problems():
             changed = population_change(
                 population=population,
-                description=_text(members, "description"),
+                description=text_member(members, "description"),
                 budget=_budget(members, Rule(population.rule)),
                 four_eyes=_four_eyes(members),
+                attributes=_attributes(members),
                 actor=signed_in_user(request._request),
             )
-        except FieldError as error:
-            raise invalid_field(error) from None
         return Response(balance_document(balance_of(changed)))
 
 
@@ -227,21 +238,15 @@ def _population(name: str) -> Population:
     return population
 
 
-def _text(members: Mapping[str, object], name: str) -> str:
-    # Nothing ends or is emptied because a request lacks it.
-    if name not in members:
-        raise FieldError(name, "is missing")
-    value = members[name]
-    if not isinstance(value, str):
-        raise FieldError(name, f"must be text, not {as_typed(value)}")
-    return value
-
-
 def _four_eyes(members: Mapping[str, object]) -> bool | None:
     value = members.get("four_eyes")
     if "four_eyes" in members and not isinstance(value, bool):
         raise FieldError("four_eyes", f"must be true or false, not {as_typed(value)}")
     return value if isinstance(value, bool) else None
+
+
+def _attributes(members: Mapping[str, object]) -> Attributes | None:
+    return Attributes.from_members(members[ATTRIBUTES]) if ATTRIBUTES in members else None
 
 
 def _budget(members: Mapping[str, object], rule: Rule) -> Budget | None:

@@ -35,7 +35,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """(ε, δ) against whoever reads only combined results, and of a stream also its state at every look, under
+    """(ε, δ) against readers of only combined results, and of a stream also its state at every look, under
     replacement of a device's or an item's whole history.
 
     Raises:

@@ -37,6 +37,7 @@ def balance_document(balance: Balance) -> dict[str, Any]:
         "name": balance.population.name,
         "description": balance.population.description,
         "four_eyes": balance.population.needs_approval,
+        "attributes": balance.population.attributes,
         "model": MODEL,
         "relation": RELATION,
         "delta": balance.delta,

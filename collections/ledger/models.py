@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from ledger.budget import Budget, Rule
+from panprivacy.targeting.attributes import Attributes
 
 NAME_LENGTH = 60
 DESCRIPTION_LENGTH = 500
@@ -27,6 +28,9 @@ class Population(models.Model):
         default=False,
         help_text="Publishing for it needs the approval of another analyst, whatever the site says.",
     )
+    attributes = models.JSONField(
+        default=dict, help_text="What devices know of themselves: by name, its values in their order."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -46,6 +50,11 @@ class Population(models.Model):
     def needs_approval(self) -> bool:
         """Whether nobody publishes for it without another analyst: so says the site, or the population."""
         return bool(settings.FOUR_EYES) or self.four_eyes
+
+    @property
+    def declared(self) -> Attributes:
+        """The attributes by which a recipe can choose devices."""
+        return Attributes.from_members(self.attributes)
 
     @property
     def budget(self) -> Budget | None:

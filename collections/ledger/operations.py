@@ -10,17 +10,21 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from audit.operations import entry_append
-from ledger.actions import POPULATION_CHANGED, POPULATION_CREATED
+from ledger.actions import ATTRIBUTES_DECLARED, BUDGET_SET, POPULATION_CHANGED, POPULATION_CREATED
 from ledger.budget import Budget, Rule
 from ledger.composed import Event, UnreadableEventError, budget_use, composed_epsilon
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
-from ledger.selectors import population_named, unreturned_events
+from ledger.selectors import log_subject, population_named, unreturned_events
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.recipe import require_population_name
 from panprivacy.shown import plain
+from panprivacy.targeting.attributes import NO_ATTRIBUTES, Attributes
 
 logger = structlog.get_logger(__name__)
+
+BUDGET = ("epsilon", "delta", "rule")
+"""The columns that make a budget."""
 
 ADDRESSES = ("new",)
 """Names that would hide a page."""
@@ -52,11 +56,13 @@ def population_create(
     budget: Budget | None,
     actor: AbstractBaseUser | None,
     four_eyes: bool = False,
+    attributes: Attributes = NO_ATTRIBUTES,
 ) -> Population:
     """Make a population.
 
     Args:
         four_eyes: whether publishing for it needs the approval of another analyst.
+        attributes: by which recipes can choose devices.
 
     Raises:
         FieldError: the name is taken or has other characters than a-z, 0-9 and -, or the
@@ -68,7 +74,12 @@ def population_create(
         raise FieldError("name", error.message) from None
     if name in ADDRESSES:
         raise FieldError("name", f"must not be {name}: a page has this address")
-    population = Population(name=name, description=_description(description), four_eyes=four_eyes)
+    population = Population(
+        name=name,
+        description=_description(description),
+        four_eyes=four_eyes,
+        attributes=attributes.members(),
+    )
     for column, value in _columns(budget).items():
         setattr(population, column, value)
     try:
@@ -78,10 +89,14 @@ def population_create(
         raise FieldError("name", "is taken by another population") from None
     entry_append(
         action=POPULATION_CREATED,
-        subject=_subject(population),
+        subject=log_subject(population.name),
         actor=actor,
         details={"description": population.description, "four_eyes": four_eyes, **_columns(budget)},
     )
+    if budget is not None:
+        _enter_budget(population, actor)
+    if attributes.values:
+        _enter_attributes(population, actor)
     return population
 
 
@@ -93,14 +108,16 @@ def population_change(
     budget: Budget | None,
     actor: AbstractBaseUser | None,
     four_eyes: bool | None = None,
+    attributes: Attributes | None = None,
 ) -> Population:
     """Change description, budget or its rule, also to less than is spent: then nothing more can be published.
 
     Args:
         four_eyes: whether publishing for it needs the approval of another analyst; None leaves it as it is.
+        attributes: by which recipes can choose devices; likewise.
 
     Raises:
-        FieldError: the description is too long.
+        FieldError: the description is too long, or an attribute or a value that was declared is missing.
     """
     # The same lock as spending: who publishes meets either the old budget or the new one.
     population = Population.objects.select_for_update(no_key=True).get(pk=population.pk)
@@ -109,6 +126,12 @@ def population_change(
     after = before | {"description": _description(description), **_columns(budget)}
     if four_eyes is not None:
         after["four_eyes"] = four_eyes
+    declared = population.declared if attributes is None else attributes
+    declared.require_extends(population.declared)
+    if declared != population.declared:
+        population.attributes = declared.members()
+        population.save(update_fields=["attributes"])
+        _enter_attributes(population, actor)
     if before == after:
         return population
     for name, value in after.items():
@@ -116,11 +139,33 @@ def population_change(
     population.save(update_fields=list(after))
     entry_append(
         action=POPULATION_CHANGED,
-        subject=_subject(population),
+        subject=log_subject(population.name),
         actor=actor,
         details={name: [before[name], after[name]] for name in after if before[name] != after[name]},
     )
+    if any(before[name] != after[name] for name in BUDGET):
+        _enter_budget(population, actor)
     return population
+
+
+def _enter_budget(population: Population, actor: AbstractBaseUser | None) -> None:
+    """The budget as it is now, for everybody; without an ε where there is none."""
+    entry_append(
+        action=BUDGET_SET,
+        subject=log_subject(population.name),
+        actor=actor,
+        details={name: getattr(population, name) for name in BUDGET},
+    )
+
+
+def _enter_attributes(population: Population, actor: AbstractBaseUser | None) -> None:
+    """The attributes as they are now, for everybody."""
+    entry_append(
+        action=ATTRIBUTES_DECLARED,
+        subject=log_subject(population.name),
+        actor=actor,
+        details={"attributes": population.attributes},
+    )
 
 
 def budget_require_room(*, population: Population, event: PrivacyEvent, times: int = 1) -> None:
@@ -237,6 +282,44 @@ def reservations_append(
 
 
 @transaction.atomic
+def reservation_shrink(
+    *,
+    name: str,
+    part: str,
+    event: PrivacyEvent,
+    event_if_half_colludes: PrivacyEvent,
+) -> None:
+    """Give back what is reserved beyond a part of it, which costs less and so is not refused.
+
+    Args:
+        name: of the reservation.
+        part: under which name what is left of it stands.
+        event: what that part costs.
+    """
+    held = Spending.objects.get(recipe=name)
+    population_named(held.population.name, lock=True)
+    _return(held)
+    Spending.objects.get_or_create(
+        recipe=part,
+        defaults={
+            "population": held.population,
+            "event": event.as_dict(),
+            "event_if_half_colludes": event_if_half_colludes.as_dict(),
+            "condition": held.condition,
+            "at": timezone.now(),
+        },
+    )
+
+
+def reservation_require(*, population: str, name: str) -> None:
+    """FieldError unless a cost is reserved under this name, and not given back. Call it in the transaction
+    that relies on it."""
+    locked = population_named(population, lock=True)
+    if not locked.spendings.filter(recipe=name, returned_by=None).exists():
+        raise FieldError("population", f"nothing is reserved (any more) for {name}")
+
+
+@transaction.atomic
 def spending_return(*, recipe: str) -> Spending | None:
     """Give back what a recipe spent. Call it in the transaction that withholds its result.
 
@@ -301,10 +384,6 @@ def _description(text: str) -> str:
     if len(text) > DESCRIPTION_LENGTH or not text.isprintable():
         raise FieldError("description", f"must be one line of at most {DESCRIPTION_LENGTH} characters")
     return text.strip()
-
-
-def _subject(population: Population) -> str:
-    return f"population {population.name}"
 
 
 def _digits_that_tell_apart(one: float, other: float) -> int:

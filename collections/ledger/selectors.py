@@ -1,5 +1,6 @@
 """Reading the ledger: what is spent, what is left, and how it came to that."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -55,6 +56,11 @@ def population_named(name: str, *, lock: bool = False) -> Population:
             "population", f"there is none named {name!r}; there are {', '.join(names[:NAMES_SHOWN])}{more}"
         )
     return population
+
+
+def log_subject(population: str) -> str:
+    """How the log names a population, by its name."""
+    return f"population {population}"
 
 
 def populations_list() -> QuerySet[Population]:
@@ -314,6 +320,48 @@ def _line(balance: Balance, row: Spending, composed: float | None, alone: float 
         returned_at=None if returned is None else returned.at,
         why_unknown=why_unknown,
     )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one recipe took from its population.
+
+    Attributes:
+        population: name.
+        at: when.
+        epsilon: of that recipe alone, at `delta`; None where time did not suffice, or another version wrote
+            its event.
+        delta: the population's.
+        is_returned: whether it was given back.
+    """
+
+    population: str
+    at: datetime
+    epsilon: float | None
+    delta: float
+    is_returned: bool
+
+
+def spending_times(recipes: Iterable[str]) -> list[tuple[str, datetime]]:
+    """Each of these recipes that spent something, by its identifier, and when it did."""
+    rows = Spending.objects.filter(recipe__in=set(recipes)).values_list("recipe", "at")
+    return [(str(recipe), at) for recipe, at in rows]
+
+
+def spent_by(recipes: Iterable[str]) -> dict[str, Spent]:
+    """Identifier → what the recipe spent, of those among them that spent something; for a page."""
+    rows = Spending.objects.filter(recipe__in=set(recipes)).select_related("population", "returned_by")
+    allowance, by_delta = Allowance(PAGE_SECONDS), defaultdict(list)
+    for row in rows:
+        delta = row.population.delta
+        by_delta[DELTA if delta is None else delta].append(row)
+    found = {}
+    for delta, group in by_delta.items():
+        numbers = allowance.composed_epsilons([Composition([stored(row.event)]) for row in group], delta)
+        for row, epsilon in zip(group, numbers, strict=True):
+            is_returned = getattr(row, "returned_by", None) is not None
+            found[str(row.recipe)] = Spent(row.population.name, row.at, epsilon, delta, is_returned)
+    return found
 
 
 def _in_words(budget: Budget | None) -> str:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django.http import HttpResponse
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
@@ -14,29 +14,30 @@ from rest_framework.views import APIView
 
 from audit.access import signed_in_user
 from notifications.kinds import KINDS
-from notifications.models import Delivery, Subscription
-from notifications.operations import (
-    NotificationStateError,
-    delivery_again,
-    secret_rotate,
-    subscription_delete,
-    trial_send,
-    webhook_create,
-)
+from notifications.models import Subscription
+from notifications.operations import delivery_again, secret_rotate, webhook_create
 from notifications.scopes import WEBHOOKS_READ, WEBHOOKS_WRITE
 from notifications.selectors import deliveries_of, webhooks_of
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
-from web.json_requests import read_object
-from web.openapi import CURSOR, ExactSerializer, example, problem_response
-from web.paging import api_page
-from web.problems import conflict, invalid_field
+from notifications.subscriptions_api import (
+    BODY_BYTES,
+    CONFLICT,
+    GONE,
+    OFTEN,
+    PAGE_SIZE,
+    DeliveryListSerializer,
+    DeliverySerializer,
+    deliveries_listed,
+    delivery_document,
+    own_of,
+    refusals,
+    subscription_deleted,
+    subscription_document,
+    trial_sent,
+)
+from web.json_requests import read_object, text_member
+from web.openapi import CURSOR, ExactSerializer, PagedSerializer, example, problem_response
+from web.paging import api_results
 from web.scopes import Scopes
-
-PAGE_SIZE = 100
-BODY_BYTES = 8 * 1024
-
-CONFLICT = problem_response("The state does not allow this; the words say why.")
 
 
 class WebhookRequestSerializer(ExactSerializer):
@@ -67,29 +68,8 @@ class NewWebhookSerializer(WebhookSerializer, SecretSerializer):
     pass
 
 
-class AttemptSerializer(serializers.Serializer[dict[str, Any]]):
-    at = serializers.DateTimeField()
-    status = serializers.IntegerField(allow_null=True, help_text="HTTP status; null without an answer.")
-    problem = serializers.CharField(help_text="Why it failed; empty where it arrived.")
-
-
-class DeliverySerializer(serializers.Serializer[dict[str, Any]]):
-    id = serializers.UUIDField(help_text="With msg_ before its digits, it is the header webhook-id.")
-    type = serializers.CharField(help_text="Kind of event, or test.")
-    state = serializers.ChoiceField(Delivery.State.choices)
-    created_at = serializers.DateTimeField()
-    next_attempt_at = serializers.DateTimeField(allow_null=True, help_text="null: there is none.")
-    attempts = AttemptSerializer(many=True)
-
-
-class WebhookListSerializer(serializers.Serializer[dict[str, Any]]):
-    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+class WebhookListSerializer(PagedSerializer):
     results = WebhookSerializer(many=True)
-
-
-class DeliveryListSerializer(serializers.Serializer[dict[str, Any]]):
-    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
-    results = DeliverySerializer(many=True)
 
 
 class WebhooksView(APIView):
@@ -104,8 +84,8 @@ class WebhooksView(APIView):
         responses=WebhookListSerializer,
     )
     def get(self, request: Request) -> Response:
-        page, following = api_page(webhooks_of(signed_in_user(request._request)), request, PAGE_SIZE)
-        return Response({"next": following, "results": [_shown(webhook) for webhook in page]})
+        webhooks = webhooks_of(signed_in_user(request._request))
+        return Response(api_results(webhooks, request, PAGE_SIZE, _shown))
 
     @extend_schema(
         operation_id="webhook_create",
@@ -116,6 +96,7 @@ class WebhooksView(APIView):
             201: NewWebhookSerializer,
             400: problem_response("The address or the events are refused."),
             409: CONFLICT,
+            429: OFTEN,
         },
         examples=example(
             {"url": "https://receiver.example/hook", "events": ["result.released"]}, request_only=True
@@ -123,17 +104,12 @@ class WebhooksView(APIView):
     )
     def post(self, request: Request) -> Response:
         members = read_object(request._request, BODY_BYTES, names=("url", "events"))
-        url = members.get("url")
-        try:
-            if not isinstance(url, str):
-                raise FieldError("url", f"must be text, not {as_typed(url)}")
+        with refusals():
             made, secret = webhook_create(
-                user=signed_in_user(request._request), url=url, events=members.get("events")
+                user=signed_in_user(request._request),
+                url=text_member(members, "url"),
+                events=members.get("events"),
             )
-        except FieldError as error:
-            raise invalid_field(error) from None
-        except NotificationStateError as error:
-            raise conflict(error) from None
         location = reverse("api-webhook", args=[made.identifier])
         return Response({**_shown(made), "secret": secret}, status=201, headers={"Location": location})
 
@@ -150,12 +126,10 @@ class WebhookView(APIView):
     @extend_schema(
         operation_id="webhook_delete",
         summary="Delete a webhook",
-        responses={204: OpenApiResponse(description="It is gone, with its log.")},
+        responses=GONE,
     )
     def delete(self, request: Request, webhook: str) -> HttpResponse:
-        actor = signed_in_user(request._request)
-        subscription_delete(subscription=_own(request, webhook), actor=actor)
-        return HttpResponse(status=204)
+        return subscription_deleted(request, _own(request, webhook))
 
 
 class RotateView(APIView):
@@ -168,11 +142,12 @@ class RotateView(APIView):
         summary="Rotate the secret of a webhook",
         description="For a day, messages are signed with the secret before, too.",
         request=None,
-        responses=SecretSerializer,
+        responses={200: SecretSerializer, 429: OFTEN},
     )
     def post(self, request: Request, webhook: str) -> Response:
-        actor = signed_in_user(request._request)
-        return Response({"secret": secret_rotate(subscription=_own(request, webhook), actor=actor)})
+        actor, own = signed_in_user(request._request), _own(request, webhook)
+        with refusals():
+            return Response({"secret": secret_rotate(subscription=own, actor=actor)})
 
 
 class TestView(APIView):
@@ -184,14 +159,10 @@ class TestView(APIView):
         operation_id="webhook_test",
         summary="Send a test",
         request=None,
-        responses={202: DeliverySerializer, 409: CONFLICT},
+        responses={202: DeliverySerializer, 409: CONFLICT, 429: OFTEN},
     )
     def post(self, request: Request, webhook: str) -> Response:
-        try:
-            made = trial_send(subscription=_own(request, webhook))
-        except NotificationStateError as error:
-            raise conflict(error) from None
-        return Response(_delivery_shown(made), status=202)
+        return trial_sent(_own(request, webhook))
 
 
 class DeliveriesView(APIView):
@@ -206,8 +177,7 @@ class DeliveriesView(APIView):
         responses=DeliveryListSerializer,
     )
     def get(self, request: Request, webhook: str) -> Response:
-        page, following = api_page(deliveries_of(_own(request, webhook)), request, PAGE_SIZE)
-        return Response({"next": following, "results": [_delivery_shown(row) for row in page]})
+        return deliveries_listed(request, _own(request, webhook))
 
 
 class AgainView(APIView):
@@ -220,41 +190,19 @@ class AgainView(APIView):
         summary="Send a message again",
         description="Under the identifier that it has, so that a receiver can drop it.",
         request=None,
-        responses={202: DeliverySerializer, 409: CONFLICT},
+        responses={202: DeliverySerializer, 409: CONFLICT, 429: OFTEN},
     )
     def post(self, request: Request, webhook: str, message: uuid.UUID) -> Response:
         row = get_object_or_404(deliveries_of(_own(request, webhook)), message=message)
-        try:
+        with refusals():
             delivery_again(delivery=row)
-        except NotificationStateError as error:
-            raise conflict(error) from None
         row.refresh_from_db()
-        return Response(_delivery_shown(row), status=202)
+        return Response(delivery_document(row), status=202)
 
 
 def _own(request: Request, webhook: str) -> Subscription:
-    return get_object_or_404(webhooks_of(signed_in_user(request._request)), identifier=webhook)
+    return own_of(webhooks_of(signed_in_user(request._request)), webhook)
 
 
 def _shown(webhook: Subscription) -> dict[str, Any]:
-    return {
-        "id": webhook.identifier,
-        "url": webhook.target,
-        "events": webhook.events,
-        "created_at": webhook.created_at,
-        "failing_since": webhook.failing_since,
-        "disabled_at": webhook.disabled_at,
-    }
-
-
-def _delivery_shown(row: Delivery) -> dict[str, Any]:
-    waits = row.state == Delivery.State.WAITING and not row.queued
-    attempts = row.attempts.all()
-    return {
-        "id": row.message,
-        "type": row.event.kind if row.event else row.purpose,
-        "state": row.state,
-        "created_at": row.created_at,
-        "next_attempt_at": row.next_attempt_at if waits else None,
-        "attempts": [{"at": one.at, "status": one.status, "problem": one.problem} for one in attempts],
-    }
+    return {**subscription_document(webhook), "url": webhook.target}

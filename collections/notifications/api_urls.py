@@ -1,6 +1,7 @@
 from django.urls import path
 
 from notifications.api import AgainView, DeliveriesView, RotateView, TestView, WebhooksView, WebhookView
+from notifications.mail_api import MailDeliveriesView, MailsView, MailTestView, MailView
 
 urlpatterns = [
     path("webhooks/", WebhooksView.as_view(), name="api-webhooks"),
@@ -12,5 +13,13 @@ urlpatterns = [
         "webhooks/<slug:webhook>/deliveries/<uuid:message>/again/",
         AgainView.as_view(),
         name="api-webhook-again",
+    ),
+    path("mail-subscriptions/", MailsView.as_view(), name="api-mails"),
+    path("mail-subscriptions/<slug:mail>/", MailView.as_view(), name="api-mail"),
+    path("mail-subscriptions/<slug:mail>/test/", MailTestView.as_view(), name="api-mail-test"),
+    path(
+        "mail-subscriptions/<slug:mail>/deliveries/",
+        MailDeliveriesView.as_view(),
+        name="api-mail-deliveries",
     ),
 ]

@@ -35,6 +35,7 @@ KINDS = {
         COHORT_REACHED,
         Kind("recipe.closed", "Recipe closed", RECIPE, "recipe_closed"),
         Kind("result.released", "Result released", RECIPE, "result_released"),
+        Kind("result.held", "Result held: too many reports", RECIPE, "result_held"),
         Kind("result.withheld", "Result withheld", RECIPE, "result_withheld"),
         Kind("series.round_skipped", "Round of a series skipped", SERIES, "series_round_skipped"),
         BUDGET_NEARLY_SPENT,

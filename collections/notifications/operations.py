@@ -12,6 +12,7 @@ from django.db import transaction
 
 from audit.models import Entry
 from audit.operations import entry_append
+from audit.registry import Action
 from notifications.actions import SECRET_ROTATED, SUBSCRIPTION_CREATED, SUBSCRIPTION_DELETED
 from notifications.kinds import kinds_chosen
 from notifications.models import Delivery, Subscription
@@ -27,7 +28,8 @@ MOST_WEBHOOKS = 10
 """Of one account."""
 
 MOST_AN_HOUR = 20
-"""Subscriptions that one account makes: nobody has this site write to one stranger after another."""
+"""Subscriptions that one account makes: nobody has this site write to one stranger after another. As many new
+secrets of all its webhooks: each is an entry in the log."""
 
 MOST_ASKED_AN_HOUR = 20
 """Tests of one subscription, and attempts at one message after which it is not sent again: nobody has this
@@ -55,6 +57,10 @@ def mail_unavailable() -> str:
     return unavailable() or ("" if settings.EMAIL_FROM else "this site is not set up for e-mail")
 
 
+class TooOftenError(NotificationStateError):
+    """It was asked as often as it may be within an hour. The message says how often that is."""
+
+
 @transaction.atomic
 def webhook_create(*, user: User, url: str, events: object) -> tuple[Subscription, str]:
     """Tell an address of these kinds of events from now on.
@@ -63,15 +69,16 @@ def webhook_create(*, user: User, url: str, events: object) -> tuple[Subscriptio
         The subscription, and its secret as text. Nobody can read the secret again.
 
     Raises:
-        FieldError: naming `url`, `events` or `user`.
-        NotificationStateError: nobody is notified here.
+        FieldError: naming `url` or `events`.
+        NotificationStateError: nobody is notified here, or the account has as many as it may.
+        TooOftenError: it made as many within an hour as it may.
     """
     if reason := unavailable():
         raise NotificationStateError(reason)
     url, chosen = target_check(url.strip()), kinds_chosen(events)
-    user = _locked(user)
+    user = _require_rarely(user, SUBSCRIPTION_CREATED, "subscriptions")
     if Subscription.objects.filter(user=user, channel=Subscription.Channel.WEBHOOK).count() >= MOST_WEBHOOKS:
-        raise FieldError("user", f"has {MOST_WEBHOOKS} webhooks; delete one first")
+        raise NotificationStateError(f"the account has {MOST_WEBHOOKS} webhooks; delete one first")
     secret = secrets.token_bytes(SECRET_BYTES)
     made = _create(user, Subscription.Channel.WEBHOOK, url, chosen, secret, confirmed=True)
     _log_created(made, {"host": str(urlsplit(url).hostname)})
@@ -85,13 +92,14 @@ def mail_subscribe(*, user: User, address: str, events: object) -> Subscription:
     Takes the place of the account's subscription before.
 
     Raises:
-        FieldError: naming `address`, `events` or `user`.
+        FieldError: naming `address` or `events`.
         NotificationStateError: no mail is sent here.
+        TooOftenError: the account made as many within an hour as it may.
     """
     if reason := mail_unavailable():
         raise NotificationStateError(reason)
     address, chosen = _address(address), kinds_chosen(events)
-    user = _locked(user)
+    user = _require_rarely(user, SUBSCRIPTION_CREATED, "subscriptions")
     Subscription.objects.filter(user=user, channel=Subscription.Channel.EMAIL).delete()
     secret = secrets.token_bytes(SECRET_BYTES)
     made = _create(user, Subscription.Channel.EMAIL, address, chosen, secret, confirmed=False)
@@ -112,7 +120,13 @@ def mail_confirm(*, subscription: Subscription) -> None:
 
 @transaction.atomic
 def secret_rotate(*, subscription: Subscription, actor: User) -> str:
-    """A new secret, as text; the one before signs too for a day."""
+    """A new secret, as text; the one before signs too for a day.
+
+    Raises:
+        NotificationStateError: it is no webhook.
+        TooOftenError: the account had as many within an hour as it may.
+    """
+    _require_rarely(subscription.user, SECRET_ROTATED, "secrets")
     row = Subscription.objects.select_for_update().get(pk=subscription.pk)
     if row.channel != Subscription.Channel.WEBHOOK:
         raise NotificationStateError("only a webhook has a secret")
@@ -159,7 +173,7 @@ def trial_send(*, subscription: Subscription) -> Delivery:
         raise NotificationStateError("a test is on its way already")
     tests = row.deliveries.filter(purpose=Delivery.Purpose.TEST, created_at__gt=_an_hour_ago())
     if tests.count() >= MOST_ASKED_AN_HOUR:
-        raise NotificationStateError(f"{MOST_ASKED_AN_HOUR} tests were sent within an hour; wait a while")
+        raise TooOftenError(f"{MOST_ASKED_AN_HOUR} tests were sent within an hour; wait a while")
     return _deliver(row, Delivery.Purpose.TEST)
 
 
@@ -180,7 +194,7 @@ def delivery_again(*, delivery: Delivery) -> Delivery:
     if row.subscription.disabled_at is not None:
         raise NotificationStateError("the webhook is switched off; send a test first")
     if row.attempts.filter(at__gt=_an_hour_ago()).count() >= MOST_ASKED_AN_HOUR:
-        raise NotificationStateError(f"it was tried {MOST_ASKED_AN_HOUR} times within an hour; wait a while")
+        raise TooOftenError(f"it was tried {MOST_ASKED_AN_HOUR} times within an hour; wait a while")
     now = clock.database_now()
     row.state, row.attempts_made, row.queued = Delivery.State.WAITING, 0, False
     row.next_attempt_at, row.give_up_at = now, now + LONGEST
@@ -221,16 +235,15 @@ def _deliver(subscription: Subscription, purpose: Delivery.Purpose) -> Delivery:
     )
 
 
-def _locked(user: User) -> User:
-    """The row of the account, so that two requests at once do not make too many."""
+def _require_rarely(user: User, action: Action, things: str) -> User:
+    """The row of the account, locked, so that two requests at once do not make too many.
+
+    Every one leaves an entry in the log for good, so the log itself tells how many there were.
+    """
     user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    made = Entry.objects.filter(
-        action=SUBSCRIPTION_CREATED.name,
-        subject=user.get_username(),
-        at__gt=_an_hour_ago(),
-    )
+    made = Entry.objects.filter(action=action.name, subject=user.get_username(), at__gt=_an_hour_ago())
     if made.count() >= MOST_AN_HOUR:
-        raise FieldError("user", f"has made {MOST_AN_HOUR} subscriptions within an hour; wait a while")
+        raise TooOftenError(f"the account made {MOST_AN_HOUR} {things} within an hour; wait a while")
     return user
 
 

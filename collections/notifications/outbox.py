@@ -40,7 +40,7 @@ def log_read() -> int:
     with transaction.atomic():
         read = Watched.objects.select_for_update().first()
         if read is None:
-            # Begins with what happens from now on. Whoever else begins at once waits, and then finds the row.
+            # Begins with what happens from now on. Who else begins at once waits, and then finds the row.
             head = Head.objects.select_for_update().get()
             Watched.objects.get_or_create(pk=1, defaults={"log_index": head.index})
             return 0

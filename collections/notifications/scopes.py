@@ -14,3 +14,9 @@ WEBHOOKS_READ = scope_declare("webhooks:read", "See your webhooks and their deli
 WEBHOOKS_WRITE = scope_declare(
     "webhooks:write", "Add, test and delete your webhooks", may=may_subscribe, includes=(WEBHOOKS_READ,)
 )
+MAIL_READ = scope_declare(
+    "mail:read", "See your subscription by e-mail, and what was sent", may=may_subscribe
+)
+MAIL_WRITE = scope_declare(
+    "mail:write", "Subscribe by e-mail, and end it", may=may_subscribe, includes=(MAIL_READ,)
+)

@@ -18,6 +18,11 @@ def webhooks_of(user: AbstractBaseUser) -> QuerySet[Subscription]:
     return subscriptions_of(user).filter(channel=Subscription.Channel.WEBHOOK)
 
 
+def mails_of(user: AbstractBaseUser) -> QuerySet[Subscription]:
+    """Its subscription by e-mail, if it has one."""
+    return subscriptions_of(user).filter(channel=Subscription.Channel.EMAIL)
+
+
 def deliveries_of(subscription: Subscription) -> QuerySet[Delivery]:
     """With events and attempts, newest first."""
     return subscription.deliveries.select_related("event").prefetch_related("attempts")

@@ -12,6 +12,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api_tokens import openapi  # noqa: F401  # tells the generator how tokens and sessions are described
 from web.scopes import PUBLIC, Scopes
 
 _LOCK = threading.Lock()
@@ -19,7 +20,7 @@ _described: dict[str, Any] = {}
 
 
 def description() -> dict[str, Any]:
-    """The OpenAPI document of all public addresses: the same whoever asks, so it is made once.
+    """The OpenAPI document of all public addresses: the same for all who ask, so it is made once.
 
     Under a lock, as the generator keeps what it is doing on the views: of requests in parallel most failed.
     """

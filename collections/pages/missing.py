@@ -8,7 +8,7 @@ from web.missing import MissingError
 
 M = TypeVar("M", bound=Model)
 
-KINDS = ("recipe", "population", "draft", "entry")
+KINDS = ("recipe", "series", "population", "draft", "entry")
 
 
 def missing(kind: str) -> MissingError:

@@ -128,6 +128,35 @@ def task_status_at_helper(helper: PeerClient, *, task_id: bytes) -> HelperStatus
     )
 
 
+@dataclass(frozen=True)
+class SignedCount:
+    """What the helper says of the number of reports that is published.
+
+    Attributes:
+        report_count: reports that it added up, exactly.
+        signature: of the published number; Ed25519, unchecked.
+    """
+
+    report_count: int
+    signature: bytes
+
+
+COUNT_REFUSED = "/problems/count-refused"
+"""Type of the problem document that refuses to sign a number of reports."""
+
+
+def is_count_refused(error: Exception) -> bool:
+    """Whether the helper says that it did not count what is to be published."""
+    return isinstance(error, PeerRefusedError) and error.problem.get("type") == COUNT_REFUSED
+
+
+def count_signed_at_helper(helper: PeerClient, *, task_id: bytes, reports: int) -> SignedCount:
+    """Have the helper sign the number of reports that is published of a task whose share it gave out. It
+    signs one number of a task. Raises PeerUnavailableError or PeerRefusedError."""
+    answer = ask_json(helper, "POST", f"{_address(task_id)}/count", {"reports": str(reports)})
+    return SignedCount(member_of(answer, "report_count", int), signature_of(answer))
+
+
 def task_end_at_helper(partner: Partner, *, task_id: bytes, reason: str) -> None:
     """End the task on the helper's side: its keys and shares are deleted there. Idempotent.
 

@@ -1,6 +1,8 @@
 """JSON objects between installations: strict where they are read."""
 
 import json
+import re
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -8,9 +10,17 @@ from django.http import HttpRequest, HttpResponse
 from peers.problems import dap_problem
 from web.bodies import JSON_TYPE
 
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+"""JSON can spell NUL and lone surrogates; no database takes them for text."""
 
-def read_json(request: HttpRequest, body: bytes, members: set[str]) -> dict[str, str]:
+
+def read_json(
+    request: HttpRequest, body: bytes, members: set[str], *, lists: AbstractSet[str] = frozenset()
+) -> dict[str, Any]:
     """A JSON object with exactly these members, all text.
+
+    Args:
+        lists: further members, each a list of texts.
 
     Raises:
         Problem: anything else.
@@ -22,15 +32,17 @@ def read_json(request: HttpRequest, body: bytes, members: set[str]) -> dict[str,
     if (
         request.content_type != JSON_TYPE
         or not isinstance(content, dict)
-        or set(content) != members
-        or not all(isinstance(value, str) for value in content.values())
+        or set(content) != members | lists
+        or not all(isinstance(content[name], str) for name in members)
+        or not all(isinstance(content[name], list) for name in lists)
+        or not all(isinstance(value, str) for name in lists for value in content[name])
     ):
-        names = ", ".join(sorted(members))
+        names = ", ".join(sorted(members)) + "".join(f", and the list of texts {name}" for name in lists)
         raise dap_problem("invalidMessage", f"The body must be a JSON object with the texts {names}.")
     for name, value in content.items():
-        # JSON can spell both; no database takes them for text.
-        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise dap_problem("invalidMessage", f"{name}: must be text without NUL and lone surrogates.")
+        for text in value if name in lists else [value]:
+            if _UNSTORABLE.search(text):
+                raise dap_problem("invalidMessage", f"{name}: must be text without NUL and lone surrogates.")
     return content
 
 

@@ -40,7 +40,7 @@ class Partner:
 
 
 def ask_json(
-    peer: PeerClient, method: str, path: str, content: Mapping[str, str] | None = None
+    peer: PeerClient, method: str, path: str, content: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Send a JSON object, or nothing, and read the JSON object that comes back.
 

@@ -70,6 +70,17 @@ SHUFFLER = PartnerRole(
 )
 
 
+ISSUER = PartnerRole(
+    "issuer",
+    "site",
+    "PANAPP_ISSUER_URL",
+    "PANAPP_ISSUER_KEY",
+    "PANAPP_SITE_KEY",
+    "Set PANAPP_ISSUER_URL and PANAPP_ISSUER_KEY (docs/operations.md, “Notes”). To try one here: `collect` "
+    "brings an issuer along",
+)
+
+
 def why_no_answer(role: PartnerRole, partner: Partner, error: PeerUnavailableError) -> str:
     """What stands between us and the other server, and what to do about it, as a clause."""
     cause = error.__cause__

@@ -1,8 +1,10 @@
 """The analyzer's side of the shuffler's resources. Every call may be made again after it got no answer."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from peers.client import PeerClient, PeerRefusedError
+from panprivacy.admission import REASONS
+from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.partner import ask_json, member_of, signature_of
 
 NOT_FULL, DELETED = "/problems/not-full", "/problems/batch-deleted"
@@ -18,11 +20,15 @@ class ShuffledBatch:
         users: whose messages are in it.
         messages: how many there are.
         parts: in how many parts they are handed out.
+        signature: of the number of users, as it is published; Ed25519, unchecked.
+        rejected: how many were refused for their token, by reason.
     """
 
     users: int
     messages: int
     parts: int
+    signature: bytes
+    rejected: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,11 @@ def batch_ask(shuffler: PeerClient, *, identifier: str) -> ShuffledBatch | NotFu
             raise
         received = refusal.problem.get("received")
         return NotFull(received if type(received) is int and received >= 0 else 0)
-    return ShuffledBatch(*(member_of(answer, name, int) for name in ("users", "messages", "parts")))
+    users, messages, parts = (member_of(answer, name, int) for name in ("users", "messages", "parts"))
+    rejected = member_of(answer, "rejected", dict)
+    if not all(reason in REASONS and type(count) is int and count >= 0 for reason, count in rejected.items()):
+        raise PeerUnavailableError("the shuffler's counts of rejections are not such")
+    return ShuffledBatch(users, messages, parts, signature_of(answer), rejected)
 
 
 def was_deleted_unfull(refusal: PeerRefusedError) -> bool:

@@ -82,6 +82,11 @@ class ReportsSerializer(serializers.Serializer[dict[str, float]]):
 class BytesSerializer(serializers.Serializer[dict[str, int]]):
     state = serializers.IntegerField(help_text="What a device stores.")
     report = serializers.IntegerField(help_text="The body of its one request, as JSON.")
+    token = serializers.IntegerField(help_text="What a token adds to it, where a recipe asks for one.")
+    relayed = serializers.IntegerField(
+        allow_null=True,
+        help_text="The request with a token through a relay, as it is padded; null where it is too long.",
+    )
 
 
 class SegmentsSerializer(serializers.Serializer[dict[str, Any]]):

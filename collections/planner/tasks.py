@@ -12,7 +12,7 @@ OVERTIME_SECONDS = 20.0
 """What a computation that cannot be interrupted may take beyond the task's time."""
 
 
-# Not sent again when a worker dies: whoever still wants the plan asks again.
+# Not sent again when a worker dies: who still wants the plan asks again.
 @shared_task(acks_late=False, soft_time_limit=int(TASK_SECONDS + OVERTIME_SECONDS))
 def compute_plan(question: dict[str, Any], slot: int) -> None:
     """Compute a plan and keep it in the cache; safe to run twice."""

@@ -1,4 +1,4 @@
-"""The API of recipes: public for devices and for whoever checks on the server; drafts are in `drafts_api`."""
+"""The API of recipes: public for devices and for all who check on the server; drafts are in `drafts_api`."""
 
 from typing import Any, ClassVar
 
@@ -19,8 +19,8 @@ from recipes.models import Recipe
 from recipes.scopes import RECIPES_WRITE
 from recipes.selectors import guarantees_of, open_or_closed, recipes_search, served_recipe
 from storage.signing_key import verification_key
-from web.openapi import CURSOR
-from web.paging import api_page
+from web.openapi import CURSOR, PagedSerializer
+from web.paging import api_results
 from web.problems import invalid_parameter, not_found
 from web.scopes import PUBLIC, Scopes
 
@@ -59,8 +59,7 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
         return recipe.published.event.name
 
 
-class RecipeListSerializer(serializers.Serializer[dict[str, Any]]):
-    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+class RecipeListSerializer(PagedSerializer):
     results = RecipeSummarySerializer(many=True)
 
 
@@ -97,8 +96,10 @@ class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
     id = serializers.CharField(help_text="SHA-256 of the canonical document.")
     document = serializers.DictField(
         help_text="Every public parameter. `event` (1 to 60 of a-z, 0-9, dot, _ and -), `event_definition`, "
-        "`labels` (a name for each value of the answer) and `segments` (1 to 20 labels, of which a device "
-        "knows its own) are absent where the recipe has none."
+        "`labels` (a name for each value of the answer), `segments` (1 to 20 labels, of which a device "
+        "knows its own), `hidden_count` (how dummies hide the number of reports), `admission` (who issues "
+        "its tokens), `relay` (the only way to its servers), `target` (whom of the population it asks, "
+        "with the results that show how many they are) and `smallest_target` are absent where it has none."
     )
     signature = serializers.CharField(help_text="Ed25519 signature in base64.")
     helper_signature = serializers.CharField(
@@ -106,6 +107,9 @@ class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
     )
     shuffler_signature = serializers.CharField(
         allow_null=True, help_text="The shuffler's, over the same bytes; null where none takes part."
+    )
+    issuer_signature = serializers.CharField(
+        allow_null=True, help_text="The issuer's, over the same bytes; null where anybody may report."
     )
     status = serializers.CharField(help_text="open or closed.")
     guarantees = GuaranteeSerializer(
@@ -154,9 +158,8 @@ class RecipeListView(APIView):
         search = request.query_params.get("search", "")
         if "\x00" in search or len(search) > 200:
             raise invalid_parameter("search", "search must be at most 200 characters, none of them NUL.")
-        page, following = api_page(recipes_search(text=search, status=status), request, PAGE_SIZE)
-        results = RecipeSummarySerializer(page, many=True).data
-        return Response({"next": following, "results": results})
+        found = recipes_search(text=search, status=status)
+        return Response(api_results(found, request, PAGE_SIZE, recipe_summary))
 
     @saves_draft
     def post(self, request: Request) -> Response:
@@ -173,6 +176,11 @@ class RecipeView(APIView):
     @extend_schema(summary="Fetch one recipe", responses=RecipeSerializer, operation_id="recipe")
     def get(self, request: Request, identifier: str) -> Response:
         return Response(recipe_document(published_recipe(identifier)))
+
+
+def recipe_summary(recipe: Recipe) -> dict[str, Any]:
+    """A published recipe as lists show it, as plain JSON values."""
+    return dict(RecipeSummarySerializer(recipe).data)
 
 
 def recipe_document(recipe: Recipe) -> dict[str, Any]:

@@ -1,7 +1,15 @@
 from django.urls import path
 
 from recipes.api import RecipeListView, RecipeView, VerificationKeyView
-from recipes.approvals_api import ApproveView, AskApprovalView, DeclineView
+from recipes.approvals_api import (
+    ApprovalApproveView,
+    ApprovalDeclineView,
+    ApprovalsView,
+    ApprovalView,
+    ApproveView,
+    AskApprovalView,
+    DeclineView,
+)
 from recipes.drafts_api import DraftListView, DraftView
 
 urlpatterns = [
@@ -12,5 +20,9 @@ urlpatterns = [
     path("recipes/<int:number>/ask-approval/", AskApprovalView.as_view(), name="api-ask-approval"),
     path("recipes/<int:number>/approve/", ApproveView.as_view(), name="api-approve"),
     path("recipes/<int:number>/decline/", DeclineView.as_view(), name="api-decline"),
+    path("approvals/", ApprovalsView.as_view(), name="api-approvals"),
+    path("approvals/<int:approval>/", ApprovalView.as_view(), name="api-approval"),
+    path("approvals/<int:approval>/approve/", ApprovalApproveView.as_view(), name="api-approval-approve"),
+    path("approvals/<int:approval>/decline/", ApprovalDeclineView.as_view(), name="api-approval-decline"),
     path("recipes/<identifier:identifier>/", RecipeView.as_view(), name="api-recipe"),
 ]

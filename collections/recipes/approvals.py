@@ -4,7 +4,9 @@ Approval is of content, byte for byte: what was edited afterwards is something e
 transaction, and locks the draft (where there is one) before the approval, as editing and publishing do.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -41,11 +43,14 @@ def approval_needed(population: object) -> bool:
 
 
 @transaction.atomic
-def draft_approval_ask(*, recipe: Recipe, reviewed: str, actor: User) -> Approval:
+def draft_approval_ask(
+    *, recipe: Recipe, reviewed: str, actor: User, universe: Sequence[str] | None = None
+) -> Approval:
     """Ask others to approve of a draft as it stands. Asked twice, it is one request.
 
     Args:
         reviewed: `draft_hash` of what was shown.
+        universe: the items that publishing will list; what is approved is this list and no other.
 
     Raises:
         RecipeStateError: it is no draft any more, was changed after it was shown, or needs no approval.
@@ -53,30 +58,44 @@ def draft_approval_ask(*, recipe: Recipe, reviewed: str, actor: User) -> Approva
     locked = recipe_locked(recipe, Recipe.Status.DRAFT)
     if locked.draft_hash != reviewed:
         raise RecipeStateError("the draft was changed after it was shown; read it once more")
-    return _ask(locked, locked.draft, actor)
+    return _ask(locked, locked.draft, actor, universe)
 
 
 @transaction.atomic
 def content_approval_ask(*, document: Mapping[str, object], actor: User) -> Approval:
     """Ask others to approve of what is stored nowhere else, as a series; as `draft_approval_ask`."""
-    return _ask(None, document, actor)
+    return _ask(None, document, actor, None)
 
 
-def _ask(recipe: Recipe | None, document: Mapping[str, object], actor: User) -> Approval:
+def universe_hash(universe: Sequence[str] | None) -> str:
+    """SHA-256 of the items of a list, in any order; empty where there is none."""
+    if universe is None:
+        return ""
+    return hashlib.sha256(json.dumps(sorted(universe)).encode()).hexdigest()
+
+
+def _ask(
+    recipe: Recipe | None, document: Mapping[str, object], actor: User, universe: Sequence[str] | None
+) -> Approval:
     _require_publisher(actor)
     if not approval_needed(document.get("population")):
         raise RecipeStateError("its population needs no approval")
-    now, content = clock.database_now(), content_hash(document)
+    now, content, listed = clock.database_now(), content_hash(document), universe_hash(universe)
     asked = Approval.objects.select_for_update().filter(recipe=recipe, state__in=LIVE)
     if recipe is None:
         asked = asked.filter(asked_by=actor, content=content)
     for earlier in asked:
-        if earlier.content == content and not _expired(earlier, now):
+        if (earlier.content, earlier.universe) == (content, listed) and not _expired(earlier, now):
             return earlier  # sent twice
         earlier.state = Approval.State.VOID
         earlier.save(update_fields=["state"])
     approval = Approval.objects.create(
-        recipe=recipe, document=dict(document), content=content, asked_by=actor, asked_at=now
+        recipe=recipe,
+        document=dict(document),
+        content=content,
+        universe=listed,
+        asked_by=actor,
+        asked_at=now,
     )
     _append(approval, APPROVAL_ASKED, actor, "")
     return approval
@@ -84,12 +103,19 @@ def _ask(recipe: Recipe | None, document: Mapping[str, object], actor: User) -> 
 
 @transaction.atomic
 def approval_decide(
-    *, approval: Approval, reviewed: str, approve: bool, actor: User, note: str = ""
+    *,
+    approval: Approval,
+    reviewed: str,
+    approve: bool,
+    actor: User,
+    universe: str = "",
+    note: str = "",
 ) -> Approval:
     """Approve or decline what another analyst asked about. Sent twice by one account, it is one decision.
 
     Args:
         reviewed: SHA-256 of what was shown.
+        universe: the hash that was shown of the list of items; empty where none was.
         note: why, in one line; needed to decline.
 
     Raises:
@@ -105,7 +131,7 @@ def approval_decide(
     if approval.recipe is not None:
         recipe_locked(approval.recipe, Recipe.Status.DRAFT)
     locked = Approval.objects.select_for_update().filter(pk=approval.pk).first()
-    if locked is None or locked.content != reviewed:
+    if locked is None or (locked.content, locked.universe) != (reviewed, universe):
         raise RecipeStateError("it was changed after it was shown; read it once more")
     wanted = Approval.State.APPROVED if approve else Approval.State.DECLINED
     if locked.state == wanted and locked.decided_by_id == actor.pk:
@@ -113,7 +139,7 @@ def approval_decide(
     _require_publisher(actor)
     if actor.pk in writers_of(locked):
         raise RecipeStateError("another analyst must decide: this account wrote or asked for it")
-    # Whoever approved may think again until it is published.
+    # Who approved may think again until it is published.
     again = locked.state == Approval.State.APPROVED and not approve
     if locked.state != Approval.State.ASKED and not again:
         raise RecipeStateError(f"nobody is asked any more: it is {locked.get_state_display().lower()}")
@@ -124,21 +150,30 @@ def approval_decide(
     return locked
 
 
-def approval_require(*, recipe: Recipe | None, document: Mapping[str, object], actor: User | None) -> str:
+def approval_require(
+    *,
+    recipe: Recipe | None,
+    document: Mapping[str, object],
+    actor: User | None,
+    universe: Sequence[str] | None = None,
+) -> str:
     """Whether this may be published as far as four eyes go. Without a lock, it may be out of date at once.
+
+    Args:
+        universe: the items that are listed; None where none are, or where that is not known yet.
 
     Returns:
         Who approved, for the log; empty where nobody needs to.
 
     Raises:
         ApprovalNeededError: nobody else did, or the approval is spent or expired, or its account is switched
-            off.
+            off, or it is of another list of items.
     """
     if not approval_needed(document.get("population")):
         return ""
     if actor is None:
         return OPERATOR
-    _usable(recipe, document, actor)
+    _require_list(_usable(recipe, document, actor), universe)
     return ANOTHER
 
 
@@ -160,12 +195,18 @@ def content_approval_missing(approval: Approval) -> str:
     return ""
 
 
-def approval_spend(*, recipe: Recipe | None, document: Mapping[str, object], actor: User | None) -> str:
+def approval_spend(
+    *,
+    recipe: Recipe | None,
+    document: Mapping[str, object],
+    actor: User | None,
+    universe: Sequence[str] | None = None,
+) -> str:
     """The same in the transaction that publishes: what was approved is published once.
 
     The draft is locked. Raises ApprovalNeededError.
     """
-    said = approval_require(recipe=recipe, document=document, actor=actor)
+    said = approval_require(recipe=recipe, document=document, actor=actor, universe=universe)
     if said == ANOTHER and actor is not None:
         approval = _usable(recipe, document, actor, lock=True)
         approval.state = Approval.State.USED
@@ -193,6 +234,11 @@ def _usable(
     if approval.decided_by_id is None or not _is_publisher(approval.decided_by_id):
         raise ApprovalNeededError(f"{NEEDED}: the account that approved may not publish any more")
     return approval
+
+
+def _require_list(approval: Approval, universe: Sequence[str] | None) -> None:
+    if universe is not None and approval.universe != universe_hash(universe):
+        raise ApprovalNeededError(f"{NEEDED}: what was approved is not this list of items")
 
 
 def writers_of(approval: Approval) -> set[int]:
@@ -223,6 +269,12 @@ def approvals_waiting(user: User) -> QuerySet[Approval]:
     return asked.exclude(pk__in=asked.filter(own).values("pk")).select_related("asked_by").order_by("pk")
 
 
+def approvals_list(state: str | None = None) -> QuerySet[Approval]:
+    """Every request that was not voided, newest first; only those in a state where one is named."""
+    found = Approval.objects.exclude(state=Approval.State.VOID).select_related("asked_by", "decided_by")
+    return (found if state is None else found.filter(state=state)).order_by("-pk")
+
+
 def approvals_answered(user: User) -> QuerySet[Approval]:
     """What others decided lately of what this account asked, and that is not published. Newest first."""
     return Approval.objects.filter(
@@ -251,6 +303,8 @@ def _is_publisher(key: int) -> bool:
 
 def _append(approval: Approval, action: Action, actor: User, note: str) -> None:
     details = {"name": approval.document.get("name"), "content": approval.content}
+    if approval.universe:
+        details["universe"] = approval.universe
     entry_append(
         action=action,
         subject=approval.subject,

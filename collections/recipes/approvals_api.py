@@ -1,61 +1,88 @@
 """Four eyes for programs, by the operations that the pages call."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
 from panprivacy.recipe import format_time
-from recipes.approvals import approval_decide, approval_expires, draft_approval_ask
+from recipes.approvals import approval_decide, approval_expires, approvals_list, draft_approval_ask
 from recipes.drafts_api import numbered_recipe
 from recipes.errors import RecipeStateError
+from recipes.item_lists import UNIVERSE_BYTES, listed_universe
 from recipes.models import NOTE_LENGTH, Approval
-from recipes.scopes import RECIPES_APPROVE, RECIPES_WRITE
-from web.json_requests import read_object
-from web.openapi import example, problem_response
-from web.problems import conflict, invalid_field
+from recipes.scopes import RECIPES_APPROVE, RECIPES_READ, RECIPES_WRITE
+from web.json_requests import read_object, text_member
+from web.openapi import CURSOR, PagedSerializer, example, problem_response
+from web.paging import api_results
+from web.problems import invalid_parameter, not_found
+from web.refusing import as_problems
 from web.scopes import Scopes
 
 BODY_BYTES = 8 * 1024
+PAGE_SIZE = 100
+STATES = tuple(state.value for state in Approval.State if state != Approval.State.VOID)
 
 
-class AskSerializer(serializers.Serializer[dict[str, Any]]):
+class ReviewedSerializer(serializers.Serializer[dict[str, Any]]):
     reviewed = serializers.CharField(help_text="SHA-256 of what was read, as of the draft or of its review.")
 
 
-class DecisionSerializer(AskSerializer):
+class AskSerializer(ReviewedSerializer):
+    universe = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="The items that publishing will list, none twice: only this list is approved. Not kept.",
+    )
+
+
+class DecisionSerializer(ReviewedSerializer):
+    universe_hash = serializers.CharField(
+        required=False, help_text="As of the request; needed where it is about a list of items."
+    )
     note = serializers.CharField(
         required=False, max_length=NOTE_LENGTH, help_text="One line for who asked; needed to decline."
     )
 
 
 class ApprovalSerializer(serializers.Serializer[dict[str, Any]]):
+    number = serializers.IntegerField(help_text="Of the request.")
+    draft = serializers.IntegerField(allow_null=True, help_text="Number of the draft; null of a series.")
     state = serializers.ChoiceField(choices=[state.value for state in Approval.State])
     reviewed = serializers.CharField(help_text="SHA-256 of the content that it is about.")
+    universe_hash = serializers.CharField(
+        allow_blank=True,
+        help_text="SHA-256 of the JSON array of the listed items, sorted, as Python writes it; empty without "
+        "such a list.",
+    )
     asked_by = serializers.CharField(help_text="Username.")
     decided_by = serializers.CharField(allow_null=True, help_text="Username; null while nobody decided.")
     note = serializers.CharField(help_text="Of who decided; may be empty.")
     expires_at = serializers.DateTimeField(
         allow_null=True, help_text="Until when it can be published; null unless it is approved."
     )
+    document = serializers.DictField(help_text="What it is about: a recipe file, or a series file.")
 
 
 def approval_document(approval: Approval) -> dict[str, Any]:
     """A request for approval as plain JSON values."""
     expires = approval_expires(approval)
     return {
+        "number": approval.pk,
+        "draft": approval.recipe_id,
         "state": approval.state,
         "reviewed": approval.content,
+        "universe_hash": approval.universe,
         "asked_by": approval.asked_by.get_username(),
         "decided_by": None if approval.decided_by is None else approval.decided_by.get_username(),
         "note": approval.note,
         "expires_at": None if expires is None else format_time(expires),
+        "document": approval.document,
     }
 
 
@@ -66,6 +93,7 @@ RESPONSES = {
         "It was changed after it was read, nobody is asked, or this account may not decide."
     ),
 }
+DECISION = ("reviewed", "universe_hash", "note")
 EXAMPLE = {"reviewed": "9c" * 32}
 
 
@@ -84,17 +112,15 @@ class AskApprovalView(APIView):
         examples=example(EXAMPLE, request_only=True),
     )
     def post(self, request: Request, number: int) -> Response:
-        members = read_object(request._request, BODY_BYTES, names=("reviewed",))
-        try:
+        recipe = numbered_recipe(number)
+        members = read_object(request._request, UNIVERSE_BYTES, names=("reviewed", "universe"))
+        with as_problems(conflicts=RecipeStateError):
             approval = draft_approval_ask(
-                recipe=numbered_recipe(number),
-                reviewed=_text(members, "reviewed"),
+                recipe=recipe,
+                reviewed=text_member(members, "reviewed"),
+                universe=listed_universe(members.get("universe")),
                 actor=signed_in_user(request._request),
             )
-        except FieldError as error:
-            raise invalid_field(error) from None
-        except RecipeStateError as error:
-            raise conflict(error) from None
         return Response(approval_document(approval))
 
 
@@ -113,7 +139,7 @@ class ApproveView(APIView):
         examples=example(EXAMPLE, request_only=True),
     )
     def post(self, request: Request, number: int) -> Response:
-        return _decide(request, number, approve=True)
+        return _decided(request, _of_draft(number), approve=True)
 
 
 class DeclineView(APIView):
@@ -130,34 +156,119 @@ class DeclineView(APIView):
         examples=example({**EXAMPLE, "note": "the cohort is too small"}, request_only=True),
     )
     def post(self, request: Request, number: int) -> Response:
-        return _decide(request, number, approve=False)
+        return _decided(request, _of_draft(number), approve=False)
 
 
-def _decide(request: Request, number: int, *, approve: bool) -> Response:
+class ApprovalListSerializer(PagedSerializer):
+    results = ApprovalSerializer(many=True)
+
+
+class ApprovalsView(APIView):
+    """What was asked: drafts and series."""
+
+    scopes: ClassVar[Scopes] = {"GET": RECIPES_READ}
+
+    @extend_schema(
+        summary="List requests for approval",
+        description="Of drafts and series, newest first.",
+        operation_id="approvals",
+        parameters=[
+            OpenApiParameter("state", description=f"One of {', '.join(STATES)}; all where left out."),
+            CURSOR,
+        ],
+        responses=ApprovalListSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        state = request.query_params.get("state")
+        if state is not None and state not in STATES:
+            raise invalid_parameter("state", f"state must be one of {', '.join(STATES)}.")
+        return Response(api_results(approvals_list(state), request, PAGE_SIZE, approval_document))
+
+
+class ApprovalView(APIView):
+    """One request."""
+
+    scopes: ClassVar[Scopes] = {"GET": RECIPES_READ}
+
+    @extend_schema(
+        summary="Fetch one request for approval",
+        operation_id="approval",
+        responses=ApprovalSerializer,
+    )
+    def get(self, request: Request, approval: int) -> Response:
+        return Response(approval_document(_approval(approval)))
+
+
+class ApprovalApproveView(APIView):
+    """Another analyst approves of what was asked: a draft or a series."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_APPROVE}
+
+    @extend_schema(
+        summary="Approve a draft or a series",
+        description="As `recipe_approve`. Who asked for a series publishes it then, all rounds at once.",
+        operation_id="approval_approve",
+        request=DecisionSerializer,
+        responses=RESPONSES,
+        examples=example(EXAMPLE, request_only=True),
+    )
+    def post(self, request: Request, approval: int) -> Response:
+        return _decided(request, _numbered(approval), approve=True)
+
+
+class ApprovalDeclineView(APIView):
+    """Another analyst declines it, or takes an approval back."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_APPROVE}
+
+    @extend_schema(
+        summary="Decline a draft or a series",
+        description="As `recipe_decline`.",
+        operation_id="approval_decline",
+        request=DecisionSerializer,
+        responses=RESPONSES,
+        examples=example({**EXAMPLE, "note": "the cohort is too small"}, request_only=True),
+    )
+    def post(self, request: Request, approval: int) -> Response:
+        return _decided(request, _numbered(approval), approve=False)
+
+
+def _decided(request: Request, approval_of: Callable[[str], Approval], *, approve: bool) -> Response:
+    """Decide on the request for approval that is found by the hash of what was read."""
+    members = read_object(request._request, BODY_BYTES, names=DECISION)
+    with as_problems(conflicts=RecipeStateError):
+        reviewed = text_member(members, "reviewed")
+        decided = approval_decide(
+            approval=approval_of(reviewed),
+            reviewed=reviewed,
+            approve=approve,
+            universe=text_member(members, "universe_hash") if "universe_hash" in members else "",
+            note=text_member(members, "note") if "note" in members else "",
+            actor=signed_in_user(request._request),
+        )
+    return Response(approval_document(decided))
+
+
+def _of_draft(number: int) -> Callable[[str], Approval]:
+    """Of the draft of this number, which must be there."""
     recipe = numbered_recipe(number)
-    members = read_object(request._request, BODY_BYTES, names=("reviewed", "note"))
-    try:
-        reviewed = _text(members, "reviewed")
-        note = _text(members, "note") if "note" in members else ""
+
+    def asked(reviewed: str) -> Approval:
         approval = recipe.approvals.filter(content=reviewed).first()
         if approval is None:
             raise RecipeStateError("nobody asked for the approval of this content")
-        approval = approval_decide(
-            approval=approval,
-            reviewed=reviewed,
-            approve=approve,
-            note=note,
-            actor=signed_in_user(request._request),
-        )
-    except FieldError as error:
-        raise invalid_field(error) from None
-    except RecipeStateError as error:
-        raise conflict(error) from None
-    return Response(approval_document(approval))
+        return approval
+
+    return asked
 
 
-def _text(members: dict[str, Any], name: str) -> str:
-    value = members.get(name)
-    if not isinstance(value, str):
-        raise FieldError(name, f"must be text, not {as_typed(value)}" if name in members else "is missing")
-    return value
+def _numbered(number: int) -> Callable[[str], Approval]:
+    approval = _approval(number)
+    return lambda _: approval
+
+
+def _approval(number: int) -> Approval:
+    approval = approvals_list().filter(pk=number).first()
+    if approval is None:
+        raise not_found("No request for approval has this number.")
+    return approval

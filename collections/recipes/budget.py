@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +10,19 @@ from typing import Any
 from ledger.budget import Rule
 from ledger.composed import Allowance
 from ledger.models import Population
-from ledger.operations import BudgetExceededError, budget_require_room, reservations_append, spending_append
+from ledger.operations import (
+    BudgetExceededError,
+    budget_require_room,
+    reservation_require,
+    reservations_append,
+    spending_append,
+)
 from ledger.selectors import Balance, balance_of, population_named
+from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
+from panprivacy.repetition import Repetition
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
 
@@ -24,8 +32,20 @@ HALF = 0.5
 SEARCH_SECONDS = 15.0
 """How long is looked for values that would do."""
 
+ROUNDS_SECONDS = 5.0
+"""How long is looked for the number of rounds that would fit."""
+
 LARGE_EPSILON = 100.0
 """At which the δ of an event is what it may fail by altogether."""
+
+
+EventOf = Callable[..., PrivacyEvent]
+"""What something with a statistic costs; takes the statistic, and the part of the cohort that colludes."""
+
+
+def one_release(mechanism: Statistic[Any], dishonest_fraction: float = 0.0) -> PrivacyEvent:
+    """The cost of one recipe."""
+    return mechanism.aggregator_event(dishonest_fraction)
 
 
 @dataclass(frozen=True)
@@ -49,32 +69,45 @@ class Effect:
     condition: str
 
 
-def effect_of(mechanism: Statistic[Any], population: str) -> Effect:
-    """What publishing would do. FieldError where there is no such population."""
+def effect_of(
+    mechanism: Statistic[Any],
+    population: str,
+    *,
+    event_of: EventOf = one_release,
+    condition: str | None = None,
+) -> Effect:
+    """What publishing would do. FieldError where there is no such population.
+
+    Args:
+        event_of: what it costs.
+        condition: on what that relies; None for what one release relies on.
+    """
     balance = balance_of(population_named(population))
-    event = mechanism.aggregator_event().as_dict()
+    event = event_of(mechanism).as_dict()
     composed, use = balance.with_event(event), balance.use_with(event)
     return Effect(
         balance=balance,
         composed=composed,
         share=None if use is None else use.share,
         exceeds=use is not None and use.too_much,
-        delta_reason=delta_reason(mechanism, balance)
+        delta_reason=delta_reason(mechanism, balance, event_of=event_of)
         if composed == math.inf or (use is not None and use.failing)
         else "",
-        condition=mechanism.budget_condition,
+        condition=mechanism.budget_condition if condition is None else condition,
     )
 
 
-def delta_reason(mechanism: Statistic[Any], balance: Balance, times: int = 1) -> str:
+def delta_reason(
+    mechanism: Statistic[Any], balance: Balance, times: int = 1, event_of: EventOf = one_release
+) -> str:
     """Why no ε is promised with this recipe, so many times, and the largest δ with which one is, as a clause;
     empty where it is not for the recipe's own δ."""
-    total = times * mechanism.aggregator_event().delta(LARGE_EPSILON)
+    total = times * event_of(mechanism).delta(LARGE_EPSILON)
     if total == 0 or balance.spent == math.inf or (balance.use is not None and balance.use.failing):
         return ""
 
     def promised(changed: Statistic[Any]) -> bool:
-        event = changed.aggregator_event().as_dict()
+        event = event_of(changed).as_dict()
         composed, use = balance.with_event(event, times), balance.use_with(event, times)
         return composed is not None and composed < math.inf and not (use is not None and use.failing)
 
@@ -96,7 +129,9 @@ def delta_reason(mechanism: Statistic[Any], balance: Balance, times: int = 1) ->
     return f"{why} above {whose} {plain(most)}; {fitting}"
 
 
-def affordable(draft: RecipeDraft, *, free: bool, times: int = 1) -> Statistic[Any]:
+def affordable(
+    draft: RecipeDraft, *, free: bool, times: int = 1, event_of: EventOf = one_release
+) -> Statistic[Any]:
     """The statistic of a draft, after a first look at the budget; the look that counts is `spend`'s.
 
     Call it before anything is locked: it takes up to seconds. Its numbers are remembered, so that `spend`
@@ -105,6 +140,7 @@ def affordable(draft: RecipeDraft, *, free: bool, times: int = 1) -> Statistic[A
     Args:
         free: whether nothing is spent: by a simulation, or where the cost is reserved.
         times: how often the draft is to be published.
+        event_of: what each time costs.
 
     Raises:
         FieldError: there is no such population, its budget would be exceeded, or the draft's parameters
@@ -113,54 +149,72 @@ def affordable(draft: RecipeDraft, *, free: bool, times: int = 1) -> Statistic[A
     population = population_named(draft.population)  # the cheap refusal first
     mechanism = draft.calibrated_statistic()
     if not free:
-        budget_require_room(population=population, event=mechanism.aggregator_event(), times=times)
+        budget_require_room(population=population, event=event_of(mechanism), times=times)
     return mechanism
 
 
-def reserve(draft: RecipeDraft, names: Sequence[str]) -> None:
-    """Write into the population's book what publishing a draft so often will cost: `spend` takes the place of
-    each line, one by one. FieldError where all together do not fit.
+def reserve(repeated: Repetition, names: Sequence[str]) -> dict[str, Any]:
+    """Write into the population's book what all rounds will cost: `spend` takes the place of each line, one
+    by one, or relies on the one line of all. FieldError where all together do not fit.
 
     Args:
         names: of the lines (`reservations_append`).
+
+    Returns:
+        The privacy event of each, as data.
     """
-    mechanism = draft.calibrated_statistic()
+    mechanism = repeated.recipe.calibrated_statistic()
+    event = repeated.event_of(mechanism)
     reservations_append(
-        population=draft.population,
+        population=repeated.recipe.population,
         names=names,
-        event=mechanism.aggregator_event(),
-        event_if_half_colludes=mechanism.aggregator_event(HALF),
-        condition=mechanism.budget_condition,
+        event=event,
+        event_if_half_colludes=repeated.event_of(mechanism, HALF),
+        condition=repeated.condition,
     )
+    return event.as_dict()
 
 
-def spend(*, published: PublishedRecipe, reserved: str | None = None) -> None:
+def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[str, Any] | None:
     """Write a recipe's cost into its population's book; FieldError where it does not fit.
 
     That a device may not have been sampled is not counted in its favour: who took part may be known.
-    A simulation asks no real device, and costs nothing; nothing else does.
+    A simulation asks no real device, and costs nothing. A round of a recipe in rounds is in the line that is
+    reserved for all of them, and stays there.
+
+    Args:
+        reserved: name of what is reserved for it; None where nothing is.
+
+    Returns:
+        The privacy event that was spent, as data; None where nothing was.
     """
     if published.simulation:
-        return
+        return None
     if published.population is None:
         raise FieldError("population", "is missing")
+    if published.round is not None:
+        reservation_require(population=published.population, name=reserved or "this round")
+        return None
     mechanism = published.calibrated_statistic
+    event = mechanism.aggregator_event()
     spending_append(
         population=published.population,
         recipe=published.identifier,
-        event=mechanism.aggregator_event(),
+        event=event,
         event_if_half_colludes=mechanism.aggregator_event(HALF),
         condition=mechanism.budget_condition,
         reserved=reserved,
     )
+    return event.as_dict()
 
 
 @contextmanager
-def saying_what_fits(draft: RecipeDraft, times: int = 1) -> Iterator[None]:
+def saying_what_fits(draft: RecipeDraft, times: int = 1, event_of: EventOf = one_release) -> Iterator[None]:
     """Add to a refusal within the block what would have fitted. Wrap it around the transaction, not inside.
 
     Args:
         times: how often the draft is to be published.
+        event_of: what each time costs.
 
     Raises:
         FieldError: the refusal.
@@ -169,15 +223,43 @@ def saying_what_fits(draft: RecipeDraft, times: int = 1) -> Iterator[None]:
         yield
     except BudgetExceededError as error:
         mechanism = draft.calibrated_statistic()
+        rounds = rounds_that_fit(mechanism, error.population, times)
         if error.failing:
-            reason = delta_reason(mechanism, balance_of(error.population), times)
+            reason = delta_reason(mechanism, balance_of(error.population), times, event_of)
             if reason:
-                raise FieldError("delta", f"does not fit the population's budget: {reason}") from None
-        advice = what_fits(mechanism, error.population, times)
-        raise FieldError(error.field, f"{error.message}; {advice}") from None
+                said = f"does not fit the population's budget: {reason}"
+                raise FieldError("delta", _joined(said, rounds)) from None
+        advice = what_fits(mechanism, error.population, times, event_of)
+        raise FieldError(error.field, _joined(error.message, rounds, advice)) from None
 
 
-def what_fits(mechanism: Statistic[Any], population: Population, times: int) -> str:
+def _joined(*clauses: str) -> str:
+    return "; ".join(filter(None, clauses))
+
+
+def rounds_that_fit(mechanism: Statistic[Any], population: Population, times: int) -> str:
+    """How many of so many recipes the budget has room for as they are: a clause; empty where it is asked of
+    one, or where the time does not suffice.
+    """
+    if times == 1:
+        return ""
+    balance = balance_of(population, Allowance(ROUNDS_SECONDS))
+    event = mechanism.aggregator_event().as_dict()
+    fitting, beyond = 0, times
+    while beyond - fitting > 1:
+        middle = (fitting + beyond) // 2
+        use = balance.use_with(event, middle)
+        if use is None:
+            return ""
+        fitting, beyond = (fitting, middle) if use.too_much else (middle, beyond)
+    if fitting == 0:
+        return "not one round fits as it is"
+    return "1 round fits as it is" if fitting == 1 else f"{fitting:,} rounds fit as they are"
+
+
+def what_fits(
+    mechanism: Statistic[Any], population: Population, times: int, event_of: EventOf = one_release
+) -> str:
     """Which ε or cohort size the budget has room for, so many times, all else as it is: a clause.
 
     Looks for `SEARCH_SECONDS`, and one number longer; what was composed is remembered.
@@ -190,7 +272,7 @@ def what_fits(mechanism: Statistic[Any], population: Population, times: int) -> 
     def fits(changed: Statistic[Any]) -> bool:
         use = None
         if time.monotonic() <= ends:
-            use = balance.use_with(changed.aggregator_event().as_dict(), times)
+            use = balance.use_with(event_of(changed).as_dict(), times)
         if use is None:
             raise TimeoutError
         return not use.too_much

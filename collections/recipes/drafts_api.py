@@ -10,16 +10,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.errors import FieldError
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from recipes.selectors import drafts_list
 from web.json_requests import read_object
-from web.openapi import CURSOR, example, problem_response
-from web.paging import api_page
-from web.problems import conflict, invalid_field, not_found
+from web.openapi import CURSOR, PagedSerializer, example, problem_response
+from web.paging import api_results
+from web.problems import not_found
+from web.refusing import as_problems
 from web.scopes import Scopes
 
 PAGE_SIZE = 100
@@ -57,8 +57,7 @@ class DraftSerializer(serializers.Serializer[dict[str, Any]]):
     recipe = serializers.DictField(help_text="The members of a recipe file.")
 
 
-class DraftListSerializer(serializers.Serializer[dict[str, Any]]):
-    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+class DraftListSerializer(PagedSerializer):
     results = DraftSerializer(many=True)
 
 
@@ -90,12 +89,8 @@ def draft_saved(request: Request, recipe: Recipe | None) -> Recipe:
     """The draft with what the body holds. Raises Problem."""
     members = read_object(request._request, BODY_BYTES)
     actor: User = signed_in_user(request._request)
-    try:
+    with as_problems(conflicts=RecipeStateError):
         return recipe_draft_save(members=members, actor=actor, recipe=recipe)
-    except FieldError as error:
-        raise invalid_field(error) from None
-    except RecipeStateError as error:
-        raise conflict(error) from None
 
 
 saves_draft = extend_schema(
@@ -124,8 +119,8 @@ class DraftListView(APIView):
         parameters=[CURSOR],
     )
     def get(self, request: Request) -> Response:
-        page, following = api_page(drafts_list().select_related("created_by"), request, PAGE_SIZE)
-        return Response({"next": following, "results": [draft_document(recipe) for recipe in page]})
+        drafts = drafts_list().select_related("created_by")
+        return Response(api_results(drafts, request, PAGE_SIZE, draft_document))
 
 
 class DraftView(APIView):
@@ -158,8 +153,6 @@ class DraftView(APIView):
         responses={204: OpenApiResponse(description="It is deleted."), 409: CONFLICT},
     )
     def delete(self, request: Request, number: int) -> Response:
-        try:
+        with as_problems(conflicts=RecipeStateError):
             recipe_draft_delete(recipe=numbered_recipe(number), actor=signed_in_user(request._request))
-        except RecipeStateError as error:
-            raise conflict(error) from None
         return Response(status=204)

@@ -72,4 +72,11 @@ SHUFFLED = Guard(
     key="id",
     unique=("recipe_id",),
 )
-GUARDS = (PUBLISHED, STATED, AGREED, SHUFFLED)
+ISSUED = Guard(
+    "recipes_issuersignature",
+    "issued",
+    "what an issuer signed cannot be changed",
+    key="id",
+    unique=("recipe_id",),
+)
+GUARDS = (PUBLISHED, STATED, AGREED, SHUFFLED, ISSUED)

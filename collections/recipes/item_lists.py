@@ -9,6 +9,9 @@ from panprivacy.parameters import as_typed
 
 HEADER = "item"
 
+UNIVERSE_BYTES = 16 * 1024 * 1024
+"""Of a body that lists the items of a universe."""
+
 
 def csv_items(lines: Iterable[str], *, field: str, name: str) -> Iterator[tuple[int, str]]:
     """Every item of a CSV after its header, with the number of its line. Blank lines are skipped.
@@ -61,3 +64,12 @@ def distinct_items(numbered: Iterable[tuple[int, str]]) -> list[str]:
                 f"must not list an item twice: {as_typed(item)} is on line {first:,} and on line {number:,}",
             )
     return list(lines)
+
+
+def listed_universe(value: object) -> list[str] | None:
+    """The universe as programs send it: a list of texts, or None; FieldError named `universe` else."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise FieldError("universe", f"must be a list of texts, not {as_typed(value)}")
+    return distinct_items(enumerate(value, start=1))

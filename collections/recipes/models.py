@@ -139,6 +139,16 @@ class ShufflerSignature(models.Model):
         return f"shuffler's signature of {self.recipe_id}"
 
 
+class IssuerSignature(models.Model):
+    """That an issuer makes tokens for a recipe. The database refuses to change it."""
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="issuer_signature")
+    signature = models.BinaryField(help_text="Ed25519 over what this site signs too, 64 bytes.")
+
+    def __str__(self) -> str:
+        return f"issuer's signature of {self.recipe_id}"
+
+
 class AskedAgain(models.Model):
     """That a recipe was made from the draft form of another one. It says where a draft comes from, no more:
     nothing that is computed or signed depends on it."""
@@ -170,6 +180,12 @@ class Approval(models.Model):
     recipe = models.ForeignKey(Recipe, models.CASCADE, null=True, related_name="approvals")
     document = models.JSONField(help_text="What is to be published, as in a recipe file.")
     content = models.CharField(max_length=64, help_text="SHA-256 of the document.")
+    universe = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        help_text="SHA-256 of the items that publishing lists; empty where it lists none.",
+    )
     state = models.CharField(max_length=10, choices=State, default=State.ASKED)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     asked_at = models.DateTimeField()

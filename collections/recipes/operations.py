@@ -70,7 +70,12 @@ def require_within_limits(draft: RecipeDraft) -> None:
 
 def site_limits() -> RecipeLimits:
     """How far recipes for real devices may go here."""
-    return RecipeLimits(settings.SMALLEST_COHORT, settings.LARGEST_EPSILON, settings.LARGEST_LOCAL_EPSILON)
+    return RecipeLimits(
+        smallest_cohort=settings.SMALLEST_COHORT,
+        largest_epsilon=settings.LARGEST_EPSILON,
+        largest_local_epsilon=settings.LARGEST_LOCAL_EPSILON,
+        largest_delta=settings.LARGEST_DELTA,
+    )
 
 
 def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:

@@ -89,7 +89,7 @@ def limit_errors(
 def _stated_errors(statistic: Statistic[Any], limits: RecipeLimits, whose: str) -> list[FieldError]:
     """Of the limits on parameters."""
     found = []
-    for name in ("cohort_size", "epsilon"):
+    for name in ("cohort_size", "epsilon", "delta"):
         value = getattr(statistic.parameters, name, None)
         try:
             limits.require({} if value is None else {name: value}, whose=whose)
@@ -100,7 +100,11 @@ def _stated_errors(statistic: Statistic[Any], limits: RecipeLimits, whose: str) 
 
 def limit_remedies(statistic: Statistic[Any], limits: RecipeLimits) -> tuple[Remedy, ...]:
     """The limits themselves, of those beyond which this statistic goes."""
-    ends = {"cohort_size": limits.smallest_cohort, "epsilon": limits.largest_epsilon}
+    ends = {
+        "cohort_size": limits.smallest_cohort,
+        "epsilon": limits.largest_epsilon,
+        "delta": limits.largest_delta,
+    }
     return tuple(Remedy(error.field, ends[error.field]) for error in _stated_errors(statistic, limits, ""))
 
 
@@ -159,7 +163,8 @@ def _remedies(statistic: Statistic[Any], rules: _Rules, exceeded: FieldError | N
     at_limits = {one.name: one for one in limit_remedies(statistic, rules.limits)}
     found = 0
     # What may fail altogether gains by a smaller δ only.
-    for name in ("delta",) if failing else ("epsilon", "cohort_size"):
+    names: tuple[str, ...] = ("epsilon", "cohort_size", *(["delta"] if "delta" in at_limits else []))
+    for name in ("delta",) if failing else names:
         exact = at_limits.get(name)
         if exact is not None and _holds(statistic, exact, rules.all_hold):
             one = [exact]

@@ -10,7 +10,14 @@ from django.db.models.functions import Cast, Concat
 from panprivacy import base64_text
 from panprivacy.errors import FieldError
 from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan
-from recipes.models import AskedAgain, HelperSignature, Recipe, RecipeGuarantees, ShufflerSignature
+from recipes.models import (
+    AskedAgain,
+    HelperSignature,
+    IssuerSignature,
+    Recipe,
+    RecipeGuarantees,
+    ShufflerSignature,
+)
 
 IDENTIFIER_LENGTH = 64
 
@@ -53,6 +60,7 @@ def served_recipe(recipe: Recipe) -> dict[str, Any]:
     rows = {
         "helper_signature": HelperSignature.objects.filter(recipe=recipe).first(),
         "shuffler_signature": ShufflerSignature.objects.filter(recipe=recipe).first(),
+        "issuer_signature": IssuerSignature.objects.filter(recipe=recipe).first(),
     }
     return {
         "id": recipe.identifier,
@@ -82,7 +90,7 @@ def recipes_of_subjects(subjects: Iterable[str]) -> dict[str, Recipe]:
         for subject in wanted
         if subject.startswith(DRAFT) and subject.removeprefix(DRAFT).isdecimal()
     }
-    columns = Recipe.objects.only("identifier", "name").order_by()
+    columns = Recipe.objects.only("identifier", "name", "population").order_by()
     found = {
         str(recipe.identifier): recipe
         for recipe in columns.filter(
@@ -101,6 +109,12 @@ def subjects_named(text: str) -> list[QuerySet[Recipe, Any]]:
         named.filter(identifier__isnull=False).values("identifier"),
         named.annotate(numbered=numbered).values("numbered"),
     ]
+
+
+def subjects_of_population(population: str) -> QuerySet[Recipe, Any]:
+    """What the log calls the recipes that were published for a population."""
+    asked = Recipe.objects.filter(population=population, identifier__isnull=False)
+    return asked.order_by().values("identifier")
 
 
 def recipe_asked_again(recipe: Recipe) -> Recipe | None:

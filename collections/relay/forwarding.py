@@ -3,13 +3,13 @@
 import re
 from dataclasses import dataclass
 
+from panprivacy.oblivious_http import signed_keys
 from panprivacy.oblivious_http.capsules import REQUEST_MEDIA_TYPE, RESPONSE_MEDIA_TYPE
+from panprivacy.oblivious_http.keys import GATEWAY_PATH
 from panprivacy.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
 from peers.transport import https_transport
 from web.problems import CONTENT_TYPE as PROBLEM_MEDIA_TYPE
 from web.problems import Problem
-
-GATEWAY_PATH = "/.well-known/ohttp-gateway"
 
 SECONDS = 30.0
 """For a request as a whole. Devices send again by themselves; a relay never does."""
@@ -20,6 +20,8 @@ LARGEST_ANSWER = 1024 * 1024
 _CACHE_CONTROL = re.compile(r"[ -~]{1,200}")
 """What is passed on of it: nothing that would be another header, or more than caches need."""
 
+_SIGNATURE_FIELD = signed_keys.HEADER.lower()
+
 _PASSED_ON = (RESPONSE_MEDIA_TYPE, KEYS_MEDIA_TYPE, PROBLEM_MEDIA_TYPE)
 
 
@@ -29,12 +31,14 @@ class Answer:
 
     Attributes:
         cache_control: of keys as the gateway says; nothing else is kept by anybody.
+        key_signature: of keys, by the server that has the gateway; empty where there is none.
     """
 
     status: int
     content_type: str
     body: bytes
     cache_control: str
+    key_signature: str
 
 
 def forward(gateway: str, method: str, body: bytes) -> Answer:
@@ -52,7 +56,7 @@ def forward(gateway: str, method: str, body: bytes) -> Answer:
         status, fields, content = https_transport(
             *(method, gateway + GATEWAY_PATH, headers, body),
             seconds=SECONDS,
-            # No more is read, whoever answers there.
+            # No more is read, no matter who answers there.
             largest_answer=LARGEST_ANSWER,
         )
     except OSError:
@@ -63,6 +67,13 @@ def forward(gateway: str, method: str, body: bytes) -> Answer:
     # A gateway's answer leads nowhere else, and stands for nothing that was kept.
     if content_type not in _PASSED_ON or not (status == 200 or 400 <= status < 600):
         raise Problem("gateway-failed", "What answered is no gateway", 502, "Send it again later.")
-    cache_control = named.get("cache-control", "")
-    passed_on = method == "GET" and _CACHE_CONTROL.fullmatch(cache_control)
-    return Answer(status, content_type, content, cache_control if passed_on else "no-store")
+    cache_control, key_signature = named.get("cache-control", ""), named.get(_SIGNATURE_FIELD, "")
+    is_kept = method == "GET" and _CACHE_CONTROL.fullmatch(cache_control)
+    is_signed = method == "GET" and signed_keys.SIGNATURE.fullmatch(key_signature)
+    return Answer(
+        status,
+        content_type,
+        content,
+        cache_control if is_kept else "no-store",
+        key_signature if is_signed else "",
+    )

@@ -4,4 +4,7 @@ from django.urls import path
 
 from relay.views import relay
 
-urlpatterns = [path("<slug:name>", relay, name="relay")]
+urlpatterns = [
+    path("<slug:name>", relay, name="relay"),
+    path("<slug:name>/<slug:role>", relay, name="relay-partner"),
+]

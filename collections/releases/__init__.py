@@ -1,8 +1,8 @@
 """The one result of a recipe: released or withheld, once and for good, and how far it is until then.
 
-Others call `operations` (the periodic task, withholding), `selectors`, `exports`, `excerpt`, `progress`,
-`servers`, `shares`, `changes`, `comparing` and `comparison_exports`, describe answers with `api_shapes`, and
-read `models`.
+Others call `operations` (the periodic task, withholding), `selectors`, `counts` (of attributes), `exports`,
+`excerpt`, `parts`, `progress`, `servers`, `shares`, `rates` and `reasons` (held results), `changes`,
+`comparing` and `comparison_exports`, describe answers with `api_shapes`, and read `models`.
 
 It must not know where a sum comes from: it asks `trust_models` for the outcome and reaches no further.
 """
@@ -12,11 +12,15 @@ __all__ = [
     "changes",
     "comparing",
     "comparison_exports",
+    "counts",
     "excerpt",
     "exports",
     "models",
     "operations",
+    "parts",
     "progress",
+    "rates",
+    "reasons",
     "selectors",
     "servers",
     "shares",

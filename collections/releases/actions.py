@@ -2,5 +2,17 @@
 
 from audit.registry import action_declare
 
-RESULT_RELEASED = action_declare("result_released", "Result released", public=True)
-RESULT_WITHHELD = action_declare("result_withheld", "Result withheld", public=True)
+RESULT_RELEASED = action_declare(
+    "result_released",
+    "Result released",
+    public=True,
+    shown=("reports", "epsilon", "delta", "cohort_size", "result"),
+)
+RESULT_RECORDED = action_declare(
+    "result_recorded", "Older result signed and recorded", public=True, shown=("result",)
+)
+RESULT_HELD = action_declare("result_held", "Result held: too many reports", public=True)
+RESULT_ALLOWED = action_declare("result_allowed", "Held result let pass", public=True)
+RESULT_WITHHELD = action_declare(
+    "result_withheld", "Result withheld", public=True, shown=("result", "spending_returned")
+)

@@ -5,35 +5,27 @@ from typing import Any, ClassVar
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
 from recipes.api import published_recipe
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_WRITE
+from releases.api_shapes import ReasonSerializer, given_reason
 from releases.exports import release_document, release_json
 from releases.models import Release, SimulatedTruth
 from releases.operations import result_withhold
-from web.json_requests import read_object
 from web.openapi import example, problem_response
-from web.problems import Problem, conflict, invalid_field
+from web.problems import Problem
+from web.refusing import as_problems
 from web.scopes import PUBLIC, Scopes
-
-BODY_BYTES = 8 * 1024
 
 RESULT = OpenApiResponse(
     OpenApiTypes.OBJECT,
     "The result: the same object as `result.json` of the recipe's page. `outcome` is released or withheld.",
 )
-
-
-class WithholdSerializer(serializers.Serializer[dict[str, str]]):
-    reason = serializers.CharField(help_text="Why, as a clause of 1 to 200 characters. It is public.")
 
 
 class ResultView(APIView):
@@ -71,7 +63,7 @@ class WithholdView(APIView):
         description="For good, e.g. where its helper is gone. Reports and keys are deleted, and what it "
         "spent stays spent. Sent again with the same reason, it does nothing more.",
         operation_id="result_withhold",
-        request=WithholdSerializer,
+        request=ReasonSerializer,
         responses={
             200: RESULT,
             400: problem_response("The reason is missing or too long."),
@@ -81,25 +73,22 @@ class WithholdView(APIView):
     )
     def post(self, request: Request, identifier: str) -> StreamingHttpResponse:
         recipe = published_recipe(identifier)
-        members = read_object(request._request, BODY_BYTES, names=("reason",))
-        reason = members.get("reason")
-        try:
-            if not isinstance(reason, str):
-                raise FieldError("reason", f"must be text, not {as_typed(reason)}")
-            reason = reason.strip()
-            release = result_withhold(recipe=recipe, reason=reason, actor=signed_in_user(request._request))
-        except FieldError as error:
-            raise invalid_field(error) from None
-        except RecipeStateError as error:
-            made = Release.objects.filter(recipe=recipe, cause=Release.Cause.GIVEN_UP, reason=reason).first()
-            if made is None:
-                raise conflict(error) from None
-            release = made
+        reason = given_reason(request)
+        with as_problems(conflicts=RecipeStateError):
+            try:
+                release = result_withhold(
+                    recipe=recipe, reason=reason, actor=signed_in_user(request._request)
+                )
+            except RecipeStateError:
+                made = Release.objects.filter(recipe=recipe, cause=Release.Cause.GIVEN_UP, reason=reason)
+                if (found := made.first()) is None:
+                    raise
+                release = found
         return _answer(published_recipe(identifier), release)
 
 
 def _answer(recipe: Recipe, release: Release) -> StreamingHttpResponse:
     truth = SimulatedTruth.objects.filter(recipe=recipe).first()
-    document: dict[str, Any] = release_document(recipe, release, truth)
+    document: dict[str, Any] = release_document(release, truth)
     # In pieces, as one of its members may be megabytes.
     return StreamingHttpResponse(release_json(document), content_type="application/json")

@@ -1,8 +1,25 @@
-"""Shapes that several answers of the API have in common."""
+"""Shapes that several bodies and answers of the API have in common."""
 
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.request import Request
+
+from web.json_requests import read_object, text_member
+from web.refusing import as_problems
+
+BODY_BYTES = 8 * 1024
+
+
+class ReasonSerializer(serializers.Serializer[dict[str, str]]):
+    reason = serializers.CharField(help_text="Why, as a clause of 1 to 200 characters. It is public.")
+
+
+def given_reason(request: Request) -> str:
+    """The reason in the body. Raises Problem where there is none, or other members."""
+    members = read_object(request._request, BODY_BYTES, names=("reason",))
+    with as_problems():
+        return text_member(members, "reason").strip()
 
 
 class EndsSerializer(serializers.Serializer[dict[str, Any]]):

@@ -13,6 +13,7 @@ from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
 from recipes.models import Recipe
 from releases.changes import Change, change_between
 from releases.models import Release
+from releases.parts import hidden_reason
 from releases.selectors import excerpt_of, interval_of, verdict_of, with_release
 
 MOST = 10
@@ -60,6 +61,7 @@ class Obstacle(StrEnum):
     POPULATION = "population"
     POPULATION_UNKNOWN = "population_unknown"
     LEVEL = "level"
+    SEGMENT_HIDDEN = "segment_hidden"
 
 
 @dataclass(frozen=True)
@@ -97,18 +99,35 @@ def recipes_to_compare(identifiers: Sequence[str], *, least: int = 2) -> list[Re
     return [found[identifier] for identifier in identifiers]
 
 
-def results_compare(recipes: Sequence[Recipe]) -> list[Compared]:
+def segment_to_compare(recipes: Sequence[Recipe], label: str) -> str:
+    """The label of the segment that is compared; empty for everybody.
+
+    Raises:
+        FieldError: named `segment`: the first recipe does not ask by it.
+    """
+    segments = recipes[0].published.segments if recipes else ()
+    if label and label not in segments:
+        allowed = f"one of {', '.join(segments)}, or left out" if segments else "left out: there are none"
+        raise FieldError("segment", f"must be {allowed}; not {as_typed(label)}")
+    return label
+
+
+def results_compare(recipes: Sequence[Recipe], segment: str = "") -> list[Compared]:
     """Each of 1 to `MOST` published recipes with the first one. All differences hold together, also those
-    between any other two of them."""
+    between any other two of them.
+
+    Args:
+        segment: by `segment_to_compare`.
+    """
     first = recipes[0]
-    obstacles = [(), *(obstacles_between(first, other) for other in recipes[1:])]
+    obstacles = [(), *(obstacles_between(first, other, segment) for other in recipes[1:])]
     among = sum(not found for found in obstacles)
     compared: list[Compared] = []
     for recipe, found in zip(recipes, obstacles, strict=True):
         release: Release | None = getattr(recipe, "release", None)
         change = None
         if recipe is not first and not found and release is not None:
-            change = change_between(first.release, release, among=among)
+            change = change_between(first.release, release, segment, among=among)
         compared.append(Compared(recipe, release, found, change))
     return compared
 
@@ -126,16 +145,16 @@ def latest_results() -> list[Recipe]:
     return list(_released()[:MOST_LOOKED_AT])
 
 
-def obstacles_between(one: Recipe, other: Recipe) -> tuple[Obstacle, ...]:
+def obstacles_between(one: Recipe, other: Recipe, segment: str = "") -> tuple[Obstacle, ...]:
     """Every reason for which the results of two published recipes cannot be compared; none where they can."""
-    return tuple(dict.fromkeys(_obstacles(one, other)))
+    return tuple(dict.fromkeys(_obstacles(one, other, segment)))
 
 
 def _released() -> QuerySet[Recipe]:
     return with_release(Recipe.objects.filter(release__outcome=Release.Outcome.RELEASED))
 
 
-def _obstacles(one: Recipe, other: Recipe) -> Iterator[Obstacle]:
+def _obstacles(one: Recipe, other: Recipe, segment: str) -> Iterator[Obstacle]:
     yield from _of_the_results([_result(one), _result(other)])
     if one.simulation != other.simulation:
         yield Obstacle.SIMULATION
@@ -143,6 +162,11 @@ def _obstacles(one: Recipe, other: Recipe) -> Iterator[Obstacle]:
     yield from _unless_same(
         one.published.population, other.published.population, Obstacle.POPULATION, Obstacle.POPULATION_UNKNOWN
     )
+    results = [result for result in (_result(one), _result(other)) if result is not None]
+    # Other segments are an obstacle already.
+    same = one.published.segments == other.published.segments
+    if segment and same and any(hidden_reason(result, segment) for result in results):
+        yield Obstacle.SEGMENT_HIDDEN
 
 
 def _of_the_results(results: list[Release | None]) -> Iterator[Obstacle]:

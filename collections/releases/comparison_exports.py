@@ -8,6 +8,8 @@ from typing import Any
 
 from panprivacy.difference import Difference
 from releases.comparing import Compared
+from releases.parts import part_of
+from web.spreadsheets import inert
 
 COLUMNS = (
     "recipe",
@@ -23,15 +25,21 @@ COLUMNS = (
     "share_more_than_noise",
     "level",
     "obstacles",
+    "segment",
 )
 
 
-def comparison_document(compared: Sequence[Compared]) -> dict[str, Any]:
-    """All of it as plain JSON values; differences are to the first result."""
+def comparison_document(compared: Sequence[Compared], segment: str = "") -> dict[str, Any]:
+    """All of it as plain JSON values; differences are to the first result.
+
+    Args:
+        segment: the one that was compared; empty for everybody.
+    """
     return {
         "first": compared[0].recipe.identifier,
+        "segment": segment or None,
         "level": level_of(compared),
-        "results": [_result(one) for one in compared],
+        "results": [_result(one, segment) for one in compared],
     }
 
 
@@ -41,24 +49,24 @@ def level_of(compared: Sequence[Compared]) -> float | None:
     return levels[0] if levels else None
 
 
-def comparison_csv(compared: Sequence[Compared]) -> str:
+def comparison_csv(compared: Sequence[Compared], segment: str = "") -> str:
     """A line for each value of each result. Those of the first one have no difference."""
     lines = io.StringIO()
     writer = csv.writer(lines)
     writer.writerow(COLUMNS)
     for one in compared:
         statistic = one.recipe.published.calibrated_statistic
-        values = [] if one.release is None else one.release.values
+        values = _values(one, segment)
         change = one.change
         found = (None, None) if change is None else (change.estimates, change.shares)
         ends = [column for difference in found for column in _columns(difference)]
         level = None if change is None else change.estimates.interval.level
-        last = (level, " ".join(one.obstacles))
+        last = (level, " ".join(one.obstacles), inert(segment))
         # strict=False: a column that repeats has no end.
         for row, (value, *differences) in enumerate(zip(values, *ends, strict=False)):
             writer.writerow([one.recipe.identifier, statistic.label(row), value, *differences, *last])
         if not values:
-            writer.writerow([one.recipe.identifier, *repeat(None, len(COLUMNS) - 2), last[1]])
+            writer.writerow([one.recipe.identifier, *repeat(None, len(COLUMNS) - 3), *last[1:]])
     return lines.getvalue()
 
 
@@ -68,7 +76,14 @@ def _columns(found: Difference | None) -> list[Any]:
     return [found.values, found.interval.low, found.interval.high, found.more_than_noise]
 
 
-def _result(one: Compared) -> dict[str, Any]:
+def _values(one: Compared, segment: str) -> list[float]:
+    """The estimates; none without a result, or where it tells nothing of the segment."""
+    has_result = one.release is not None and one.release.outcome == one.release.Outcome.RELEASED
+    part = part_of(one.release, segment) if one.release is not None and has_result else None
+    return [] if part is None else list(part.values)
+
+
+def _result(one: Compared, segment: str) -> dict[str, Any]:
     statistic, release = one.recipe.published.calibrated_statistic, one.release
     return {
         "recipe": one.recipe.identifier,
@@ -76,7 +91,7 @@ def _result(one: Compared) -> dict[str, Any]:
         "outcome": None if release is None else release.outcome,
         "unit": statistic.unit,
         "labels": list(statistic.labels),
-        "estimate": [] if release is None else release.values,
+        "estimate": _values(one, segment),
         "obstacles": list(one.obstacles),
         "change": None if one.change is None else one.change.members(),
     }

@@ -8,12 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from panprivacy.errors import FieldError
 from releases.api_shapes import ChangeSerializer
-from releases.comparing import MOST, Obstacle, recipes_to_compare, results_compare
+from releases.comparing import MOST, Obstacle, recipes_to_compare, results_compare, segment_to_compare
 from releases.comparison_exports import comparison_document
 from releases.models import Release
-from web.problems import invalid_field
+from web.refusing import as_problems
 from web.scopes import PUBLIC, Scopes
 
 
@@ -33,6 +32,7 @@ class ComparedSerializer(serializers.Serializer[dict[str, Any]]):
 
 class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
     first = serializers.CharField(help_text="Identifier of the recipe with which all others are compared.")
+    segment = serializers.CharField(allow_null=True, help_text="The one compared; null for everybody.")
     level = serializers.FloatField(
         allow_null=True,
         help_text="With which all differences hold together, also those between any other two of the results "
@@ -56,13 +56,17 @@ class ComparisonView(APIView):
                 {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": MOST},
                 required=True,
                 description=f"Identifier of a recipe; 2 to {MOST} different ones.",
-            )
+            ),
+            OpenApiParameter(
+                "segment",
+                str,
+                description="Label of the segment that is compared; everybody where it is left out.",
+            ),
         ],
         responses=ComparisonSerializer,
     )
     def get(self, request: Request) -> Response:
-        try:
+        with as_problems():
             recipes = recipes_to_compare(request.query_params.getlist("recipe"))
-        except FieldError as error:
-            raise invalid_field(error) from None
-        return Response(comparison_document(results_compare(recipes)))
+            segment = segment_to_compare(recipes, request.query_params.get("segment", ""))
+        return Response(comparison_document(results_compare(recipes, segment), segment))

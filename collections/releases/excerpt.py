@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from panprivacy.estimate import Interval
+from releases.models import NUMBERS, Release
 
 MOST_SHOWN = 200
 """Estimates that a page shows; of more, the largest. The files have all."""
@@ -13,6 +14,8 @@ MOST_SHOWN = 200
 @dataclass(frozen=True, kw_only=True)
 class Excerpt:
     """The largest estimates of a release, at most `MOST_SHOWN`, and what is said of all.
+
+    Of coordinates of a vector they are those furthest from 0.
 
     Attributes:
         count: how many estimates the release has.
@@ -49,6 +52,7 @@ def excerpt_made(
     projection: Sequence[float],
     error_bounds: Sequence[float] | None,
     intervals: Sequence[Mapping[str, Any]] = (),
+    coordinates: bool = False,
 ) -> dict[str, Any]:
     """What a release stores for its pages, as plain values: an `Excerpt` without what stands beside it.
 
@@ -56,8 +60,10 @@ def excerpt_made(
         values: all estimates, at least one.
         standard_errors, projection, error_bounds: one for each estimate, or none at all.
         intervals: with one end of either side for each estimate.
+        coordinates: whether the estimates are those of one vector.
     """
-    positions = largest_positions(values, MOST_SHOWN)
+    sizes = [abs(value) for value in values] if coordinates else values
+    positions = largest_positions(sizes, MOST_SHOWN)
     bounds = error_bounds or []
     stated = [Interval.from_mapping(interval) for interval in intervals]
     margins = [reach for widest in stated[:1] for reach in widest.margins(values) if reach is not None]
@@ -78,6 +84,13 @@ def excerpt_made(
     members = asdict(excerpt)
     del members["confidence"], members["details"]
     return members
+
+
+def release_excerpt(release: Release) -> dict[str, Any]:
+    """`excerpt_made` of a release's own columns, as its recipe's statistic looks at estimates."""
+    numbers = {name: getattr(release, name) for name in NUMBERS}
+    coordinates = release.recipe.published.calibrated_statistic.coordinates
+    return excerpt_made(**numbers, coordinates=coordinates)
 
 
 def largest_positions(values: Sequence[float], most: int) -> list[int]:

@@ -8,18 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from typing import Any
 
-from panprivacy.recipe import format_time
 from recipes.models import Recipe
-from recipes.selectors import stated_plan
+from releases.documents import SOFTWARE, signed_document
 from releases.models import Release, SimulatedTruth
-from releases.operations import SOFTWARE
+from releases.segment_lines import COLUMNS, segment_lines
 from releases.selectors import interval_of
-from releases.servers import stated_servers
-from releases.shares import shares_document, shares_of
+from releases.shares import shares_of
 from trust_models import trust_model_of
 from web.spreadsheets import inert
 
 LINES_AT_ONCE = 1_000
+
+ADMISSION_COLUMNS = ("issued", "low", "high", "verdict")
+"""Members of a release's `admission` that its CSV has, too."""
 
 
 def file_version(recipe: Recipe) -> str:
@@ -29,52 +30,12 @@ def file_version(recipe: Recipe) -> str:
     return hashlib.sha256(f"{recipe.identifier} {SOFTWARE} {truth}".encode()).hexdigest()
 
 
-def release_document(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
-    """Everything about a release as plain JSON values, with the recipe that it answers."""
-    mechanism = recipe.published.calibrated_statistic
-    document: dict[str, Any] = {
-        "id": recipe.identifier,
-        "recipe": recipe.published.document,
-        "outcome": release.outcome,
-        "released_at": format_time(release.released_at),
-        "software": release.software,
-        "simulation": recipe.simulation,
-        "trust": recipe.published.trust.value,
-        "rejected": release.rejected,
-        "servers": [server.as_dict() for server in stated_servers(release)],
-        "guarantees": release.guarantees,
-        "plan": stated_plan(recipe).members() or None,
-    }
-    document |= trust_model_of(recipe).told_with_release(recipe)
-    if release.outcome == Release.Outcome.WITHHELD:
-        return {**document, "cause": release.cause, "reason": release.reason}
-    interval = interval_of(release)
-    event = recipe.published.event
-    document |= {
-        "reports": release.reports,
-        "unit": mechanism.unit,
-        "event": event.name,
-        "event_definition": event.definition,
-        "labels": list(mechanism.labels),
-        "value_labels": list(event.labels) or None,
-        "estimate": release.values,
-        "standard_error": release.standard_errors or None,
-        "standard_error_note": release.standard_error_note,
-        "interval": None
-        if interval is None
-        else {
-            "level": interval.level,
-            "low": interval.low,
-            "high": interval.high,
-            "together": len(release.values),
-        },
-        "error_bound": release.error_bounds,
-        **shares_document(shares_of(recipe, release), release.values, interval),
-        "confidence": release.confidence,
-        "projection": release.projection,
-        "details": release.details or {},
-        "segments": segments_document(release, truth),
-    }
+def release_document(release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
+    """Everything about a release as plain JSON values: what the site signed, its signature, and what only a
+    simulation knows (`panprivacy.signed_result.UNSIGNED`), which nobody signs."""
+    document = signed_document(release)
+    if release.segments is not None:
+        document["segments"] = segments_document(release, truth)
     if truth is not None:
         document |= {"truth": truth.values, "devices": truth.devices, "sampled": truth.sampled}
     return document
@@ -105,7 +66,9 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     At `level` all truths together lie from `low_95` to `high_95`, of which an empty one bounds nothing; at
     `confidence` they lie within `error_bound` of their estimates. Where devices are counted, shares have the
     same interval, as parts of `share_of` devices. `value_label` and `event` are the recipe's. Details have
-    columns of their own, the same on every line.
+    columns of their own, the same on every line; so does what one dishonest device moves at most, where the
+    statistic bounds it. Where it asks by segment, lines of each segment follow, with
+    the columns of `segment_lines`.
     """
     published, interval = recipe.published, interval_of(release)
     columns: dict[str, Iterable[object]] = {
@@ -120,6 +83,13 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
         "error_bound": release.error_bounds or [],
         "confidence": repeat(release.confidence),
     }
+    robustness = published.calibrated_statistic.robustness
+    if robustness is not None:
+        # What one dishonest device moves at most.
+        columns |= {
+            "robustness_each": repeat(robustness.each),
+            "robustness_together": repeat(robustness.together),
+        }
     for name, members in trust_model_of(recipe).told_with_release(recipe).items():
         columns[name] = repeat(len(members))
     columns["level"] = repeat(interval.level if interval else None)
@@ -132,15 +102,26 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
             "share_high_95": ends.high if ends else [],
             "share_of": repeat(shares.of),
         }
+    if release.admission is not None:
+        columns |= {f"tokens_{name}": repeat(release.admission[name]) for name in ADMISSION_COLUMNS}
     columns |= {"value_label": map(inert, published.event.labels), "event": repeat(published.event.name)}
     columns |= {name: repeat(_cell(value)) for name, value in (release.details or {}).items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values
-    yield _lines([["label", *columns]])
-    labels = map(published.calibrated_statistic.label, range(len(release.values)))
+    if release.segments is not None:
+        columns |= {name: repeat(None) for name in COLUMNS}
+    header = ["label", *columns]
+    yield _lines([header])
+    labels = list(map(published.calibrated_statistic.label, range(len(release.values))))
     # There are as many lines as labels; a column that is shorter is empty.
     rows = zip(labels, *(chain(column, repeat(None)) for column in columns.values()), strict=False)
     while lines := _lines(islice(rows, LINES_AT_ONCE)):
+        yield lines
+    told = segments_document(release, truth) or []
+    same = {"unit": published.calibrated_statistic.unit, "trust": published.trust.value}
+    below = segment_lines(told, labels, published.event.labels)
+    cells = ([{**same, **line}.get(name) for name in header] for line in below)
+    while lines := _lines(islice(cells, LINES_AT_ONCE)):
         yield lines
 
 

@@ -6,4 +6,5 @@ RELEASES = Guard("releases_release", "final", "a release is final", key="id", un
 TRUTHS = Guard(
     "releases_simulatedtruth", "final", "the truth of a simulation is final", key="id", unique=("recipe_id",)
 )
-GUARDS = (RELEASES, TRUTHS)
+SIGNED = Guard("releases_signedresult", "final", "what was signed is final", key="id", unique=("release_id",))
+GUARDS = (RELEASES, TRUTHS, SIGNED)

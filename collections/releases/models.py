@@ -18,9 +18,9 @@ class Release(models.Model):
     class Cause(models.TextChoices):
         """Why nothing was released, for programs; `reason` has the words."""
 
-        TOO_FEW = "too_few", "Fewer valid reports than the cohort size"
+        TOO_FEW = "too_few", "Too few reports for the cohort size"
         REFUSED = "refused", "No sum can be had"
-        GIVEN_UP = "given_up", "Given up by whoever runs the collection"
+        GIVEN_UP = "given_up", "Given up by an analyst or operator"
         INCOMPUTABLE = "incomputable", "No estimate can be computed"
 
     recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="release")
@@ -58,12 +58,44 @@ class Release(models.Model):
     excerpt = models.JSONField(
         null=True, help_text="What pages show of all these numbers; none where nothing was released."
     )
+    admission = models.JSONField(
+        null=True, help_text="Reports against tokens; none where anybody may report, or nothing was released."
+    )
     guarantees = models.JSONField(default=list, help_text="Every guarantee, as stated at release.")
     software = models.CharField(max_length=60)
     released_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return f"{self.get_outcome_display()}: {self.recipe}"
+
+
+class SignedResult(models.Model):
+    """The document of a release as the site signed it. The database refuses to change or delete it."""
+
+    release = models.OneToOneField(Release, models.PROTECT, related_name="signed")
+    document = models.TextField(help_text="Canonical JSON (RFC 8785).")
+    signature = models.BinaryField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"signed: {self.release}"
+
+
+class HeldResult(models.Model):
+    """A result with more reports than its tokens explain: it waits for somebody's decision.
+
+    The number of reports is not here: until it is published, nothing finer is told than of an open recipe.
+    """
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="held")
+    issued = models.PositiveBigIntegerField(help_text="Tokens, as the issuer signed.")
+    expected = models.FloatField(help_text="Expected number of reports.")
+    most = models.PositiveBigIntegerField(help_text="Upper end of the interval for it.")
+    held_at = models.DateTimeField()
+    allowed_at = models.DateTimeField(null=True, help_text="When somebody let it pass; none while it waits.")
+    allowed_reason = models.CharField(max_length=200, blank=True, help_text="Why; public.")
+
+    def __str__(self) -> str:
+        return f"held: {self.recipe}"
 
 
 class SimulatedTruth(models.Model):

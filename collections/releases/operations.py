@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,14 +13,19 @@ from django.db import transaction
 from audit.operations import entry_append
 from ledger.operations import spending_return
 from panprivacy.coarse import coarse_step
-from panprivacy.errors import FieldError
+from panprivacy.rate_validation import RateCheck
+from panprivacy.signed_count import ReleasedCount
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
-from releases.actions import RESULT_RELEASED, RESULT_WITHHELD
-from releases.excerpt import excerpt_made
-from releases.models import NUMBERS, Release, SimulatedTruth
+from releases.actions import RESULT_RECORDED, RESULT_RELEASED, RESULT_WITHHELD
+from releases.counting import CountDisputedError, signatures_of
+from releases.documents import SOFTWARE, result_sign
+from releases.excerpt import release_excerpt
+from releases.models import Release, SignedResult, SimulatedTruth
 from releases.progress import progress_text
+from releases.rates import check_of, count_is_missing, is_held, result_passes, told_of_check
+from releases.reasons import require_reason
 from releases.servers import ServerShown, servers_of
 from storage import clock
 from storage.erasing import log_truncate_on_commit
@@ -37,11 +42,8 @@ SIMULATION_LIFETIME = timedelta(days=1)
 
 REASON_LENGTH = 300
 
-GIVEN_REASON_LENGTH = 200
-"""Most characters of a reason that somebody writes."""
-
-SOFTWARE = "panapp 0.1.0"
-"""Named in every release: what computed it."""
+OLDER_AT_ONCE = 20
+"""Releases from before results were signed that one tick signs."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ def collections_advance() -> None:
     Looks only at what the database says, so it can be run at any time, by anyone, twice.
     """
     now = clock.settled_now()
+    _sign_older()
     unfinished = Recipe.objects.exclude(status=Recipe.Status.DRAFT).filter(release=None).order_by("pk")
     for recipe in unfinished:
         try:
@@ -69,17 +72,36 @@ def collections_advance() -> None:
             logger.exception("recipe_not_advanced", recipe=recipe.identifier)
 
 
+def _sign_older() -> None:
+    """Sign releases from before results were signed: each once, with an entry that says so."""
+    for release in Release.objects.filter(signed=None).order_by("pk")[:OLDER_AT_ONCE]:
+        with transaction.atomic():
+            # Another worker may have been faster.
+            locked = Recipe.objects.select_for_update().get(pk=release.recipe_id)
+            if not SignedResult.objects.filter(release=release).exists():
+                result = result_sign(release=release)
+                entry_append(
+                    action=RESULT_RECORDED,
+                    subject=str(locked.identifier),
+                    actor=None,
+                    details={"result": result},
+                )
+
+
 def result_release(*, recipe: Recipe) -> Release | None:
     """Release the result of a closed recipe, or withhold it below the cohort size.
 
     Either way this is the end: reports, sums and private keys are deleted in the same transaction.
 
     Returns:
-        None while the recipe is open or reports of it wait to be summed.
+        None while the recipe is open, reports of it wait to be summed, the number of its tokens is not
+        known, or its result is held (`releases.rates`).
     """
     model = trust_model_of(recipe)
     # Looked at without a lock first: at most ticks there is nothing to do.
     if recipe.status != Recipe.Status.CLOSED or not model.is_settled(recipe):
+        return None
+    if is_held(recipe):
         return None
     model.draw(recipe)
     with transaction.atomic():
@@ -87,7 +109,10 @@ def result_release(*, recipe: Recipe) -> Release | None:
         if Release.objects.filter(recipe=recipe).exists():
             return None
         outcome = model.outcome(recipe)
-        return None if outcome is None else _conclude(recipe, outcome, actor=None)
+        if outcome is None or count_is_missing(recipe, outcome):
+            return None
+        check = check_of(recipe, outcome)
+        return _conclude(recipe, outcome, actor=None, check=check) if result_passes(recipe, check) else None
 
 
 @transaction.atomic
@@ -103,8 +128,7 @@ def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | No
         FieldError: the reason does not have 1 to 200 printable characters.
         RecipeStateError: the recipe is not closed, or its result is there.
     """
-    if not (1 <= len(reason) <= GIVEN_REASON_LENGTH and reason.isprintable()):
-        raise FieldError("reason", f"must have 1 to {GIVEN_REASON_LENGTH} printable characters")
+    require_reason(reason)
     recipe = Recipe.objects.select_for_update().get(pk=recipe.pk)
     if recipe.status != Recipe.Status.CLOSED:
         raise RecipeStateError("only the result of a closed recipe can be withheld; close it first")
@@ -113,11 +137,20 @@ def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | No
     return _conclude(recipe, GivenUp(reason), actor=actor)
 
 
-def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBaseUser | None) -> Release:
+def _conclude(
+    recipe: Recipe,
+    outcome: Outcome | GivenUp,
+    *,
+    actor: AbstractBaseUser | None,
+    check: RateCheck | None = None,
+) -> Release:
     """Store the release, delete what it was made of, and say so in the log. The recipe's row is locked."""
     model = trust_model_of(recipe)
     release = _release(recipe, outcome, model.progress(recipe))
+    if release.outcome == Release.Outcome.RELEASED:
+        release.admission = told_of_check(recipe, check)
     release.save(force_insert=True)
+    result = result_sign(release=release)
     released = release.outcome == Release.Outcome.RELEASED
     model.forget(recipe, "the result was released" if released else release.reason)
     log_truncate_on_commit()
@@ -131,9 +164,17 @@ def _conclude(recipe: Recipe, outcome: Outcome | GivenUp, *, actor: AbstractBase
         action=RESULT_RELEASED if released else RESULT_WITHHELD,
         subject=str(recipe.identifier),
         actor=actor,
-        details={"reports": release.reports} if released else withheld,
+        details={**(_released_details(recipe, release) if released else withheld), "result": result},
     )
     return release
+
+
+def _released_details(recipe: Recipe, release: Release) -> dict[str, Any]:
+    """What the log says of a result beside its hash: how many reported, and what the recipe promised."""
+    document = recipe.published.document
+    names = ("epsilon", "delta", "cohort_size")
+    reports = {} if release.reports is None else {"reports": release.reports}
+    return reports | {name: document[name] for name in names if name in document}
 
 
 def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> Release:
@@ -164,6 +205,16 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
             so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
             release.reason += f" ({so_far})"
         return release
+    if outcome.reports is not None:
+        count = ReleasedCount(str(recipe.identifier), outcome.reports)
+        try:
+            signatures = signatures_of(count, progress.servers)
+        except CountDisputedError as error:
+            logger.warning("count_disputed", recipe=recipe.identifier, error=str(error))
+            release.cause, release.reason = Cause.REFUSED, str(error)
+            return release
+        signed = zip(servers, signatures, strict=True)
+        servers = [replace(server, signature=signature) for server, signature in signed]
     try:
         estimate, segments = outcome.estimate(recipe.published), outcome.segments(recipe.published)
     except ArithmeticError:
@@ -186,7 +237,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
         release.details = dict(estimate.details)
     if segments:
         release.segments = [segment.as_dict() for segment in segments]
-    release.excerpt = excerpt_made(**{name: getattr(release, name) for name in NUMBERS})
+    release.excerpt = release_excerpt(release)
     return release
 
 

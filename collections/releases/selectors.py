@@ -1,6 +1,9 @@
 """Reading results."""
 
+import json
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -8,7 +11,7 @@ from panprivacy.estimate import Interval
 from recipes.models import Recipe
 from recipes.selectors import recipes_search
 from releases.excerpt import Excerpt
-from releases.models import NUMBERS, Release
+from releases.models import NUMBERS, Release, SignedResult
 from storage.columns import stored
 
 Numbers = Release | Excerpt
@@ -55,7 +58,7 @@ def unfinished_recipes(*, closing_before: datetime) -> QuerySet[Recipe]:
 
 def with_release(recipes: QuerySet[Recipe]) -> QuerySet[Recipe]:
     """The same with the release of each, but for its numbers, which may be megabytes: pages show its
-    excerpt, and whoever asks for one of `NUMBERS` of a release that came this way waits for another query."""
+    excerpt, and who asks for one of `NUMBERS` of a release that came this way waits for another query."""
     return recipes.select_related("release").defer(*(f"release__{name}" for name in NUMBERS))
 
 
@@ -67,7 +70,7 @@ def excerpt_of(release: Release) -> Excerpt:
 def intervals_of(numbers: Numbers) -> list[Interval]:
     """Where the truths lie, at every level that is stated, the widest first; each of all values together.
 
-    Whoever looks at the largest of many has chosen it by its error, which an interval for a single
+    Who looks at the largest of many has chosen it by its error, which an interval for a single
     estimate does not allow for: among many with the truth 0, the largest lies beyond its own.
     """
     return [Interval.from_mapping(interval) for interval in numbers.intervals]
@@ -76,6 +79,12 @@ def intervals_of(numbers: Numbers) -> list[Interval]:
 def interval_of(numbers: Numbers) -> Interval | None:
     """The widest of `intervals_of`; None where nothing tells how far the estimates lie from the truth."""
     return next(iter(intervals_of(numbers)), None)
+
+
+def signed_result(identifier: str) -> Mapping[str, Any] | None:
+    """What the site signed of a recipe's result, released or withheld; None where there is nothing yet."""
+    signed = SignedResult.objects.filter(release__recipe__identifier=identifier).first()
+    return None if signed is None else json.loads(signed.document)
 
 
 def _midnight(day: date) -> datetime:

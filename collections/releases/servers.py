@@ -18,12 +18,15 @@ class ServerShown:
         name, url: as of `ServerProgress`.
         counted: reports in its sum; None where that is not told.
         rejected: reason → reports that it rejected.
+        signature: its Ed25519 signature, in base64, of the number of reports that is published; None where it
+            has not signed, or nothing was released.
     """
 
     name: str
     url: str
     counted: int | None
     rejected: Mapping[str, int]
+    signature: str | None = None
 
     def coarse(self, cohort_size: int) -> "ServerShown":
         """The same as it is told below the cohort size: no count, and rejections in coarse steps."""
@@ -32,7 +35,7 @@ class ServerShown:
     def live(self, recipe: Recipe) -> "ServerShown":
         """The same as it is told of an open recipe: in coarse steps; counts of simulated devices only.
 
-        How many reports a server found valid would else tell whoever sent them about the plaintext.
+        How many reports a server found valid would else tell those who sent them about the plaintext.
         """
         counted = None
         if recipe.simulation and self.counted is not None:

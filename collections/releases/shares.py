@@ -15,8 +15,8 @@ class Shares:
     """What a count of devices is a share of.
 
     Attributes:
-        of: reports / sampling rate: with a sampling rate of 1 the devices that reported, else an estimate of
-            how many heard of the recipe.
+        of: reports / the rate at which devices report: with a rate of 1 the devices that reported, else an
+            estimate of how many heard of the recipe.
         is_exact: whether the number of reports is published as it is, without noise.
     """
 
@@ -43,12 +43,14 @@ class Shares:
 
 
 def shares_of(recipe: Recipe, release: Release) -> Shares | None:
-    """What the counts of a release are shares of; None where it does not count devices."""
+    """What the counts of a release are shares of; None where it does not count devices, or where their values
+    decide who reports, so that the reports do not tell how many devices heard of the recipe."""
     statistic = recipe.published.calibrated_statistic
-    if not statistic.counts_devices or not release.reports:
+    lowest, highest = statistic.reporting_rates
+    if not statistic.counts_devices or not release.reports or lowest != highest:
         return None
     noisy = trust_model_of(recipe).counts_with_noise and not recipe.simulation
-    return Shares(of=release.reports / statistic.parameters.sampling_rate, is_exact=not noisy)
+    return Shares(of=release.reports / statistic.reporting_rate, is_exact=not noisy)
 
 
 def shares_document(

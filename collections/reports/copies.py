@@ -7,17 +7,16 @@ as a whole, it counts as the device meant it. Anyone can rerandomize a ciphertex
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 
-from django.db import connection
 from django.utils.crypto import salted_hmac
 
 from recipes.models import Recipe
 from reports.models import CiphertextDigest
 from reports.parsing import WellFormedReport
+from storage.claims import values_claim
 
 DIGEST_BYTES = 16
-
-ROWS_AT_ONCE = 5_000
 
 
 def digest_of(recipe: Recipe, report: WellFormedReport) -> bytes:
@@ -25,8 +24,14 @@ def digest_of(recipe: Recipe, report: WellFormedReport) -> bytes:
 
     Keyed, so that who has the database but not the site's secret cannot recognize a report.
     """
-    key = salted_hmac("reports.copies", str(recipe.identifier), algorithm="sha256").digest()
-    return hashlib.blake2b(report.payload, key=key, digest_size=DIGEST_BYTES).digest()
+    return hashlib.blake2b(
+        report.payload, key=_key(str(recipe.identifier)), digest_size=DIGEST_BYTES
+    ).digest()
+
+
+@lru_cache(maxsize=256)
+def _key(identifier: str) -> bytes:
+    return salted_hmac("reports.copies", identifier, algorithm="sha256").digest()
 
 
 def digests_claim(*, recipe: Recipe, digests: Mapping[bytes, bytes]) -> set[bytes]:
@@ -41,22 +46,11 @@ def digests_claim(*, recipe: Recipe, digests: Mapping[bytes, bytes]) -> set[byte
     first: dict[bytes, bytes] = {}
     for nonce, digest in digests.items():
         first.setdefault(digest, nonce)
-    # One order for everybody, so that two batches never wait for each other's rows.
-    fresh = _insert(recipe, sorted(first))
+    fresh = values_claim(
+        CiphertextDigest._meta.db_table,
+        owner_column="recipe_id",
+        owner=recipe.pk,
+        column="digest",
+        values=first,
+    )
     return {nonce for nonce, digest in digests.items() if digest not in fresh or first[digest] != nonce}
-
-
-def _insert(recipe: Recipe, digests: list[bytes]) -> set[bytes]:
-    """Insert those that are new; return them."""
-    fresh: set[bytes] = set()
-    for start in range(0, len(digests), ROWS_AT_ONCE):
-        part = digests[start : start + ROWS_AT_ONCE]
-        rows = ", ".join(["(%s, %s)"] * len(part))
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"INSERT INTO {CiphertextDigest._meta.db_table} (recipe_id, digest) "  # noqa: S608  # placeholders only
-                f"VALUES {rows} ON CONFLICT DO NOTHING RETURNING digest",
-                [value for digest in part for value in (recipe.pk, digest)],
-            )
-            fresh |= {bytes(row[0]) for row in cursor.fetchall()}
-    return fresh

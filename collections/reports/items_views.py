@@ -12,6 +12,7 @@ from panprivacy.streams.item_bytes import ItemError
 from reports import openapi
 from reports.items import BODY_BYTES, ITEM_LENGTH, invalid_item, read_items
 from reports.receiving import ReceivingView
+from storage.group_commit import QueueFullError
 from streams.errors import StreamBusyError, StreamClosedError, StreamLostError
 from streams.operations import items_fold
 from web.bodies import read_body
@@ -67,6 +68,8 @@ class ItemsView(ReceivingView):
             raise self.not_open(recipe) from None
         except StreamBusyError:
             raise unavailable("The stream takes no more items this minute. Send the batch again.") from None
+        except QueueFullError:
+            raise unavailable(f"Too many batches arrive at once. {self.undone}") from None
         except StreamLostError:
             logger.error("stream_lost", recipe=identifier)
             raise _broken("The state of this stream cannot be read.") from None

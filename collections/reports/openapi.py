@@ -6,6 +6,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiRequest
 from rest_framework import serializers
 
 from panprivacy import base64_text
+from panprivacy.admission import TOKEN_BYTES
 from reports.items import BATCH_ITEMS, ITEM_LENGTH
 from reports.items import NONCE_BYTES as BATCH_NONCE_BYTES
 from reports.parsing import ARRIVAL_REASONS, BATCH_REPORTS, NONCE_BYTES
@@ -25,6 +26,7 @@ IDENTIFIER = OpenApiParameter(
     pattern="^[0-9a-f]{64}$",
     description="Identifier of a published recipe.",
 )
+
 
 _CIPHERTEXT = b"\x02" + bytes(31) + b"\x01" + b"\x03" + bytes(31) + b"\x02"
 _REPORT = {
@@ -55,6 +57,13 @@ class ReportSerializer(ExactSerializer):
         child=Base64Field(),
         help_text="As many as the statistic sends, under the recipe's public key, in base64.",
     )
+    token = Base64Field(
+        min_length=base64_text.encoded_length(TOKEN_BYTES),
+        max_length=base64_text.encoded_length(TOKEN_BYTES),
+        required=False,
+        help_text=f"Of the recipe, {TOKEN_BYTES} bytes in base64, where its document has `admission`. "
+        "The nonce is its bytes 18 to 33.",
+    )
 
 
 class PackedReportSerializer(ExactSerializer):
@@ -62,6 +71,7 @@ class PackedReportSerializer(ExactSerializer):
 
     nonce = BytesField(help_text=f"{NONCE_BYTES} bytes.")
     ciphertexts = serializers.ListField(child=BytesField())
+    token = BytesField(required=False, help_text=f"{TOKEN_BYTES} bytes, where the recipe asks for it.")
 
 
 class ReportBatchSerializer(ExactSerializer):

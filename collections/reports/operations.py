@@ -1,7 +1,7 @@
 """Taking in reports: each counts once, whatever is sent twice and whatever crashes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from django.db import connection, transaction
@@ -13,6 +13,8 @@ from reports.chunking import reports_per_chunk
 from reports.copies import digest_of, digests_claim
 from reports.models import RejectionCount, ReportNonce, StoredReports
 from reports.parsing import Decoder, ReportRejectedError, WellFormedReport, read_report
+from storage.claims import values_claim
+from storage.group_commit import GroupCommit, RowHeldError, waits_bound
 
 
 class RecipeNotOpenError(ValueError):
@@ -28,13 +30,30 @@ class Rejection:
     detail: str
 
 
+@dataclass(frozen=True)
+class Submission:
+    """Reports that were read, and are to be stored.
+
+    Attributes:
+        good: nonce → index and report.
+        digests: nonce → keyed hash of the ciphertexts, in the order in which the reports came.
+        bad: what was rejected when it was read.
+    """
+
+    recipe: Recipe
+    good: Mapping[bytes, tuple[int, WellFormedReport]]
+    digests: Mapping[bytes, bytes]
+    bad: Sequence[Rejection]
+
+
 def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder) -> list[Rejection]:
     """Take in the good reports of a batch; say of each other one why not.
 
     The expensive checks run before the transaction, so that it is short.
 
     Args:
-        recipe: as read from the database; whether it is open is read again inside.
+        recipe: as read from the database at any time since it was published; whether it is open is read
+            again inside.
         reports: plain values from the request's body, unchecked.
         decode: turns their members into bytes.
 
@@ -43,42 +62,102 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
 
     Raises:
         RecipeNotOpenError: nothing was stored or counted.
+        QueueFullError: the same; so many others wait.
+        RowHeldError: the same; another transaction holds the recipe's row for too long.
     """
     if not recipe_accepts_reports(recipe, timezone.now()):
         raise RecipeNotOpenError
-    rejections: list[Rejection] = []
-    well_formed: dict[bytes, tuple[int, WellFormedReport]] = {}
+    return SUBMISSIONS.submit(_read(recipe, reports, decode), len(reports))
+
+
+def _read(recipe: Recipe, reports: Sequence[object], decode: Decoder) -> Submission:
+    bad: list[Rejection] = []
+    good: dict[bytes, tuple[int, WellFormedReport]] = {}
     for index, content in enumerate(reports):
         try:
             report = read_report(content, recipe.published, decode)
-            if report.nonce in well_formed:
+            if report.nonce in good:
                 raise _duplicate()
         except ReportRejectedError as error:
-            rejections.append(Rejection(index, error.reason, str(error)))
+            bad.append(Rejection(index, error.reason, str(error)))
         else:
-            well_formed[report.nonce] = (index, report)
-    digests = {nonce: digest_of(recipe, report) for nonce, (_, report) in well_formed.items()}
-    with transaction.atomic():
-        _hold_open(recipe)
-        fresh = _claim_nonces(recipe, sorted(well_formed))
-        copies = digests_claim(
-            recipe=recipe, digests={nonce: own for nonce, own in digests.items() if nonce in fresh}
+            good[report.nonce] = (index, report)
+    digests = {nonce: digest_of(recipe, report) for nonce, (_, report) in good.items()}
+    return Submission(recipe, good, digests, bad)
+
+
+@transaction.atomic
+def submissions_store(submissions: Sequence[Submission]) -> list[list[Rejection] | Exception]:
+    """Store what is new of several submissions, of any recipes, in their order.
+
+    Returns:
+        For each the rejections, by index; or RecipeNotOpenError or RowHeldError, and nothing of it was stored
+        or counted.
+    """
+    waits_bound()
+    still_open, held = _hold_open({submission.recipe.pk for submission in submissions})
+    outcomes: list[list[Rejection] | Exception] = [
+        RowHeldError() if submission.recipe.pk in held else RecipeNotOpenError() for submission in submissions
+    ]
+    # One order for everybody, so that two processes never wait for each other's rows.
+    for key in sorted(still_open):
+        places = [place for place, submission in enumerate(submissions) if submission.recipe.pk == key]
+        for place, rejections in zip(places, _store([submissions[place] for place in places]), strict=True):
+            outcomes[place] = rejections
+    return outcomes
+
+
+SUBMISSIONS: GroupCommit[Submission, list[Rejection]] = GroupCommit(submissions_store)
+"""Reports of many requests, stored together where the process serves requests."""
+
+
+def _store(submissions: Sequence[Submission]) -> list[list[Rejection]]:
+    """The same for submissions of one recipe, whose row is held."""
+    recipe = submissions[0].recipe
+    first: dict[bytes, Submission] = {}
+    for submission in submissions:
+        for nonce in submission.good:
+            first.setdefault(nonce, submission)
+    fresh = values_claim(
+        ReportNonce._meta.db_table, owner_column="recipe_id", owner=recipe.pk, column="nonce", values=first
+    )
+    digests = {
+        nonce: digest
+        for submission in submissions
+        for nonce, digest in submission.digests.items()
+        if nonce in fresh and first[nonce] is submission
+    }
+    copies = digests_claim(recipe=recipe, digests=digests)
+    if copies:
+        ReportNonce.objects.filter(recipe=recipe, nonce__in=copies).delete()
+    taken = [nonce for nonce in digests if nonce not in copies]
+    size = reports_per_chunk(recipe.published)
+    parts = [taken[start : start + size] for start in range(0, len(taken), size)]
+    for part in parts:
+        _keep(recipe, len(part), b"".join(first[nonce].good[nonce][1].payload for nonce in part))
+    outcomes = []
+    for submission in submissions:
+        rejections = list(submission.bad)
+        for nonce, (index, _) in submission.good.items():
+            if nonce not in fresh or first[nonce] is not submission:
+                rejections.append(Rejection(index, _duplicate().reason, str(_duplicate())))
+            elif nonce in copies:
+                rejections.append(Rejection(index, _copied().reason, str(_copied())))
+        outcomes.append(sorted(rejections, key=lambda rejection: rejection.index))
+    reasons = Counter(rejection.reason for every in outcomes for rejection in every)
+    if reasons:
+        rejections_count(recipe=recipe, reasons=reasons)
+    return outcomes
+
+
+def _keep(recipe: Recipe, count: int, payload: bytes) -> None:
+    """Store reports. Plain, as the model's own way takes as long as the checks of several reports."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {StoredReports._meta.db_table} (recipe_id, count, payload) "  # noqa: S608  # our own table
+            "VALUES (%s, %s, %s)",
+            [recipe.pk, count, payload],
         )
-        if copies:
-            ReportNonce.objects.filter(recipe=recipe, nonce__in=copies).delete()
-        if fresh - copies:
-            stored = [report.payload for nonce, (_, report) in well_formed.items() if nonce in fresh - copies]
-            size = reports_per_chunk(recipe.published)
-            StoredReports.objects.bulk_create(
-                StoredReports(recipe=recipe, count=len(part), payload=b"".join(part))
-                for part in (stored[start : start + size] for start in range(0, len(stored), size))
-            )
-        for nonce, (index, _) in well_formed.items():
-            if nonce not in fresh or nonce in copies:
-                refusal = _copied() if nonce in copies else _duplicate()
-                rejections.append(Rejection(index, refusal.reason, str(refusal)))
-        rejections_count(recipe=recipe, reasons=Counter(rejection.reason for rejection in rejections))
-    return sorted(rejections, key=lambda rejection: rejection.index)
 
 
 @transaction.atomic
@@ -105,31 +184,27 @@ def _copied() -> ReportRejectedError:
     )
 
 
-def _hold_open(recipe: Recipe) -> None:
-    """Make sure that the recipe is open and stays so until the transaction ends."""
-    rows = Recipe.objects.filter(pk=recipe.pk, status=Recipe.Status.PUBLISHED)
-    sql, parameters = rows.values("pk").query.sql_with_params()
-    if connection.features.has_select_for_update:
-        # Weak, so that batches wait neither for each other nor for the planner; only closing, which
-        # takes the strongest lock, waits for them and they for it.
-        # SQLite needs none: this transaction holds the only write lock from its beginning.
-        sql += " FOR KEY SHARE"
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        if cursor.fetchone() is None:
-            raise RecipeNotOpenError
+def _hold_open(keys: Set[int]) -> tuple[set[int], set[int]]:
+    """Those of the recipes that are open and stay so until the transaction ends, and those that are open and
+    held by another transaction."""
+    if not connection.features.has_select_for_update:
+        # SQLite: this transaction holds the only write lock from its beginning.
+        return _open(keys), set()
+    # Weak, so that batches wait neither for each other nor for the planner; only closing, which takes the
+    # strongest lock, waits for them. They do not wait for it: the reports of other recipes are with them.
+    still_open = _open(keys, "FOR KEY SHARE SKIP LOCKED")
+    # What was skipped and is open was held; what is closed by now is closed for good.
+    return still_open, _open(keys - still_open)
 
 
-def _claim_nonces(recipe: Recipe, nonces: Sequence[bytes]) -> set[bytes]:
-    """Insert the nonces that are new; return those. Sorted, so that two batches cannot deadlock."""
-    if not nonces:
+def _open(keys: Set[int], lock: str = "") -> set[int]:
+    if not keys:
         return set()
-    rows = ", ".join(["(%s, %s)"] * len(nonces))
-    parameters = [value for nonce in nonces for value in (recipe.pk, nonce)]
+    places = ", ".join(["%s"] * len(keys))
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO reports_reportnonce (recipe_id, nonce) "  # noqa: S608  # placeholders only
-            f"VALUES {rows} ON CONFLICT DO NOTHING RETURNING nonce",
-            parameters,
+            f"SELECT id FROM {Recipe._meta.db_table} "  # noqa: S608  # our own table
+            f"WHERE status = %s AND id IN ({places}) ORDER BY id {lock}",
+            [Recipe.Status.PUBLISHED.value, *keys],
         )
-        return {bytes(row[0]) for row in cursor.fetchall()}
+        return {key for (key,) in cursor.fetchall()}

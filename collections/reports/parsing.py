@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from panprivacy import base64_text
+from panprivacy.admission import REASONS as TOKEN_REASONS
+from panprivacy.admission import TOKEN_BYTES, TokenRefusedError, token_require
 from panprivacy.encryption.interface import InvalidCiphertextError
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
@@ -32,6 +34,7 @@ ARRIVAL_REASONS = (
     "invalid_ciphertext",
     "duplicate_ciphertext",
     "duplicate_nonce",
+    *TOKEN_REASONS,
 )
 """Reasons for rejecting a report, all of them found without decrypting."""
 
@@ -73,7 +76,8 @@ def largest_body(recipe: PublishedRecipe, reports: int) -> int:
     """Bytes that a body with so many reports of a recipe takes at most, in JSON with some spaces."""
     ciphertexts = report_statistic(recipe).report_ciphertexts
     per_ciphertext = 2 * recipe.public_key.ciphertext_bytes + 16
-    return min(BODY_BYTES, 1_024 + reports * (256 + ciphertexts * per_ciphertext))
+    token = 0 if recipe.admission is None else 2 * TOKEN_BYTES
+    return min(BODY_BYTES, 1_024 + reports * (256 + token + ciphertexts * per_ciphertext))
 
 
 def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> tuple[object, Decoder]:
@@ -121,13 +125,17 @@ def read_batch(content: object) -> list[object]:
 
 
 def read_report(content: object, recipe: PublishedRecipe, decode: Decoder) -> WellFormedReport:
-    """One report, its sizes and group memberships checked.
+    """One report, its token, sizes and group memberships checked.
 
     Raises:
         ReportRejectedError: with the reason.
     """
-    if not isinstance(content, dict) or set(content) != {"nonce", "ciphertexts"}:
-        raise ReportRejectedError("malformed_report", "A report has the members nonce and ciphertexts.")
+    if not isinstance(content, dict) or set(content) - _may_have(recipe) != {"nonce", "ciphertexts"}:
+        raise ReportRejectedError(
+            "malformed_report",
+            "A report of this recipe has the members nonce and ciphertexts"
+            f"{' and token' if recipe.admission else ''}.",
+        )
     encoded = content["ciphertexts"]
     if not isinstance(encoded, list):
         raise ReportRejectedError("malformed_report", "ciphertexts must be a list.")
@@ -143,6 +151,9 @@ def read_report(content: object, recipe: PublishedRecipe, decode: Decoder) -> We
         raise ReportRejectedError("malformed_report", str(error)) from None
     if len(nonce) != NONCE_BYTES:
         raise ReportRejectedError("wrong_nonce_size", f"A nonce has {NONCE_BYTES} bytes, not {len(nonce)}.")
+    if recipe.admission is not None:
+        # First: to verify a token takes 50 µs, to read a ciphertext more than that.
+        _require_token(recipe, content.get("token"), nonce, decode)
     try:
         for ciphertext in ciphertexts:
             recipe.public_key.parse(ciphertext)
@@ -153,9 +164,23 @@ def read_report(content: object, recipe: PublishedRecipe, decode: Decoder) -> We
     return WellFormedReport(nonce, tuple(ciphertexts))
 
 
+def _may_have(recipe: PublishedRecipe) -> set[str]:
+    return set() if recipe.admission is None else {"token"}
+
+
+def _require_token(recipe: PublishedRecipe, encoded: object, nonce: bytes, decode: Decoder) -> None:
+    try:
+        token_require(recipe, None if encoded is None else decode(encoded), nonce)
+    except TokenRefusedError as error:
+        detail = f"{error}."
+        raise ReportRejectedError(error.reason, detail[:1].upper() + detail[1:]) from None
+    except ValueError as error:
+        raise ReportRejectedError("malformed_report", str(error)) from None
+
+
 def _raw_bytes(value: object) -> bytes:
     if not isinstance(value, bytes):
-        raise ValueError("nonce and ciphertexts must be byte strings.")
+        raise ValueError("nonce, ciphertexts and token must be byte strings.")
     return value
 
 
@@ -163,4 +188,4 @@ def _base64_bytes(value: object) -> bytes:
     try:
         return base64_text.decode(value)
     except base64_text.Base64Error:
-        raise ValueError("nonce and ciphertexts must be base64 strings.") from None
+        raise ValueError("nonce, ciphertexts and token must be base64 strings.") from None

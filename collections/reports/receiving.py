@@ -11,9 +11,21 @@ from rest_framework.views import APIView
 from panprivacy.recipe import format_time
 from recipes.models import Recipe
 from reports.openapi import IDENTIFIER
+from storage.kept_rows import KeptRows
 from web.failures import FAILURES, failure_response
 from web.problems import Problem, method_not_allowed, not_found
 from web.scopes import PUBLIC, Scopes
+
+
+def _read(identifier: str) -> Recipe:
+    recipe = Recipe.objects.filter(identifier=identifier).first()
+    if recipe is None:
+        raise not_found("No recipe has this identifier.")
+    return recipe
+
+
+RECIPES: KeptRows[str, Recipe] = KeptRows(_read, lambda recipe: recipe.status == Recipe.Status.PUBLISHED)
+"""Recipes that were open when they were read. Whether one still is, is asked where its reports are stored."""
 
 
 @extend_schema(parameters=[IDENTIFIER])
@@ -36,19 +48,22 @@ class ReceivingView(APIView):
                 raise method_not_allowed("POST")
             return View.dispatch(self, request, *args, **kwargs)
         except FAILURES as failure:
-            undone = f"The {self.what} were not stored. Send them again."
-            return failure_response(failure, methods=("POST", "OPTIONS"), undone=undone)
+            return failure_response(failure, methods=("POST", "OPTIONS"), undone=self.undone)
+
+    @property
+    def undone(self) -> str:
+        """What to know and do where the server cannot work, in sentences."""
+        return f"The {self.what} were not stored. Send them again."
 
     def recipe(self, identifier: str) -> Recipe:
-        """The recipe of that identifier; Problem where there is none."""
-        recipe = Recipe.objects.filter(identifier=identifier).first()
-        if recipe is None:
-            raise not_found("No recipe has this identifier.")
-        return recipe
+        """The recipe of that identifier, as it was at some time since it was published; Problem where there
+        is none."""
+        return RECIPES.get(identifier)
 
     def not_open(self, recipe: Recipe) -> Problem:
         """The answer to what came before the recipe opened, or after it closed."""
-        recipe.refresh_from_db()
+        identifier = recipe.published.identifier
+        recipe = RECIPES.read_again(identifier)
         opens_at = recipe.published.opens_at
         ahead = recipe.status == Recipe.Status.PUBLISHED and opens_at > timezone.now()
         detail = f"It opens {format_time(opens_at)}." if ahead else "It is closed."

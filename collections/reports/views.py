@@ -2,7 +2,7 @@
 
 import json
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 
 from recipes.models import Recipe
@@ -10,9 +10,12 @@ from reports import openapi
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
 from reports.parsing import BATCH_REPORTS, NONCE_BYTES, Decoder, decode_body, largest_body, read_batch
 from reports.receiving import ReceivingView
+from storage.group_commit import QueueFullError, RowHeldError
 from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE, read_body
 from web.openapi import example, problem_response
-from web.problems import Problem
+from web.problems import Problem, unavailable
+
+_ACCEPTED = json.dumps({"status": "accepted"})
 
 
 class _ReportsView(ReceivingView):
@@ -36,6 +39,10 @@ class _ReportsView(ReceivingView):
             return reports_submit(recipe=recipe, reports=reports, decode=decode)
         except RecipeNotOpenError:
             raise self.not_open(recipe) from None
+        except QueueFullError:
+            raise unavailable(f"Too many {self.what} arrive at once. {self.undone}") from None
+        except RowHeldError:
+            raise unavailable(f"The recipe is being changed. {self.undone}") from None
 
 
 def _rejected(reason: str, detail: str) -> Problem:
@@ -77,7 +84,7 @@ class ReportView(_ReportsView):
         rejections = self.submit(recipe, [content], decode)
         if rejections:
             raise _rejected(rejections[0].reason, rejections[0].detail)
-        return JsonResponse({"status": "accepted"}, status=201)
+        return HttpResponse(_ACCEPTED, JSON_TYPE, 201)
 
 
 class ReportBatchView(_ReportsView):

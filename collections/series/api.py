@@ -5,28 +5,27 @@ from typing import Any, ClassVar
 
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
 from panprivacy.recipe import format_time, parse_time
 from recipes.approvals_api import ApprovalSerializer, approval_document
 from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.scopes import RECIPES_WRITE
 from releases.api_shapes import ChangeSerializer, EndsSerializer
-from series.models import NOTE_LENGTH, Round, Series
+from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
 from series.operations import SeriesStateError, series_approval_ask, series_mark, series_publish, series_stop
-from series.selectors import Point, series_list, trend
-from web.json_requests import read_object
-from web.openapi import CURSOR, example, problem_response
-from web.paging import api_page
-from web.problems import conflict, invalid_field, not_found, unavailable
+from series.selectors import Point, segment_to_follow, series_list, trend
+from web.json_requests import read_object, text_member
+from web.openapi import CURSOR, PagedSerializer, example, problem_response
+from web.paging import api_results
+from web.problems import conflict, not_found
+from web.refusing import as_problems
 from web.scopes import PUBLIC, Scopes
 
 PAGE_SIZE = 100
@@ -34,12 +33,31 @@ PAGE_SIZE = 100
 SERIES_FILE = {**RECIPE_FILE, "every": "week", "rounds": 4}
 MARK = {"note": "version 2.1 released", "at": "2026-01-31T12:00:00Z"}
 
+SEGMENT = OpenApiParameter(
+    "segment", str, description="Label of one segment, whose values and changes are told; else everybody's."
+)
+
 
 class SeriesFileSerializer(RecipeFileSerializer):
-    """The members of a series file: those of a recipe file, `every`, and `rounds` or `until`."""
+    """The members of a series file: those of a recipe file, and `every` with `rounds` or `until`; or
+    `round_seconds` with `rounds` or `donation_rounds`."""
 
-    every = serializers.CharField(help_text="`day`, `week`, `month`, or a number of seconds.")
-    rounds = serializers.IntegerField(required=False, help_text="How many; or `until`.")
+    every = serializers.CharField(
+        required=False,
+        help_text="`day`, `week`, `month`, or a number of seconds. Without it, rounds follow one another.",
+    )
+    rounds = serializers.IntegerField(
+        required=False, help_text="How many; or `until`, or in a recipe in rounds `donation_rounds`."
+    )
+    round_seconds = serializers.IntegerField(
+        required=False, help_text="Of a recipe in rounds: how long each takes reports."
+    )
+    donation_rounds = serializers.IntegerField(
+        required=False, help_text="Instead of `rounds`: each device gives in one of so many at most."
+    )
+    public_input = serializers.BooleanField(
+        required=False, help_text="Whether each round waits for its public input."
+    )
     until = serializers.DateTimeField(required=False, help_text="No round opens then or later; or `rounds`.")
 
 
@@ -58,8 +76,7 @@ class SeriesSummarySerializer(serializers.ModelSerializer[Series]):
         fields = ("id", "name", "published_at", "stopped_at")
 
 
-class SeriesListSerializer(serializers.Serializer[dict[str, Any]]):
-    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+class SeriesListSerializer(PagedSerializer):
     results = SeriesSummarySerializer(many=True)
 
 
@@ -73,6 +90,7 @@ class RoundSerializer(serializers.Serializer[dict[str, Any]]):
     )
     retry_at = serializers.CharField(allow_null=True, help_text="When that is tried again.")
     recipe = serializers.CharField(allow_null=True, help_text="Identifier; null where it is not published.")
+    input = serializers.CharField(allow_null=True, help_text="Identifier of its public input; null without.")
     outcome = serializers.CharField(allow_null=True, help_text="released, withheld, or null until then.")
     values = serializers.ListField(child=serializers.FloatField(), help_text="Estimates; empty without.")
     interval = EndsSerializer(
@@ -92,6 +110,15 @@ class SeriesSerializer(serializers.Serializer[dict[str, Any]]):
     published_at = serializers.DateTimeField()
     stopped_at = serializers.DateTimeField(allow_null=True)
     file = serializers.DictField(help_text="As in a recipe file.")
+    document = serializers.CharField(
+        allow_null=True, help_text="Identifier of the document of all rounds; null where the clock asks."
+    )
+    privacy = serializers.ListField(
+        child=serializers.DictField(), help_text="Guarantees for all rounds together; empty where not stated."
+    )
+    segment = serializers.CharField(
+        allow_null=True, help_text="The one that values and changes are of; null for everybody."
+    )
     rounds = RoundSerializer(many=True)
     marks = MarkSerializer(many=True)
 
@@ -105,8 +132,7 @@ class SeriesListView(APIView):
         summary="List series", responses=SeriesListSerializer, operation_id="series_list", parameters=[CURSOR]
     )
     def get(self, request: Request) -> Response:
-        page, following = api_page(series_list(), request, PAGE_SIZE)
-        return Response({"next": following, "results": SeriesSummarySerializer(page, many=True).data})
+        return Response(api_results(series_list(), request, PAGE_SIZE, series_summary))
 
     @extend_schema(
         summary="Publish a series",
@@ -124,14 +150,8 @@ class SeriesListView(APIView):
     )
     def post(self, request: Request) -> Response:
         members = read_object(request._request, BODY_BYTES)
-        try:
+        with as_problems(conflicts=RecipeStateError, busy=PartnerUnavailableError):
             series = series_publish(members=members, actor=signed_in_user(request._request))
-        except PartnerUnavailableError as error:
-            raise unavailable(f"Nothing was changed: {error}.") from None
-        except FieldError as error:
-            raise invalid_field(error) from None
-        except RecipeStateError as error:
-            raise conflict(error) from None
         location = reverse("api-series", args=[series.identifier])
         return Response(series_document(series), status=201, headers={"Location": location})
 
@@ -143,8 +163,8 @@ class SeriesAskApprovalView(APIView):
 
     @extend_schema(
         summary="Ask for the approval of a series",
-        description="Where its population needs four eyes, another analyst must approve of it on its page, "
-        "once for all rounds. Then this account publishes the same content. Sent twice, it is one request.",
+        description="Where its population needs four eyes, another analyst must approve of it, once for "
+        "all rounds. Then this account publishes the same content. Sent twice, it is one request.",
         operation_id="series_approval_ask",
         request=SeriesFileSerializer,
         responses={
@@ -156,12 +176,8 @@ class SeriesAskApprovalView(APIView):
     )
     def post(self, request: Request) -> Response:
         members = read_object(request._request, BODY_BYTES)
-        try:
+        with as_problems(conflicts=RecipeStateError):
             asked = series_approval_ask(members=members, actor=signed_in_user(request._request))
-        except FieldError as error:
-            raise invalid_field(error) from None
-        except RecipeStateError as error:
-            raise conflict(error) from None
         return Response(approval_document(asked))
 
 
@@ -170,9 +186,11 @@ class SeriesView(APIView):
 
     scopes: ClassVar[Scopes] = {"GET": PUBLIC}
 
-    @extend_schema(summary="Fetch one series", responses=SeriesSerializer, operation_id="series")
+    @extend_schema(
+        summary="Fetch one series", responses=SeriesSerializer, operation_id="series", parameters=[SEGMENT]
+    )
     def get(self, request: Request, series: str) -> Response:
-        return Response(series_document(_series(series)))
+        return _answer(_series(series), request)
 
 
 class RecipeSeriesView(APIView):
@@ -181,13 +199,16 @@ class RecipeSeriesView(APIView):
     scopes: ClassVar[Scopes] = {"GET": PUBLIC}
 
     @extend_schema(
-        summary="Fetch the series of a recipe", responses=SeriesSerializer, operation_id="recipe_series"
+        summary="Fetch the series of a recipe",
+        responses=SeriesSerializer,
+        operation_id="recipe_series",
+        parameters=[SEGMENT],
     )
     def get(self, request: Request, identifier: str) -> Response:
         series = Series.objects.filter(rounds__recipe__identifier=identifier).first()
         if series is None:
             raise not_found("No recipe of a series has this identifier.")
-        return Response(series_document(series))
+        return _answer(series, request)
 
 
 class SeriesStopView(APIView):
@@ -230,14 +251,10 @@ class SeriesMarkView(APIView):
     def post(self, request: Request, series: str) -> Response:
         found = _series(series)
         members = read_object(request._request, BODY_BYTES, names=tuple(MARK))
-        note, at = members.get("note"), members.get("at")
-        try:
-            if not isinstance(note, str):
-                raise FieldError("note", f"must be text, not {as_typed(note)}")
+        with as_problems():
+            note, at = text_member(members, "note"), members.get("at")
             time = timezone.now() if at is None else parse_time("at", at)
             series_mark(series=found, at=time, note=note, actor=signed_in_user(request._request))
-        except FieldError as error:
-            raise invalid_field(error) from None
         return Response(series_document(found))
 
 
@@ -248,15 +265,35 @@ def _series(identifier: str) -> Series:
     return series
 
 
-def series_document(series: Series) -> dict[str, Any]:
-    """A series as plain JSON values."""
-    summary = SeriesSummarySerializer(series).data
+def _answer(series: Series, request: Request) -> Response:
+    with as_problems():
+        segment = segment_to_follow(series, request.query_params.get("segment", ""))
+    return Response(series_document(series, segment))
+
+
+def series_summary(series: Series) -> dict[str, Any]:
+    """A series as lists show it, as plain JSON values."""
+    return dict(SeriesSummarySerializer(series).data)
+
+
+def series_document(series: Series, segment: str = "") -> dict[str, Any]:
+    """A series as plain JSON values; of one segment, if one is given."""
     marks = [{"at": format_time(mark.at), "note": mark.note} for mark in series.marks.all()]
-    rounds = [_round(point) for point in trend(series)]
-    return {**summary, "file": series.draft, "rounds": rounds, "marks": marks}
+    inputs = dict(series.inputs.values_list("number", "identifier"))
+    signed = RoundsDocument.objects.filter(series=series).first()
+    rounds = [_round(point, inputs.get(point.round.number)) for point in trend(series, segment)]
+    return {
+        **series_summary(series),
+        "file": series.draft,
+        "document": None if signed is None else signed.identifier,
+        "privacy": [] if signed is None else [dict(one) for one in signed.published.privacy],
+        "segment": segment or None,
+        "rounds": rounds,
+        "marks": marks,
+    }
 
 
-def _round(point: Point) -> dict[str, Any]:
+def _round(point: Point, input_: str | None) -> dict[str, Any]:
     planned = point.round.state == Round.State.PLANNED
     return {
         "number": point.round.number,
@@ -266,6 +303,7 @@ def _round(point: Point) -> dict[str, Any]:
         "problem": point.round.problem if planned and point.round.failures else None,
         "retry_at": format_time(point.round.retry_at) if planned and point.round.retry_at else None,
         "recipe": None if point.round.recipe is None else point.round.recipe.identifier,
+        "input": input_,
         "outcome": None if point.release is None else point.release.outcome,
         "values": list(point.values),
         "interval": None if point.interval is None else asdict(point.interval),

@@ -1,9 +1,15 @@
 """Series, their rounds, and what people noted beside them."""
 
+import json
+import secrets
+
 from django.conf import settings
 from django.db import models
 
-from panprivacy.series import SeriesDraft
+from panprivacy.repetition import Repetition
+from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds_document import PublishedRounds
+from panprivacy.series import repetition_of
 from recipes.models import Recipe
 
 REASON_LENGTH = 300
@@ -11,11 +17,12 @@ NOTE_LENGTH = 120
 
 
 class Series(models.Model):
-    """A recipe repeated by the clock, under one reserved budget. Stopping is all that changes it."""
+    """A recipe repeated, by the clock or one round after the other, under one reserved budget. Stopping is
+    all that changes it."""
 
     identifier = models.CharField(max_length=16, unique=True, help_text="Random, in hexadecimal digits.")
     name = models.CharField(max_length=120)
-    draft = models.JSONField(help_text="As in a recipe file, with `every`, and `rounds` or `until`.")
+    draft = models.JSONField(help_text="As in the file of a series, or of a recipe in rounds.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     published_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, help_text="When its remaining rounds were given up.")
@@ -27,13 +34,69 @@ class Series(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @staticmethod
+    def drawn_identifier() -> str:
+        """A fresh one."""
+        return secrets.token_hex(8)
+
     @property
-    def parsed(self) -> SeriesDraft:
-        return SeriesDraft.from_mapping(self.draft)
+    def parsed(self) -> Repetition:
+        return repetition_of(self.draft)
+
+    @property
+    def subject(self) -> str:
+        """What the log calls it."""
+        return f"series {self.identifier}"
 
     def reservation(self, number: int) -> str:
         """The name under which the cost of a round is reserved in the population's book."""
-        return f"series {self.identifier} round {number}"
+        return f"{self.subject} round {number}"
+
+    @property
+    def reservation_of_all(self) -> str:
+        """The same of all rounds together, where they are one line."""
+        return f"{self.subject} all rounds"
+
+
+class RoundsDocument(models.Model):
+    """What is signed of a recipe in rounds: before the first of them, and never changed."""
+
+    series = models.OneToOneField(Series, models.PROTECT, related_name="rounds_document")
+    identifier = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the document.")
+    document = models.TextField(help_text="Canonical JSON (RFC 8785).")
+    signature = models.BinaryField(max_length=64)
+    rounds = models.PositiveIntegerField(help_text="How many there are at most.")
+    public_input = models.BooleanField(help_text="Whether each round waits for its public input.")
+    simulation = models.BooleanField(help_text="Reports come from simulated devices.")
+
+    def __str__(self) -> str:
+        return f"document of {self.series}"
+
+    @property
+    def published(self) -> PublishedRounds:
+        """The document, parsed."""
+        return PublishedRounds.from_document(json.loads(self.document))
+
+    @property
+    def draft(self) -> RoundsDraft:
+        """What the analyst decided."""
+        return RoundsDraft.from_mapping(self.series.draft)
+
+
+class PublicInput(models.Model):
+    """The signed public input of one round. Never changed: devices may have it."""
+
+    series = models.ForeignKey(Series, models.PROTECT, related_name="inputs")
+    number = models.PositiveIntegerField(help_text="Of the round.")
+    identifier = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the document.")
+    document = models.TextField(help_text="Canonical JSON (RFC 8785).")
+    signature = models.BinaryField(max_length=64)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("series", "number"), name="input_of_round_once"),)
+
+    def __str__(self) -> str:
+        return f"input of {self.series}, round {self.number}"
 
 
 class Round(models.Model):

@@ -1,6 +1,5 @@
 """Publishing a series, asking its rounds when they are due, and stopping it."""
 
-import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
@@ -12,16 +11,22 @@ from django.db.models import Q
 from audit.operations import entry_append
 from ledger.operations import spending_return
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeDraft, format_time
-from panprivacy.series import SeriesDraft
+from panprivacy.recipe import format_time
+from panprivacy.repetition import Repetition
+from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds_document import PublishedRounds
+from panprivacy.series import SeriesDraft, repetition_of
 from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
-from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, Series
+from series.errors import SeriesStateError as SeriesStateError
+from series.in_order import document_store, following_plan, place_of, unasked_return, waiting_for_input
+from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
 from storage import clock
+from storage.columns import stored
 from trust_models.publishing import recipe_publish_file
 
 logger = structlog.get_logger(__name__)
@@ -40,10 +45,6 @@ OWN_FAULT = "this server failed; its log says how"
 """What everybody may read where the reason is not one of ours."""
 
 
-class SeriesStateError(Exception):
-    """The series is not in the state that the operation needs. The message says which."""
-
-
 def series_publish(*, members: Mapping[str, object], actor: User | None) -> Series:
     """Reserve the budget of all rounds and plan them. The first is asked as soon as it is due.
 
@@ -51,7 +52,8 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
     the series that is there.
 
     Args:
-        members: of a recipe file with `every`, and `rounds` or `until`.
+        members: of a recipe file with `every`, and `rounds` or `until`; or with `round_seconds`, and `rounds`
+            or `donation_rounds`.
         actor: None for the command line, where each call is a series of its own.
 
     Raises:
@@ -59,22 +61,25 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
             population's budget. Nothing was stored.
         ApprovalNeededError: another analyst must approve of the series. Its rounds need no more then.
     """
-    draft = SeriesDraft.from_mapping(members)
+    draft = repetition_of(members)
     now = clock.database_now()
     openings = draft.openings(now)
     require_within_limits(draft.recipe)
     if actor is not None and (same := _running(draft, actor, now)):
         return same
     approval_require(recipe=None, document=draft.as_dict(), actor=actor)
-    first = draft.round(1, len(openings), openings[0])
-    if first.window(now)[1] <= now:
+    if draft.closes(openings[0], now) <= now:
         raise FieldError(
             "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"
         )
-    with saying_what_fits(draft.recipe, times=len(openings)):
-        affordable(draft.recipe, free=False, times=len(openings))
+    lines = draft.lines(openings)
+    with saying_what_fits(draft.recipe, times=lines, event_of=draft.event_of):
+        affordable(draft.recipe, free=False, times=lines, event_of=draft.event_of)
+        # Before anything is locked: it takes seconds.
+        identifier = Series.drawn_identifier()
+        document = PublishedRounds.of(draft, series=identifier) if isinstance(draft, RoundsDraft) else None
         with transaction.atomic():
-            return _plan(draft, openings, now, actor)
+            return _plan(draft, identifier, openings, now, actor, document)
 
 
 def series_approval_ask(*, members: Mapping[str, object], actor: User) -> Approval:
@@ -84,17 +89,24 @@ def series_approval_ask(*, members: Mapping[str, object], actor: User) -> Approv
         FieldError: as `series_publish`, but for the budget.
         RecipeStateError: it needs no approval.
     """
-    return content_approval_ask(document=SeriesDraft.from_mapping(members).as_dict(), actor=actor)
+    return content_approval_ask(document=repetition_of(members).as_dict(), actor=actor)
 
 
-def _plan(draft: SeriesDraft, openings: tuple[datetime, ...], now: datetime, actor: User | None) -> Series:
+def _plan(
+    draft: Repetition,
+    identifier: str,
+    openings: tuple[datetime, ...],
+    now: datetime,
+    actor: User | None,
+    document: PublishedRounds | None,
+) -> Series:
     if actor is not None:
         User.objects.select_for_update(no_key=True).get(pk=actor.pk)
         if same := _running(draft, actor, now):
             return same
     approval = approval_spend(recipe=None, document=draft.as_dict(), actor=actor)
     series = Series.objects.create(
-        identifier=secrets.token_hex(8),
+        identifier=identifier,
         name=draft.recipe.name,
         draft=draft.as_dict(),
         created_by=actor,
@@ -104,40 +116,64 @@ def _plan(draft: SeriesDraft, openings: tuple[datetime, ...], now: datetime, act
         Round(series=series, number=number, opens_at=opens_at)
         for number, opens_at in enumerate(openings, start=1)
     )
-    reserve(draft.recipe, [series.reservation(planned.number) for planned in rounds])
+    if document is not None:
+        reserved = reserve(draft, [series.reservation_of_all])
+        document_store(
+            series=series,
+            published=document,
+            simulation=False,
+            actor=actor,
+            approval=approval,
+            reserved=reserved,
+        )
+        return series
+    reserved = reserve(draft, [series.reservation(planned.number) for planned in rounds])
     entry_append(
         action=SERIES_PUBLISHED,
-        subject=_subject(series),
+        subject=series.subject,
         actor=actor,
         details={
             "name": series.name,
-            "every": draft.every,
+            "every": draft.as_dict()["every"],
             "rounds": len(rounds),
             "population": draft.recipe.population,
             "statistic": draft.recipe.statistic,
+            "reserves": reserved,
             **({"approved_by": approval} if approval else {}),
         },
     )
     return series
 
 
-def _running(draft: SeriesDraft, actor: User, now: datetime) -> Series | None:
+def _running(draft: Repetition, actor: User, now: datetime) -> Series | None:
     """The series with this content that the account has published and that is not over."""
     own = Series.objects.filter(created_by=actor, name=draft.recipe.name, stopped_at=None)
     members = draft.as_dict()
     for series in own:
-        planned = series.rounds.filter(state=Round.State.PLANNED)
-        if series.draft == members and (series.published_at > now - SENT_TWICE or planned.exists()):
+        if series.draft == members and (series.published_at > now - SENT_TWICE or series_is_running(series)):
             return series
     return None
+
+
+def series_is_running(series: Series) -> bool:
+    """Whether a round of it is still to be asked."""
+    if series.stopped_at is not None:
+        return False
+    if series.rounds.filter(state=Round.State.PLANNED).exists():
+        return True
+    signed = RoundsDocument.objects.filter(series=series).first()
+    return signed is not None and series.rounds.count() < signed.rounds
 
 
 def rounds_advance() -> None:
     """Publish every round that is due, or skip it where it is over. Safe to run at any time, twice."""
     now = clock.settled_now()
+    following_plan()
     # A pause that is longer than any can be comes from a clock that was set back.
     tried_again = Q(retry_at=None) | Q(retry_at__lte=now) | Q(retry_at__gt=now + LONGEST_PAUSE)
-    due = Round.objects.filter(tried_again, state=Round.State.PLANNED, opens_at__lte=now)
+    due = Round.objects.filter(
+        tried_again, ~waiting_for_input(), state=Round.State.PLANNED, opens_at__lte=now
+    )
     for planned in due.select_related("series").order_by("opens_at", "pk")[:ROUNDS_AT_ONCE]:
         try:
             _ask(planned, now)
@@ -151,9 +187,21 @@ def rounds_advance() -> None:
 def _ask(planned: Round, now: datetime) -> None:
     series = planned.series
     try:
-        parsed = series.parsed
+        parsed, place = series.parsed, place_of(series, planned.number)
+        if isinstance(parsed, RoundsDraft) and place is not None:
+            opens_at = clock.database_now().replace(microsecond=0)
+            recipe_publish_file(
+                members=parsed.round(place, opens_at).as_dict(),
+                actor=series.created_by,
+                reserved=series.reservation_of_all,
+                place=place,
+                stored=lambda recipe: _settle(planned, recipe),
+            )
+            return
+        if not isinstance(parsed, SeriesDraft):
+            raise TypeError(f"{series} has no document of its rounds")
         draft = parsed.round(planned.number, series.rounds.count(), planned.opens_at)
-        if now >= _latest(draft, planned, parsed):
+        if now >= parsed.latest(draft, planned.opens_at):
             failed = f"it could not be published in time: {planned.problem}" if planned.problem else ""
             _skip(planned, failed or "nothing ran here while it would have been asked")
             return
@@ -166,7 +214,11 @@ def _ask(planned: Round, now: datetime) -> None:
     except PartnerUnavailableError:
         raise
     except FieldError as refusal:
-        _skip(planned, str(refusal))
+        if place_of(series, planned.number) is None:
+            _skip(planned, str(refusal))
+        else:
+            # Its budget stays reserved, and nobody waits for its hour: it may be asked later.
+            _postpone(planned, now, str(refusal), refusal)
     except RecipeStateError:
         pass  # somebody else has just published or skipped it
 
@@ -190,18 +242,13 @@ def _postpone(planned: Round, now: datetime, problem: str, error: Exception) -> 
         )
 
 
-def _latest(draft: RecipeDraft, planned: Round, series: SeriesDraft) -> datetime:
-    """From when on the round is not asked any more: the next one opens, or its own devices could not take
-    their steps in time."""
-    return min(planned.opens_at + series.shortest, draft.window(planned.opens_at)[1] - timedelta(seconds=1))
-
-
 def _settle(planned: Round, recipe: Recipe) -> None:
     locked = Round.objects.select_for_update().get(pk=planned.pk)
     if locked.state != Round.State.PLANNED:
         raise RecipeStateError("the round is published or skipped already")
     locked.state, locked.recipe = Round.State.PUBLISHED, recipe
-    locked.save(update_fields=["state", "recipe"])
+    locked.opens_at = stored(recipe.opens_at)
+    locked.save(update_fields=["state", "recipe", "opens_at"])
 
 
 @transaction.atomic
@@ -214,7 +261,7 @@ def _skip(planned: Round, reason: str) -> None:
     spending_return(recipe=locked.series.reservation(locked.number))
     entry_append(
         action=ROUND_SKIPPED,
-        subject=_subject(locked.series),
+        subject=locked.series.subject,
         actor=None,
         details={"round": locked.number, "reason": locked.reason},
     )
@@ -230,17 +277,20 @@ def series_stop(*, series: Series, actor: User | None) -> Series:
     """
     series = Series.objects.select_for_update().get(pk=series.pk)
     left = list(series.rounds.select_for_update().filter(state=Round.State.PLANNED))
-    if not left:
+    if not series_is_running(series):
         raise SeriesStateError("no round of this series is left to stop")
     for planned in left:
         planned.state, planned.reason = Round.State.SKIPPED, "the series was stopped"
         planned.save(update_fields=["state", "reason"])
         spending_return(recipe=series.reservation(planned.number))
+    unasked = len(left)
+    signed = RoundsDocument.objects.filter(series=series).first()
+    if signed is not None:
+        unasked_return(series)
+        unasked = signed.rounds - series.rounds.filter(state=Round.State.PUBLISHED).count()
     series.stopped_at = clock.database_now()
     series.save(update_fields=["stopped_at"])
-    entry_append(
-        action=SERIES_STOPPED, subject=_subject(series), actor=actor, details={"rounds_left": len(left)}
-    )
+    entry_append(action=SERIES_STOPPED, subject=series.subject, actor=actor, details={"rounds_left": unasked})
     return series
 
 
@@ -259,9 +309,5 @@ def series_mark(*, series: Series, at: datetime, note: str, actor: User | None) 
     if not made:
         return mark
     details = {"at": format_time(at), "note": note}
-    entry_append(action=SERIES_MARKED, subject=_subject(series), actor=actor, details=details)
+    entry_append(action=SERIES_MARKED, subject=series.subject, actor=actor, details=details)
     return mark
-
-
-def _subject(series: Series) -> str:
-    return f"series {series.identifier}"

@@ -2,6 +2,10 @@
 
 from audit.registry import action_declare
 
-BATCH_REGISTERED = action_declare("batch_registered", "Shuffled collection registered", public=True)
-BATCH_SHUFFLED = action_declare("batch_shuffled", "Full batch shuffled and handed on", public=True)
-BATCH_ENDED = action_declare("batch_ended", "Batch deleted", public=True)
+BATCH_REGISTERED = action_declare(
+    "batch_registered", "Shuffled collection registered", public=True, shown=("cohort_size",)
+)
+BATCH_SHUFFLED = action_declare(
+    "batch_shuffled", "Full batch shuffled and handed on", public=True, shown=("cohort_size",)
+)
+BATCH_ENDED = action_declare("batch_ended", "Batch deleted", public=True, shown=("full",))

@@ -10,9 +10,11 @@ from django.conf import settings
 from django.db import transaction
 
 from audit.operations import entry_append
+from gateway.keys import GATEWAY_KEYS
 from panprivacy.recipe import format_time, recipe_of
 from shuffler.actions import BATCH_ENDED
-from shuffler.models import Batch, Part, Submission, SubmissionNonce
+from shuffler.models import Batch, Part, Rejection, Submission, SubmissionNonce
+from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
 
 REASON_LENGTH = 200
@@ -36,7 +38,7 @@ def batch_end(*, batch: Batch, reason: str, now: datetime) -> None:
             batch.users = 0
         batch.messages = None
         batch.save()
-        for kind in (Submission, SubmissionNonce, Part):
+        for kind in (Submission, SubmissionNonce, Part, Rejection):
             kind.objects.filter(batch=batch).delete()
         entry_append(
             action=BATCH_ENDED,
@@ -48,12 +50,19 @@ def batch_end(*, batch: Batch, reason: str, now: datetime) -> None:
 
 
 def upkeep(*, now: datetime) -> None:
-    """End batches that can never be full any more, and full ones that nobody fetched for long."""
+    """End batches that can never be full any more, and full ones that nobody fetched for long; delete keys
+    for sealed requests after their grace period.
+
+    Raises:
+        KeysNotErasedError: files of keys could not be erased; all else is done.
+    """
+    GATEWAY_KEYS.expire(now=now)
     for batch in Batch.objects.exclude(state=Batch.State.ENDED).order_by("pk"):
         if ends_at(batch) <= now:
             reason = f"The shuffler deleted it {format_time(now)}: its time was over."
             batch_end(batch=batch, reason=reason, now=now)
     log_truncate_on_commit()
+    old_keys_erase()
 
 
 def ends_at(batch: Batch) -> datetime:

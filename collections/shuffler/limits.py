@@ -14,8 +14,8 @@ EMPTY_BYTES = 1024
 PART_BYTES = 4 * 1024 * 1024
 """Most bytes of one part of a shuffled batch."""
 
-ENVELOPE_BYTES = 256
-"""Of a body beside its messages, at most."""
+ENVELOPE_BYTES = 640
+"""Of a body beside its messages, at most: a token has 354."""
 
 MESSAGE_OVERHEAD = 5
 """Bytes that MessagePack adds to a byte string, at most."""

@@ -16,7 +16,7 @@ from web.problems import Problem, not_found
 
 
 def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
-    """Shuffle a full batch, once; whoever asks again finds the same parts.
+    """Shuffle a full batch, once; who asks again finds the same parts.
 
     Returns:
         The batch, and its number of parts.

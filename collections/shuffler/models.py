@@ -1,22 +1,9 @@
-"""What a shuffler keeps of a recipe until its batch is handed on: no address, no time, and no order in a row.
-
-Rows about devices have random keys. With keys that count, or with none, the tables would hold the order in
-which they came. The files still do, of SQLite as of PostgreSQL, for the database puts pages and rows where it
-likes: docs/operations.md says what protects the disk.
-"""
-
-import secrets
+"""What a shuffler keeps of a recipe until its batch is handed on: no address, no time, no order in a row."""
 
 from django.db import models
 
-KEY_BITS = 62
-"""Of the random key of a row: two of a million rows share one with probability 2^-23, and the second is then
-sent again."""
-
-
-def random_key() -> int:
-    """The key of a row that says nothing of when it was made."""
-    return secrets.randbits(KEY_BITS)
+from storage.device_rows import DeviceRow
+from storage.device_rows import random_key as random_key  # migrations know it by this module
 
 
 class Batch(models.Model):
@@ -51,16 +38,6 @@ class Batch(models.Model):
         return self.users >= self.cohort_size
 
 
-class DeviceRow(models.Model):
-    """A row about a device, with a random key."""
-
-    # By a key of this type SQLite orders the rows themselves; beside any other it keeps a number that counts.
-    id = models.BigAutoField(primary_key=True, default=random_key)
-
-    class Meta:
-        abstract = True
-
-
 class SubmissionNonce(DeviceRow):
     """A nonce that was accepted: the reason why a user's messages count once. Names no row of messages."""
 
@@ -82,6 +59,22 @@ class Submission(DeviceRow):
 
     def __str__(self) -> str:
         return f"messages of batch {self.batch_id}"
+
+
+class Rejection(models.Model):
+    """How many bodies were refused for their token, by reason. Handed on with the batch."""
+
+    batch = models.ForeignKey(Batch, models.PROTECT, related_name="rejections", db_index=False)
+    reason = models.CharField(max_length=40)
+    count = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("batch", "reason"), name="one_count_per_batch_and_reason"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.reason} of batch {self.batch_id}"
 
 
 class Part(models.Model):

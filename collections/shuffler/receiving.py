@@ -4,17 +4,22 @@ from datetime import datetime
 from secrets import SystemRandom
 
 from django.db import transaction
+from django.db.models import F
 
+from panprivacy.admission import TokenRefusedError, token_require
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
 from panprivacy.recipe import PublishedRecipe, recipe_of
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from shuffler.limits import NONCE_BYTES
-from shuffler.models import Batch, Submission, SubmissionNonce
+from shuffler.models import Batch, Rejection, Submission, SubmissionNonce
 from shuffler.registering import encryption_key_of
 from web.messagepack import NAME_BYTES, MessagePackError, read_messagepack
 from web.problems import Problem
 
 RANDOM = SystemRandom()
+
+MEMBERS = ("nonce", "messages")
+"""Of every body."""
 
 SUBMISSION_CONTAINERS = 2
 """The object, and the list of its messages."""
@@ -25,14 +30,16 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
 
     Args:
         body: MessagePack of `{"nonce": 16 bytes, "messages": [ciphertext, …]}`, with as many messages as a
-            user of the protocol sends. Bodies with the same nonce count once, and each is answered as the
-            first was.
+            user of the protocol sends, and `"token"` where the recipe asks for one. Bodies with the same
+            nonce count once, and each is answered as the first was.
 
     Raises:
         Problem: nothing was stored.
     """
     recipe = recipe_of(batch.document)
-    nonce, messages = _read(body, recipe)
+    nonce, messages, token = _read(body, recipe)
+    if recipe.admission is not None:
+        _require_token(batch, recipe, token, nonce)
     # Looked at without a lock first: what is expensive is done for those only who may still come in.
     if _is_known(batch, nonce):
         return
@@ -51,7 +58,8 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
         batch.save(update_fields=["users", "state"])
 
 
-def _read(body: bytes, recipe: PublishedRecipe) -> tuple[bytes, list[bytes]]:
+def _read(body: bytes, recipe: PublishedRecipe) -> tuple[bytes, list[bytes], bytes | None]:
+    """Nonce, messages, and the token if there is one: never where anybody may report."""
     statistic = shuffle_statistic(recipe)
     fewest, most = statistic.fewest_messages, statistic.most_messages
     expected = f"exactly {most:,}" if fewest == most else f"{fewest:,} to {most:,}"
@@ -61,17 +69,36 @@ def _read(body: bytes, recipe: PublishedRecipe) -> tuple[bytes, list[bytes]]:
         )
     except MessagePackError:
         raise _malformed(f"The body must be MessagePack with {expected} messages.") from None
-    if not isinstance(content, dict) or set(content) != {"nonce", "messages"}:
-        raise _malformed("The body must be an object with the members nonce and messages.")
-    nonce, messages = content["nonce"], content["messages"]
+    names = MEMBERS if recipe.admission is None else (*MEMBERS, "token")
+    if not isinstance(content, dict) or not set(MEMBERS) <= set(content) <= set(names):
+        raise _malformed(f"The body must be an object with the members {' and '.join(names)}.")
+    nonce, messages, token = (content.get(name) for name in (*MEMBERS, "token"))
     if not isinstance(nonce, bytes) or len(nonce) != NONCE_BYTES:
         raise _malformed(f"nonce must be {NONCE_BYTES} bytes.")
+    if token is not None and not isinstance(token, bytes):
+        raise _malformed("token must be bytes.")
     if not isinstance(messages, list) or not all(isinstance(message, bytes) for message in messages):
         raise _malformed("messages must be a list of byte strings.")
     if not fewest <= len(messages) <= most:
-        # Whoever sends fewer takes the place of an honest user, for which every count is corrected.
+        # Who sends fewer takes the place of an honest user, for which every count is corrected.
         raise _malformed(f"There must be {expected} messages, as the protocol makes, not {len(messages):,}.")
-    return nonce, messages
+    return nonce, messages, token
+
+
+def _require_token(batch: Batch, recipe: PublishedRecipe, token: bytes | None, nonce: bytes) -> None:
+    try:
+        token_require(recipe, token, nonce)
+    except TokenRefusedError as error:
+        if batch.state == Batch.State.COLLECTING:
+            rejections = Rejection.objects.filter(batch=batch, reason=error.reason)
+            Rejection.objects.bulk_create(
+                [Rejection(batch=batch, reason=error.reason)], ignore_conflicts=True
+            )
+            rejections.update(count=F("count") + 1)
+        detail = f"{str(error).capitalize()}."
+        raise Problem(
+            "report-rejected", "The report was rejected", 422, detail, reason=error.reason
+        ) from None
 
 
 def _rerandomized(messages: list[bytes], key: PublicKey) -> bytes:

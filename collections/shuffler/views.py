@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from panprivacy import base64_text
 from panprivacy.recipe import recipe_of
+from panprivacy.signed_count import ReleasedCount
 from peers.json_bodies import json_response, read_json
 from peers.required import required
 from peers.signed_views import signed
@@ -18,6 +19,7 @@ from shuffler.models import Batch
 from shuffler.receiving import submission_accept
 from shuffler.registering import batch_register
 from storage import clock
+from storage.signing_key import signing_key
 from web.bodies import MESSAGEPACK_TYPE, read_body
 from web.failures import View, receiving
 from web.problems import Problem, unsupported_media_type
@@ -75,7 +77,16 @@ def batch(request: HttpRequest, body: bytes, *, identifier: str) -> HttpResponse
         batch_end(batch=found, reason=reason, now=timezone.now())
         return json_response({})
     shuffled, parts = batch_shuffle(batch=found)
-    return json_response({"users": shuffled.users, "messages": shuffled.messages, "parts": parts})
+    signature = ReleasedCount(identifier, shuffled.users).sign(signing_key())
+    return json_response(
+        {
+            "users": shuffled.users,
+            "messages": shuffled.messages,
+            "parts": parts,
+            "signature": base64_text.encode(signature),
+            "rejected": dict(shuffled.rejections.order_by("reason").values_list("reason", "count")),
+        }
+    )
 
 
 @_for_analyzer("GET", most=EMPTY_BYTES)

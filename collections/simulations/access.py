@@ -1,4 +1,4 @@
-"""Who may simulate: whoever may publish recipes, for a simulation publishes one."""
+"""Who may simulate: those who may publish recipes, as a simulation publishes one."""
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 

@@ -1,7 +1,8 @@
 """The REST API of simulations, for analysts: start one, follow it, cancel it."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from django.shortcuts import get_object_or_404
@@ -25,6 +26,7 @@ from simulations.workloads import CSV_BYTES, RANDOM
 from web.json_requests import read_object
 from web.openapi import problem_response
 from web.problems import Problem, invalid_field
+from web.refusing import as_problems
 from web.scopes import Scopes
 
 BODY_BYTES = CSV_BYTES + 4 * 1024 * 1024
@@ -64,6 +66,12 @@ class WorkloadSerializer(serializers.Serializer[dict[str, Any]]):
         required=False,
         help_text="With the header `device,step,events` (and `segment`, where the recipe has "
         "segments), or `device,value`; at most 8 MiB.",
+    )
+    weights = serializers.ListField(
+        required=False,
+        child=serializers.FloatField(min_value=0),
+        help_text="Relative sizes of the recipe's segments, in their order, for devices whose own no file "
+        "names; equal where left out.",
     )
 
 
@@ -115,19 +123,13 @@ class SimulationsView(APIView):
     )
     def post(self, request: Request) -> Response:
         members = _members(request)
-        try:
+        with _refusals():
             simulation = simulation_start(
                 members=members["recipe"],
                 workload=members["workload"],
                 seed=members.get("seed"),
                 actor=signed_in_user(request._request),
             )
-        except FieldError as error:
-            raise invalid_field(error) from None
-        except SimulationRefusedError as error:
-            raise _refused(error) from None
-        except PartnerUnavailableError as error:
-            raise Problem("unavailable", "Another server did not answer", 503, f"{error}.") from None
         location = reverse("api-simulation", args=[simulation.pk])
         return Response(_shown(simulation), status=202, headers={"Location": location})
 
@@ -149,12 +151,9 @@ class SimulationView(APIView):
         responses={200: SimulationSerializer, 409: problem_response("It has ended already.")},
     )
     def delete(self, request: Request, simulation: uuid.UUID) -> Response:
-        try:
-            cancelled = simulation_cancel(
-                simulation=_simulation(simulation), actor=signed_in_user(request._request)
-            )
-        except SimulationRefusedError as error:
-            raise _refused(error) from None
+        own, actor = _simulation(simulation), signed_in_user(request._request)
+        with _refusals():
+            cancelled = simulation_cancel(simulation=own, actor=actor)
         return Response(_shown(cancelled))
 
 
@@ -162,8 +161,13 @@ def _simulation(key: uuid.UUID) -> Simulation:
     return get_object_or_404(Simulation.objects.select_related("recipe"), pk=key)
 
 
-def _refused(error: SimulationRefusedError) -> Problem:
-    return Problem("simulation-refused", "The simulation was refused", 409, f"{error}.")
+@contextmanager
+def _refusals() -> Iterator[None]:
+    with as_problems(busy=PartnerUnavailableError):
+        try:
+            yield
+        except SimulationRefusedError as error:
+            raise Problem("simulation-refused", "The simulation was refused", 409, f"{error}.") from None
 
 
 def _shown(simulation: Simulation) -> dict[str, Any]:

@@ -8,23 +8,27 @@ chunk that is sent again makes the same reports with the same nonces, which the 
 import secrets
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import structlog
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import F, Q
 
 from devices_sim.fleet import run_buckets
 from devices_sim.fleet_result import FleetResult
+from devices_sim.log_check import LogCheck, LogRefusedError, NotInLogError
 from devices_sim.transport import Transport, TransportError
 from devices_sim.trust_models import ReportingModel, reporting_model
 from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
+from public_log.integrating import integrate
+from public_log.selectors import site_policy
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import SIMULATION_LIFETIME, truth_record
@@ -33,6 +37,7 @@ from simulations.ending import simulation_close, simulation_give_up
 from simulations.errors import SimulationRefusedError
 from simulations.models import DeviceChunk, Simulation
 from storage import clock
+from storage.signing_key import verification_key
 from trust_models import unavailable_here
 from trust_models.publishing import recipe_publish_file
 
@@ -49,6 +54,9 @@ CHUNK_DEVICES = 1_000
 REQUEST_SECONDS = 0.04
 """About how long the server takes for one request, whatever is in it."""
 
+SHARING_SECONDS = 2e-4
+"""About how long one number of a plain report takes: its share of a proof, and of its verification."""
+
 EVENT_SECONDS = 1e-6
 """About how long one random event takes."""
 
@@ -58,6 +66,9 @@ LARGEST_SECONDS = SIMULATION_LIFETIME.total_seconds() / 2
 LONGEST_WAIT = timedelta(minutes=10)
 """Between two attempts at a chunk that is not done. There is no last one: the simulation ends with its
 recipe, which is closed after a day."""
+
+LOG_WAIT = timedelta(seconds=2)
+"""Until a chunk whose recipe is not in the public log yet is tried again: log and witnesses are fast."""
 
 NO_ADDRESS = "PANAPP_SITE_URL is not set, so workers do not know where the simulated devices report"
 CANCELLED = "the simulation was cancelled"
@@ -94,12 +105,14 @@ def simulation_start(
         seed = workloads.SEED.check("seed", int, seed)
     members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
     draft = RecipeDraft.from_mapping(members)
+    if draft.target is not None:
+        raise FieldError("target", "must be left out: devices that workers simulate have no attributes")
     model = reporting_model(draft)
     unavailable = unavailable_here(draft.trust)
     if unavailable:
         raise FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")
     statistic = draft.calibrated_statistic()
-    plan = workloads.planned(workload, model, statistic)
+    plan = workloads.planned(workload, model, statistic, draft.segments)
     seconds = _seconds_per_device(draft, model, statistic)
     # Devices draw their events whether or not they take part.
     seconds += EVENT_SECONDS * statistic.parameters.step_count * plan.workload.get("probability", 0.0)
@@ -185,9 +198,17 @@ def chunk_run(*, chunk: uuid.UUID, transport: Transport) -> None:
     if row is None or row.simulation.state != Simulation.State.RUNNING:
         return
     try:
+        _require_in_log(row.simulation.recipe, transport)
         result = _report(row, transport)
+    except LogRefusedError as error:
+        _note_refusal(row.simulation, error)
+        return
     except TransportError as error:
         _note_problem(row.simulation, error)
+        if isinstance(error, NotInLogError):
+            # It is about to be: so soon that this counts as no attempt.
+            soon = clock.database_now() + LOG_WAIT
+            DeviceChunk.objects.filter(pk=chunk).update(send_after=soon, attempts=0)
         return
     with transaction.atomic():
         simulation = Simulation.objects.select_for_update().get(pk=row.simulation_id)
@@ -224,11 +245,11 @@ def simulation_cancel(*, simulation: Simulation, actor: User | None) -> Simulati
 
 def _seconds_per_device(draft: RecipeDraft, model: ReportingModel, statistic: Statistic[Any]) -> float:
     """About how long one device takes, on average: encrypting as long as decrypting, and its request."""
-    if draft.encryption is None:
-        raise FieldError("encryption", "is missing")
-    scheme = SCHEMES[draft.encryption].public_key_class
+    each = SHARING_SECONDS
+    if draft.encryption is not None:
+        each = SCHEMES[draft.encryption].public_key_class.decryption_seconds
     reporting = max(statistic.parameters.sampling_rate, 0.01)
-    encrypting = model.most_ciphertexts(statistic) * scheme.decryption_seconds
+    encrypting = model.most_ciphertexts(statistic) * each
     return float((encrypting + REQUEST_SECONDS / model.batch_reports) * reporting)
 
 
@@ -242,6 +263,18 @@ def _require_in_time(devices: int, seconds: float) -> None:
         )
 
 
+def _require_in_log(recipe: Recipe, transport: Transport) -> None:
+    """As devices do before they report: is the recipe in the public log, as this site's policy asks?
+
+    Raises:
+        LogRefusedError: it is not, or the log is another one.
+        TransportError: not yet (`NotInLogError`), or no answer.
+    """
+    with suppress(OperationalError):  # the database is busy: the task that does so comes to it
+        integrate()
+    LogCheck(site_policy()).require(transport.recipe(str(recipe.identifier)), transport)
+
+
 def _report(row: DeviceChunk, transport: Transport) -> FleetResult:
     simulation = row.simulation
     published = simulation.recipe.published
@@ -249,7 +282,15 @@ def _report(row: DeviceChunk, transport: Transport) -> FleetResult:
     bucket = workloads.bucket_of(chunk, simulation.workload, published.parameters.step_count, simulation.seed)
     total = FleetResult()
     # Every attempt may be the second: a broker brings back what a dead worker had, and says nothing of it.
-    for result in run_buckets(published, [bucket], transport, seed=int(simulation.seed), sent_before=True):
+    for result in run_buckets(
+        published,
+        [bucket],
+        transport,
+        verification_key=verification_key().public_bytes_raw(),
+        seed=int(simulation.seed),
+        weights=workloads.weights_of(simulation.workload),
+        sent_before=True,
+    ):
         total.add(result)
     return total
 
@@ -269,6 +310,15 @@ def _note_problem(simulation: Simulation, error: TransportError) -> None:
     logger.warning("devices_not_delivered", recipe=recipe.identifier, error=str(error))
 
 
+@transaction.atomic
+def _note_refusal(simulation: Simulation, error: LogRefusedError) -> None:
+    """Devices that refuse a recipe do so for good."""
+    simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
+    if simulation.state == Simulation.State.RUNNING:
+        logger.error("simulated_devices_refused", simulation=str(simulation.pk), error=str(error))
+        _fail(simulation, str(error)[: Simulation._meta.get_field("problem").max_length])
+
+
 def _conclude(simulation: Simulation, total: FleetResult) -> None:
     """All devices are done: keep the truth, and close the recipe, so that its result is released."""
     recipe = simulation.recipe
@@ -284,8 +334,8 @@ def _conclude(simulation: Simulation, total: FleetResult) -> None:
     _end(simulation, Simulation.State.REPORTED, "")
 
 
-def _fail(simulation: Simulation) -> None:
-    _end(simulation, Simulation.State.FAILED, CLOSED_EARLY)
+def _fail(simulation: Simulation, problem: str = CLOSED_EARLY) -> None:
+    _end(simulation, Simulation.State.FAILED, problem)
     simulation_give_up(recipe=simulation.recipe, reason=FAILED, actor=None)
 
 

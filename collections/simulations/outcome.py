@@ -7,15 +7,20 @@ from operator import itemgetter
 from typing import Any
 
 from devices_sim.fleet_result import FleetResult
+from panprivacy.admission import REASONS
 from recipes.models import Recipe
 from releases.exports import segments_document
 from releases.models import Release, SimulatedTruth
 from releases.selectors import interval_of
 from trust_models import trust_model_of
+from trust_models.issued import has_tokens, issued_of
 
 KNOWN_TO_THE_FLEET = ("duplicate_nonce", "report_replayed", "batch_full")
 """Reasons for rejections of which the devices know better how many there were: a server counts also what was
 sent again after its answer got lost, and a shuffler counts nothing."""
+
+OF_TOKENS = (*REASONS, "duplicate_nonce", "report_replayed")
+"""Reasons for rejections that are about a token: a bad one, or one that was used before."""
 
 PRIVACY_MEMBERS = (
     "model",
@@ -53,6 +58,7 @@ class CollectionResult:
             "devices": self.fleet.devices,
             "sampled": self.fleet.sampled,
             "reports": {"accepted": self.fleet.accepted, "rejected": dict(self.rejected)},
+            **self._admission(),
             "released": released,
             "reason": self.release.reason or None,
             "estimate": shape(self.release.values) if released else None,
@@ -75,6 +81,14 @@ class CollectionResult:
             "seconds": {name: round(seconds, 3) for name, seconds in self.seconds.items()},
         }
 
+    def _admission(self) -> dict[str, Any]:
+        """What became of the tokens, where reports need one."""
+        if not has_tokens(self.recipe):
+            return {}
+        rejected = {reason: self.rejected[reason] for reason in OF_TOKENS if reason in self.rejected}
+        issued = issued_of(self.recipe)
+        return {"admission": {"issued": issued, "accepted": self.fleet.accepted, "rejected": rejected}}
+
     def _by_segment(self) -> dict[str, Any]:
         """What is told of each segment beside what is true of it, where the recipe asks by segment."""
         truth = SimulatedTruth.objects.filter(recipe=self.recipe).first()
@@ -82,9 +96,12 @@ class CollectionResult:
         return {} if found is None else {"segments": found}
 
     def _stated_besides(self, shape: Callable[[Any], Any]) -> dict[str, Any]:
-        """What only some statistics say: bounds of the error, and details."""
+        """What only some statistics say: what dishonest devices can do, bounds of the error, and details."""
         release = self.release
         besides: dict[str, Any] = {}
+        robustness = self.recipe.published.calibrated_statistic.robustness
+        if robustness is not None:
+            besides["robustness"] = robustness.as_dict()
         if release.error_bounds:
             besides |= {"error_bound": shape(release.error_bounds), "confidence": release.confidence}
         if release.details:

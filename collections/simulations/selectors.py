@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import MISSED, shown_margin
 from panprivacy.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
@@ -96,7 +96,7 @@ def planned_margin(simulation: Simulation) -> float | None:
     where devices are counted, else in the statistic's unit. None where none can be computed beforehand."""
     statistic: Any = simulation.recipe.published.calibrated_statistic
     try:
-        if isinstance(statistic, Mechanism):
+        if isinstance(statistic, CohortStatistic):
             return shown_margin(statistic, simulation.devices)
         if isinstance(statistic, ShuffleStatistic) and not statistic.gives_verdict:
             margin = statistic.expected_margin(MISSED)

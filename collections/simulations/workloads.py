@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,11 @@ import msgpack
 from devices_sim.trust_models import ReportingModel, reporting_model
 from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
 from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
-from devices_sim.workloads.segments import Located
+from devices_sim.workloads.segments import WEIGHT, Located, checked_weights
 from devices_sim.workloads.synthetic import PROBABILITY, RATE, SyntheticBucket
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe import RecipeDraft
-from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.statistic import Statistic
 
 DEVICES = Description(label="Devices", help="Number of devices.", minimum=1, maximum=1_000_000)
@@ -27,6 +26,9 @@ SEED = Description(
     minimum=0,
     maximum=2**53 - 1,  # what every reader of JSON takes exactly
 )
+WEIGHTS = WEIGHT
+"""What the size of a segment may be."""
+
 CSV_BYTES = 8 * 1024 * 1024
 """Most bytes of a file, in UTF-8."""
 
@@ -66,24 +68,39 @@ class Planned:
     cut: Callable[[int], Iterator[Chunk]]
 
 
-def kinds_of(draft: RecipeDraft) -> tuple[str, ...]:
+def kinds_of(draft: RecipeDraft, statistic: Statistic[Any]) -> tuple[str, ...]:
     """The kinds of workload that a recipe's devices can have, the simplest first; FieldError where no devices
     take part in it."""
-    return kinds_for(reporting_model(draft))
+    return kinds_for(reporting_model(draft), statistic)
 
 
-def kinds_for(model: ReportingModel) -> tuple[str, ...]:
-    """The kinds of workload that devices of this trust model can have, the simplest first."""
-    return (*(RANDOM if model.option == OPTION else ()), "flights", model.option)
+def kinds_for(model: ReportingModel, statistic: Statistic[Any]) -> tuple[str, ...]:
+    """The kinds of workload that devices of this trust model can have, the simplest first. Flights have
+    events, or one value: no vectors."""
+    vectors = len(model.header_of(statistic)) > len(model.header)
+    return (
+        *(RANDOM if model.option == OPTION else ()),
+        *(() if vectors else ("flights",)),
+        model.option,
+    )
 
 
-def planned(workload: object, model: ReportingModel, statistic: Statistic[Any]) -> Planned:
+def header_of(draft: RecipeDraft, statistic: Statistic[Any]) -> tuple[str, ...]:
+    """The columns of a file for a recipe's devices; FieldError as of `kinds_of`."""
+    return reporting_model(draft).header_of(statistic)
+
+
+def planned(
+    workload: object, model: ReportingModel, statistic: Statistic[Any], segments: tuple[str, ...] = ()
+) -> Planned:
     """Read and check a workload.
 
     Args:
-        workload: `kind`, and what belongs to it: `devices` and `rate`, or `csv`.
+        workload: `kind`, and what belongs to it: `devices` and `rate`, or `csv`; and perhaps `weights`, the
+            relative sizes of the segments, for devices whose own is not known.
         model: how devices of the recipe report.
         statistic: of the recipe, calibrated.
+        segments: of the recipe.
 
     Raises:
         FieldError: names the member, e.g. `workload.devices`. What is wrong within a file comes up while it
@@ -92,16 +109,14 @@ def planned(workload: object, model: ReportingModel, statistic: Statistic[Any]) 
     if not isinstance(workload, Mapping):
         raise FieldError("workload", "must be an object with the member kind")
     members = dict(workload)
-    kind, kinds = members.pop("kind", None), kinds_for(model)
+    kind, kinds = members.pop("kind", None), kinds_for(model, statistic)
     if kind not in kinds:
         raise FieldError("workload.kind", f"must be one of {', '.join(kinds)}, not {as_typed(kind)}")
-    if kind in RANDOM:
-        return _random(str(kind), members, statistic)
-    if kind == "flights":
-        _require_members(members, ())
-        return _flights(model, statistic)
-    _require_members(members, ("csv",))
-    return _file(str(kind), members["csv"], model, statistic)
+    weights = checked_weights("workload.weights", members.pop("weights", None), segments)
+    plan = _planned(str(kind), members, model, statistic)
+    if weights is None:
+        return plan
+    return replace(plan, workload={**plan.workload, "weights": list(weights)})
 
 
 def bucket_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) -> Bucket[Any]:
@@ -115,6 +130,12 @@ def bucket_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) 
     if chunk.listed is None:
         return _RandomDevices(seed, chunk.first, chunk.count, steps, workload["probability"])
     return ListedBucket(tuple(_unpacked(chunk.listed)))
+
+
+def weights_of(workload: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """The relative sizes of the segments, of a `Planned.workload`; None where they are equal."""
+    weights = workload.get("weights")
+    return None if weights is None else tuple(weights)
 
 
 @dataclass(frozen=True)
@@ -131,6 +152,18 @@ class _RandomDevices(Bucket[Any]):
         for index in range(self.first, self.first + self.count):
             # The bucket's seed is part of a text: any number will do.
             yield from SyntheticBucket(int(self.seed), index, 1, self.steps, self.probability)
+
+
+def _planned(
+    kind: str, members: Mapping[str, object], model: ReportingModel, statistic: Statistic[Any]
+) -> Planned:
+    if kind in RANDOM:
+        return _random(kind, members, statistic)
+    if kind == "flights":
+        _require_members(members, ())
+        return _flights(model, statistic)
+    _require_members(members, ("csv",))
+    return _file(kind, members["csv"], model, statistic)
 
 
 def _random(kind: str, members: Mapping[str, object], statistic: Statistic[Any]) -> Planned:
@@ -152,7 +185,7 @@ def _flights(model: ReportingModel, statistic: Statistic[Any]) -> Planned:
     try:
         if model.option != OPTION:
             given: Iterable[tuple[str, Any]] = home_airports()
-            _require_values({value for _, value in given}, statistic)
+            _require_values({value for _, value in given}, model, statistic)
         elif steps < STEPS:
             raise FieldError("workload.kind", f"flights needs a recipe of {STEPS} steps or more, not {steps}")
         else:
@@ -162,19 +195,19 @@ def _flights(model: ReportingModel, statistic: Statistic[Any]) -> Planned:
     return Planned({"kind": "flights"}, None, lambda size: _listed(given, size))
 
 
-def _require_values(values: Iterable[str], statistic: Statistic[Any]) -> None:
-    if not isinstance(statistic, ShuffleStatistic):
-        raise TypeError(f"devices of {statistic.statistic} have no values")
+def _require_values(values: Iterable[str], model: ReportingModel, statistic: Statistic[Any]) -> None:
     for value in values:
         try:
-            statistic.value_of(value)
+            model.require_value(statistic, value)
         except FieldError as error:
             raise FieldError("workload.kind", f"cannot be flights: a value {error.message}") from None
 
 
 def _file(kind: str, csv: object, model: ReportingModel, statistic: Statistic[Any]) -> Planned:
     if not isinstance(csv, str):
-        raise FieldError("workload.csv", f"must be text with the header {','.join(model.header)}")
+        raise FieldError(
+            "workload.csv", f"must be text with the header {','.join(model.header_of(statistic))}"
+        )
     content = csv.encode(errors="replace")
     if len(content) > CSV_BYTES:
         raise FieldError("workload.csv", f"must be at most {CSV_BYTES:,} bytes, not {len(content):,}")

@@ -2,8 +2,10 @@
 
 Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key that
 can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which others seal; `key_command` lists
-them), `erasing` (so that what is deleted is gone), `signing_key` (this installation's own), `clock` (what
-time it is), `caches` (that run nothing), `writing` (whether there is room) and `columns`.
+them), `erasing` (so that what is deleted is gone), `device_rows` (which tell no order), `signing_key` (this
+installation's own), `clock` (what time it is), `caches` (that run nothing),
+`writing` (whether there is room), `group_commit` (jobs of many threads in one transaction), `kept_rows` (that
+never change), `claims` (what counts once) and `columns`.
 
 It must not know what is stored, nor for which room.
 """
@@ -11,10 +13,14 @@ It must not know what is stored, nor for which room.
 __all__ = [
     "append_only",
     "caches",
+    "claims",
     "clock",
     "columns",
+    "device_rows",
     "erasable_keys",
     "erasing",
+    "group_commit",
+    "kept_rows",
     "key_command",
     "key_slots",
     "rotating_keys",

@@ -1,4 +1,4 @@
-"""Caches whose entries are data and bear a code: whoever writes to Redis can neither run nor forge anything.
+"""Caches whose entries are data and bear a code: who writes to Redis can neither run nor forge anything.
 
 Django's own caches unpickle what they find, which runs whatever it says. Here an entry is JSON behind an
 HMAC-SHA256 over its key and itself. One that was altered, made by somebody else, or moved from another key is

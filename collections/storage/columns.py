@@ -19,6 +19,11 @@ def stored_bytes(value: bytes | memoryview | None) -> bytes:
     return bytes(stored(value))
 
 
+def optional_bytes(value: bytes | memoryview | None) -> bytes | None:
+    """The bytes of a binary column; None where it is empty."""
+    return None if value is None else bytes(value)
+
+
 def total(rows: QuerySet[Any], column: str) -> int:
     """Sum of a column; 0 of no rows."""
     return rows.aggregate(sum=Sum(column))["sum"] or 0

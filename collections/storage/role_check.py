@@ -29,7 +29,7 @@ MEMBERSHIPS = """
 """
 # PostgreSQL 15 and newer: a plain role may be granted the setting that switches triggers off.
 REPLICATION_SETTING = "SELECT has_parameter_privilege(current_user, 'session_replication_role', 'SET')"
-# Whoever owns the table, or the schema that it lies in, can drop it; who has TRIGGER can add to its triggers.
+# Who owns the table, or the schema that it lies in, can drop it; who has TRIGGER can add to its triggers.
 TABLES = """
     SELECT pg_has_role(current_user, tables.relowner, 'MEMBER'),
         pg_has_role(current_user, schemas.nspowner, 'MEMBER'),

@@ -5,7 +5,7 @@ grace period, and then it is deleted for good.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -71,7 +71,7 @@ class KeyRing(Generic[Key]):
         keys = self._keys().select_for_update().order_by("-created_at", "-pk")
         taken = {key.config_id for key in keys}
         newest = next(iter(keys), None)
-        # Whoever rotates at the same time computes the same number, and only one of the two keys is stored.
+        # Who rotates at the same time computes the same number, and only one of the two keys is stored.
         start = newest.config_id + 1 if newest else 1
         free = [(start + step) % CONFIG_IDS for step in range(CONFIG_IDS)]
         config_id = next((number for number in free if number not in taken), None)
@@ -85,11 +85,23 @@ class KeyRing(Generic[Key]):
             created_at=now,
         )
         self._keys().bulk_create([key], ignore_conflicts=True)
-        self._keys().filter(retired_at=None).exclude(config_id=config_id).update(retired_at=now)
+        before = self._keys().filter(retired_at=None).exclude(config_id=config_id)
+        retired = list(before.order_by("config_id").values_list("config_id", flat=True))
+        before.update(retired_at=now)
         stored = self._keys().get(config_id=config_id)
         if bytes(stored.config) != config:
+            # Who made the stored one has told of it.
             secret_erase(key.sealed)
+        else:
+            self.introduced(stored, retired)
         return stored
+
+    def introduced(self, key: Key, retired: Sequence[int]) -> None:
+        """Called in the transaction that makes a key: whom to tell, rooms above decide.
+
+        Args:
+            retired: numbers of the keys that are handed out no more for it.
+        """
 
     def expire(self, *, now: datetime, needed: frozenset[int] = frozenset()) -> int:
         """Delete private keys whose grace period is over; the number of them.

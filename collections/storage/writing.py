@@ -15,7 +15,7 @@ FILLER_BYTES = 32 * 1024
 """Some pages of a database, which do not compress."""
 
 EVERY_SECONDS = 10.0
-"""For which a process believes that there is room: whoever asks more often writes no more."""
+"""For which a process believes that there is room: who asks more often writes no more."""
 
 _lock = threading.Lock()
 _written_at: float | None = None

@@ -7,13 +7,16 @@ that was acknowledged. docs/threat-model.md says what may be readable besides, a
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
+import numpy as np
 import structlog
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from numpy.typing import NDArray
 
 from audit.operations import entry_append
 from panprivacy.errors import FieldError
@@ -23,10 +26,11 @@ from panprivacy.streams.recipe_statistic import stream_statistic
 from panprivacy.streams.sample import Sample
 from panprivacy.streams.state import StreamState
 from storage.erasing import sync_committed
+from storage.group_commit import GroupCommit, waits_bound
 from storage.key_slots import all_erased
 from storage.sealing import secrets_delete
 from streams.actions import INTRUSION_ANNOUNCED
-from streams.errors import IntrusionRefusedError, StreamClosedError
+from streams.errors import IntrusionRefusedError, StreamBusyError, StreamClosedError, StreamLostError
 from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, SeenState, Stream, StreamSample
 from streams.room import require_room
 from streams.samples import sample_of, sample_seal
@@ -96,26 +100,82 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
         StreamClosedError: the stream takes no items now.
         StreamLostError: its state cannot be read.
     """
-    stream_id = _stream_id(identifier)
     # Before anything is locked: hashing takes longer than the rest.
-    cells = sample_of(stream_id).cells_of(items)
-    # Durable: inside of another transaction a rollback would bring back a state without its key.
-    with transaction.atomic(durable=True):
-        stream = _locked(identifier)
-        if ItemBatch.objects.filter(stream=stream, nonce=nonce).exists():
-            return
-        _require_open(stream, now)
-        # For an empty batch, too: senders hide by those when items came, so it must leave what any other
-        # leaves.
-        require_room(stream)
-        ItemBatch.objects.create(stream=stream, nonce=nonce)
-        state = state_unseal(stream)
-        stream_statistic(stream.published).process_batch(state, cells, secrets.SystemRandom())
+    cells = sample_of(_stream_id(identifier)).cells_of(items)
+    BATCHES.submit(ReadBatch(identifier, nonce, cells, now))
+
+
+@dataclass(frozen=True)
+class ReadBatch:
+    """A batch whose items were hashed, and are to be folded in."""
+
+    identifier: str
+    nonce: bytes
+    cells: NDArray[np.int64]
+    now: datetime
+
+
+# Durable: inside of another transaction a rollback would bring back a state without its key.
+@transaction.atomic(durable=True)
+def batches_fold(batches: Sequence[ReadBatch]) -> list[Exception | None]:
+    """Fold several batches in, of any streams, in their order; the exception of each that was not."""
+    waits_bound()
+    outcomes: list[Exception | None] = [None] * len(batches)
+    # One order for everybody, so that two processes never wait for each other's rows.
+    for identifier in sorted({batch.identifier for batch in batches}):
+        places = [place for place, batch in enumerate(batches) if batch.identifier == identifier]
+        try:
+            folded = _fold(identifier, [batches[place] for place in places])
+        except (StreamClosedError, StreamLostError) as error:
+            folded = [error] * len(places)
+        for place, outcome in zip(places, folded, strict=True):
+            outcomes[place] = outcome
+    return outcomes
+
+
+BATCHES: GroupCommit[ReadBatch, None] = GroupCommit(batches_fold)
+"""Batches of many requests, folded in together where the process serves requests."""
+
+
+def _fold(identifier: str, batches: Sequence[ReadBatch]) -> list[Exception | None]:
+    """The same for batches of one stream, whose state is written once."""
+    stream = _locked(identifier)
+    nonces = [batch.nonce for batch in batches]
+    known = ItemBatch.objects.filter(stream=stream, nonce__in=nonces).values_list("nonce", flat=True)
+    folded = set(map(bytes, known))
+    outcomes: list[Exception | None] = []
+    fresh: list[ReadBatch] = []
+    for batch in batches:
+        outcome: Exception | None = None
+        if batch.nonce not in folded:
+            try:
+                _require_open(stream, batch.now)
+                if not fresh:
+                    # For an empty batch, too: senders hide by those when items came, so it must leave what
+                    # any other leaves.
+                    require_room(stream)
+            except (StreamClosedError, StreamBusyError) as error:
+                outcome = error
+            else:
+                folded.add(batch.nonce)
+                fresh.append(batch)
+        outcomes.append(outcome)
+    if fresh:
+        state, statistic = state_unseal(stream), stream_statistic(stream.published)
+        ItemBatch.objects.bulk_create(ItemBatch(stream=stream, nonce=batch.nonce) for batch in fresh)
+        for batch in fresh:
+            statistic.process_batch(state, batch.cells, secrets.SystemRandom())
         _advance(stream, partial(state_seal, state=state))
+    return outcomes
 
 
 def intrusion_announce(
-    *, identifier: str, actor: AbstractBaseUser | None, reason: str, now: datetime
+    *,
+    identifier: str,
+    actor: AbstractBaseUser | None,
+    reason: str,
+    now: datetime,
+    number: int | None = None,
 ) -> AnnouncedIntrusion:
     """Read the state on purpose: randomize everything anew, and keep what was seen.
 
@@ -127,26 +187,28 @@ def intrusion_announce(
         actor: who looks. That they may is for the caller to check.
         reason: why, for the log: 1 to `REASON_LENGTH` characters, such as a file number. White space counts
             as single blanks. The recipe's public log does not show it.
+        number: which one it will be, as who asks believes: what is sent twice is refused the second time.
+            None: whichever is next.
 
     Returns:
         The intrusion, which is counted; `selectors.seen_bytes` has what was seen.
 
     Raises:
         FieldError: the reason is empty, too long or has characters that cannot be printed.
-        IntrusionRefusedError: the recipe allows no more, or is closed.
+        IntrusionRefusedError: the recipe allows no more, is closed, or another number is the next.
         StreamLostError: the state cannot be read.
     """
     stated = " ".join(reason.split())
     if not stated or len(stated) > REASON_LENGTH or not stated.isprintable():
         raise FieldError("reason", f"must be 1 to {REASON_LENGTH} printable characters")
-    intrusion, seen = _announce(identifier, actor, stated, now)
+    intrusion, seen = _announce(identifier, actor, stated, now, number)
     SeenState.objects.create(intrusion=intrusion, state=seen)
     return intrusion
 
 
 @transaction.atomic(durable=True)
 def _announce(
-    identifier: str, actor: AbstractBaseUser | None, reason: str, now: datetime
+    identifier: str, actor: AbstractBaseUser | None, reason: str, now: datetime, number: int | None
 ) -> tuple[AnnouncedIntrusion, bytes]:
     stream = _locked(identifier)
     if not stream.is_open:
@@ -156,10 +218,11 @@ def _announce(
     allowed = statistic.parameters.announced_intrusions
     if state.announced_intrusions >= allowed:
         raise IntrusionRefusedError(f"the recipe allows {allowed:,}, and all were made")
+    following = state.announced_intrusions + 1
+    if number not in (None, following):
+        raise IntrusionRefusedError(f"the next one has the number {following:,}, not {number:,}")
     seen = state.to_bytes()
-    intrusion = AnnouncedIntrusion.objects.create(
-        identifier=identifier, number=state.announced_intrusions + 1, at=now
-    )
+    intrusion = AnnouncedIntrusion.objects.create(identifier=identifier, number=following, at=now)
     statistic.announce_intrusion(state, secrets.SystemRandom())
     _advance(stream, partial(state_seal, state=state))
     entry_append(

@@ -44,6 +44,11 @@ def seen_bytes(intrusion: AnnouncedIntrusion) -> bytes | None:
     return None if seen is None else bytes(seen.state)
 
 
+def is_stream(identifier: str) -> bool:
+    """Whether there is such a stream; one that has ended is gone."""
+    return Stream.objects.filter(identifier=identifier).exists()
+
+
 def stream_is_closed(identifier: str) -> bool:
     """Whether there is such a stream, and it takes no more items."""
     return Stream.objects.filter(identifier=identifier, is_open=False).exists()

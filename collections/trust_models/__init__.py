@@ -1,7 +1,9 @@
 """What this site does under each trust model, one file each: publishing, closing, the outcome.
 
 This is the table. Others call `trust_model_of` and `unavailable_here`, the operations in `publishing`, and
-`review` for what publishing would do; `outcomes` has what they get. `api` is the same for programs.
+`review` for what publishing would do. `admitting` says who issues tokens and which relay there is, and
+`issued` how many tokens there were. `targeting` checks whom a recipe asks. `outcomes` has what they get, and
+`api` is the same for programs.
 
 It must not know pages, nor what a release says.
 """
@@ -17,9 +19,12 @@ from trust_models.two_server import TwoServerModel
 
 __all__ = [
     "TRUST_MODELS",
+    "admitting",
+    "issued",
     "outcomes",
     "publishing",
     "review",
+    "targeting",
     "trust_model_of",
     "unavailable_here",
 ]

@@ -26,8 +26,11 @@ def partner_of(trust: Trust, role: PartnerRole, partners: Partners) -> Partner:
     return partner
 
 
-def asked(trust: Trust, role: PartnerRole, partner: Partner, ask: Callable[[], T]) -> T:
+def asked(wanted: FieldError, role: PartnerRole, partner: Partner, ask: Callable[[], T]) -> T:
     """The other server's answer, or its silence and its refusal in the words of this app.
+
+    Args:
+        wanted: names the field for which it is asked, and says that it cannot be so.
 
     Raises:
         FieldError: it refuses.
@@ -41,8 +44,13 @@ def asked(trust: Trust, role: PartnerRole, partner: Partner, ask: Callable[[], T
         ) from error
     except PeerRefusedError as error:
         raise FieldError(
-            "trust", f"cannot be {trust.value}: the {role.name} at {partner.url} refuses ({error})"
+            wanted.field, f"{wanted.message}: the {role.name} at {partner.url} refuses ({error})"
         ) from error
+
+
+def not_under(trust: Trust) -> FieldError:
+    """That a recipe cannot have this trust model."""
+    return FieldError("trust", f"cannot be {trust.value}")
 
 
 def require_signed(role: PartnerRole, partner: Partner, published: PublishedRecipe, signature: bytes) -> None:

@@ -10,8 +10,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
 from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe, recipe_document
 from recipes.approvals import approval_missing, approval_of_draft
 from recipes.approvals_api import ApprovalSerializer, approval_document
@@ -23,18 +21,16 @@ from recipes.drafts_api import (
     numbered_recipe,
 )
 from recipes.errors import PartnerUnavailableError, RecipeStateError
-from recipes.item_lists import distinct_items
+from recipes.item_lists import UNIVERSE_BYTES, listed_universe
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from trust_models.publishing import recipe_close, recipe_publish
 from trust_models.review import Review, review_of
-from web.json_requests import read_object
+from web.json_requests import read_object, text_member
 from web.openapi import example, problem_response
-from web.problems import conflict, invalid_field, unavailable
+from web.problems import invalid_field
+from web.refusing import as_problems
 from web.scopes import Scopes
-
-UNIVERSE_BYTES = 16 * 1024 * 1024
-"""Of a body that lists the items of a universe."""
 
 
 class RefusalSerializer(serializers.Serializer[dict[str, str]]):
@@ -151,25 +147,22 @@ class PublishView(APIView):
     def post(self, request: Request, number: int) -> Response:
         recipe = numbered_recipe(number)
         members = read_object(request._request, UNIVERSE_BYTES, names=("reviewed", "universe"))
-        try:
-            reviewed = _hash(members.get("reviewed"))
+        with as_problems(conflicts=RecipeStateError, busy=PartnerUnavailableError):
+            reviewed = text_member(members, "reviewed")
             if _was_published(recipe, reviewed):
                 return Response(recipe_document(recipe))
-            recipe = recipe_publish(
-                recipe=recipe,
-                reviewed=reviewed,
-                universe=_universe(members.get("universe")),
-                actor=signed_in_user(request._request),
-            )
-        except PartnerUnavailableError as error:
-            raise unavailable(f"Nothing was changed: {error}.") from None
-        except FieldError as error:
-            raise invalid_field(error) from None
-        except RecipeStateError as error:
-            # Perhaps the same request came twice, and the other was faster.
-            recipe = numbered_recipe(number)
-            if not _was_published(recipe, reviewed):
-                raise conflict(error) from None
+            try:
+                recipe = recipe_publish(
+                    recipe=recipe,
+                    reviewed=reviewed,
+                    universe=listed_universe(members.get("universe")),
+                    actor=signed_in_user(request._request),
+                )
+            except RecipeStateError:
+                # Perhaps the same request came twice, and the other was faster.
+                recipe = numbered_recipe(number)
+                if not _was_published(recipe, reviewed):
+                    raise
         return Response(recipe_document(recipe))
 
 
@@ -204,19 +197,5 @@ def _reviewed(members: dict[str, Any]) -> Review:
     return review
 
 
-def _hash(value: object) -> str:
-    if not isinstance(value, str):
-        raise FieldError("reviewed", "must be the SHA-256 that the draft or its review names")
-    return value
-
-
 def _was_published(recipe: Recipe, reviewed: str) -> bool:
     return recipe.status != Recipe.Status.DRAFT and recipe.draft_hash == reviewed
-
-
-def _universe(value: object) -> list[str] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise FieldError("universe", f"must be a list of texts, not {as_typed(value)}")
-    return distinct_items(enumerate(value, start=1))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
+from panprivacy.asked_admission import TokenAdmission
+from panprivacy.asked_target import CitedTarget
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust import Trust
 from panprivacy.trust_models import Servers
@@ -27,6 +29,9 @@ class Wish:
         simulation: whether it says that it is one.
         partners: the other servers that may be asked.
         universe: the items that a recipe over a list is about; None of every other recipe.
+        admission: who issues its tokens; None where anybody may report.
+        relay: address of the relay; None where it has none.
+        target: which devices it asks, with the results that it cites; None where all.
     """
 
     draft: RecipeDraft
@@ -34,10 +39,20 @@ class Wish:
     simulation: bool
     partners: Partners
     universe: Sequence[str] | None
+    admission: TokenAdmission | None = None
+    relay: str | None = None
+    target: CitedTarget | None = None
 
     def publish(self, servers: Servers) -> PublishedRecipe:
         """Its document."""
-        return self.draft.publish(servers, self.now, simulation=self.simulation)
+        return self.draft.publish(
+            servers,
+            self.now,
+            simulation=self.simulation,
+            admission=self.admission,
+            relay=self.relay,
+            target=self.target,
+        )
 
 
 class Prepared(ABC):
@@ -67,6 +82,9 @@ class TrustModel(ABC):
 
     cohort_of: ClassVar[str] = "reports"
     """What a cohort consists of."""
+
+    takes_one_cohort: ClassVar[bool] = False
+    """Whether no report is taken beyond the cohort size."""
 
     counts_with_noise: ClassVar[bool] = False
     """Whether the number of reports of real devices is published with noise."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from fractions import Fraction
 
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import PublishedRecipe
@@ -35,6 +36,10 @@ class Sum:
         """The same for each segment of the recipe; empty where it asks by none."""
         return report_statistic(recipe).segment_estimates(self.total, self.reports)
 
+    def count_scale(self, recipe: PublishedRecipe) -> Fraction | None:  # for noisy sums
+        """The scale of discrete Laplace noise in `reports`; None where they are exact."""
+        return None
+
 
 @dataclass(frozen=True)
 class NoisySum(Sum):
@@ -47,6 +52,9 @@ class NoisySum(Sum):
         statistic = report_statistic(recipe)
         scale = float(noisy_count.scale(statistic.cohort_size))
         return statistic.segment_estimates(self.total, self.reports, scale)
+
+    def count_scale(self, recipe: PublishedRecipe) -> Fraction | None:
+        return noisy_count.scale(report_statistic(recipe).cohort_size)
 
 
 @dataclass(frozen=True)
@@ -119,10 +127,13 @@ class ServerProgress:
         counted: reports in its sum, as it says itself, with noise once it is drawn; None while it has not
             said.
         public_rejections: reports that it rejected for what is seen without decrypting, by reason.
-        hidden_rejections: for what verifying found. Whoever has a copy of a device's state can make reports
+        hidden_rejections: for what verifying found. Who has a copy of a device's state can make reports
             from it that are valid or not depending on what is encrypted there: shown to nobody, except where
             devices are simulated.
         trouble: None where there is none.
+        verification_key: Ed25519, 32 bytes, as the recipe's document names it; None for this very site.
+        count_signature: what it says is its signature of the number of reports that is published; None where
+            it has not signed. This very site signs when it releases.
     """
 
     name: str
@@ -131,6 +142,8 @@ class ServerProgress:
     public_rejections: Mapping[str, int] = field(default_factory=dict)
     hidden_rejections: Mapping[str, int] = field(default_factory=dict)
     trouble: Trouble | None = None
+    verification_key: bytes | None = None
+    count_signature: bytes | None = None
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
 """Publishing and closing recipes. Every operation is one transaction with its audit entry."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from admission.operations import issuance_end
 from audit.operations import entry_append
+from panprivacy.asked_round import AskedRound
 from panprivacy.recipe import RecipeDraft, format_time
 from panprivacy.trust_models import under_trust
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
@@ -20,7 +22,16 @@ from recipes.operations import recipe_fill, recipe_locked, require_within_limits
 from storage import clock
 from storage.signing_key import signing_key
 from trust_models import TRUST_MODELS, configured_partners
+from trust_models.admitting import (
+    Admitting,
+    AgreedIssuer,
+    admitting_here,
+    issuer_agree,
+    require_admitted,
+    tokens_ask,
+)
 from trust_models.interface import Partners, Prepared, Wish
+from trust_models.targeting import Targeted, target_require
 
 
 def recipe_publish(
@@ -30,6 +41,7 @@ def recipe_publish(
     reviewed: str | None = None,
     simulation: bool = False,
     partners: Partners | None = None,
+    admitting: Admitting | None = None,
     universe: Sequence[str] | None = None,
 ) -> Recipe:
     """Draft → published: make the keys, fix the document, sign it.
@@ -40,6 +52,7 @@ def recipe_publish(
     Args:
         reviewed: `draft_hash` of the draft that somebody read and agreed to; None where nobody did.
         partners: the helper and the shuffler; by default those that the settings name.
+        admitting: the issuer and the relay, likewise.
         universe: the items that a recipe with `items = listed` is about. It is not stored.
 
     Raises:
@@ -56,9 +69,9 @@ def recipe_publish(
     draft = RecipeDraft.from_mapping(content)
     if not simulation:
         # Before another server is asked.
-        approval_require(recipe=recipe, document=content, actor=actor)
+        approval_require(recipe=recipe, document=content, actor=actor, universe=universe)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, universe)
+        prepared = _prepare(draft, simulation, partners, admitting, universe)
         with transaction.atomic():
             recipe = recipe_locked(recipe, Recipe.Status.DRAFT)
             if recipe.draft != content:
@@ -66,7 +79,7 @@ def recipe_publish(
                     "the draft was changed while it was being published; look at it once more"
                 )
             if not simulation:
-                approval = approval_spend(recipe=recipe, document=content, actor=actor)
+                approval = approval_spend(recipe=recipe, document=content, actor=actor, universe=universe)
             return _publish(recipe, prepared, actor, approval)
 
 
@@ -76,14 +89,17 @@ def recipe_publish_file(
     actor: User | None,
     simulation: bool = False,
     partners: Partners | None = None,
+    admitting: Admitting | None = None,
     universe: Sequence[str] | None = None,
     reserved: str | None = None,
+    place: AskedRound | None = None,
     stored: Callable[[Recipe], None] = lambda _: None,
 ) -> Recipe:
     """Publish the content of a recipe file at once; as `recipe_publish`.
 
     Args:
         reserved: what was reserved for its cost (`recipes.budget.reserve`); None where nothing was.
+        place: of a round of a recipe in rounds: which it is.
         stored: called with the recipe in the transaction that publishes it; what it raises undoes that.
 
     Raises:
@@ -91,17 +107,19 @@ def recipe_publish_file(
         ApprovalNeededError: an account wants to publish it, for which another one must approve. Simulations
             need none, nor does what is reserved: its series was approved.
     """
-    draft, approval = RecipeDraft.from_mapping(members), ""
+    draft, approval = replace(RecipeDraft.from_mapping(members), round=place), ""
     exempt = simulation or reserved is not None
     if not exempt:
-        approval_require(recipe=None, document=draft.as_dict(), actor=actor)
+        approval_require(recipe=None, document=draft.as_dict(), actor=actor, universe=universe)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, universe, reserved)
+        prepared = _prepare(draft, simulation, partners, admitting, universe, reserved)
         with transaction.atomic():
             recipe = Recipe(created_by=actor)
             recipe_fill(recipe, draft)
             if not exempt:
-                approval = approval_spend(recipe=None, document=draft.as_dict(), actor=actor)
+                approval = approval_spend(
+                    recipe=None, document=draft.as_dict(), actor=actor, universe=universe
+                )
             recipe = _publish(recipe, prepared, actor, approval)
             stored(recipe)
             return recipe
@@ -112,6 +130,8 @@ class _Prepared:
     """What publishing needs and takes up to seconds to make: done before anything is locked."""
 
     secrets: Prepared
+    issuer: AgreedIssuer | None
+    targeted: Targeted | None
     published_at: datetime
     guarantees: list[dict[str, Any]]
     reserved: str | None
@@ -121,6 +141,7 @@ def _prepare(
     draft: RecipeDraft,
     simulation: bool,
     partners: Partners | None,
+    admitting: Admitting | None,
     universe: Sequence[str] | None,
     reserved: str | None = None,
 ) -> _Prepared:
@@ -130,17 +151,34 @@ def _prepare(
     # First, because a key takes longer to make.
     mechanism = affordable(draft, free=simulation or reserved is not None)
     guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
+    targeted = target_require(draft, simulation=simulation)
     # Last, because others may be asked: nobody is for a draft that is refused here.
     partners = configured_partners() if partners is None else partners
+    admitting = admitting_here() if admitting is None else admitting
+    require_admitted(draft, mechanism, admitting)
+    tokens = tokens_ask(draft, admitting)
     made = TRUST_MODELS[draft.trust].prepare(
-        Wish(draft, now=now, simulation=simulation, partners=partners, universe=universe)
+        Wish(
+            draft,
+            now=now,
+            simulation=simulation,
+            partners=partners,
+            universe=universe,
+            admission=None if tokens is None else tokens.admission,
+            relay=admitting.relay_url if draft.relay else None,
+            target=None if targeted is None else targeted.cited,
+        )
     )
-    return _Prepared(made, now, guarantees, reserved)
+    agreed = None if tokens is None else issuer_agree(tokens, made.published)
+    return _Prepared(made, agreed, targeted, now, guarantees, reserved)
 
 
 def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: str) -> Recipe:
     published = prepared.secrets.published
-    spend(published=published, reserved=prepared.reserved)
+    spent = spend(published=published, reserved=prepared.reserved)
+    if prepared.targeted is not None:
+        # Others may have been published since; from here on, none for this population.
+        prepared.targeted.require_apart()
     recipe.identifier = published.identifier
     recipe.document = published.canonical.decode()
     recipe.signature = published.sign(signing_key())
@@ -151,6 +189,8 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: 
     recipe.save()
     RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
     prepared.secrets.store(recipe)
+    if prepared.issuer is not None:
+        prepared.issuer.store(recipe)
     entry_append(
         action=RECIPE_PUBLISHED,
         subject=published.identifier,
@@ -161,6 +201,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: 
             "population": published.population,
             "trust": published.trust.value,
             "simulation": published.simulation,
+            **({"spends": spent} if spent else {}),
             **({"approved_by": approval} if approval else {}),
         },
     )
@@ -182,6 +223,7 @@ def recipe_close(*, recipe: Recipe, actor: User | None) -> Recipe:
     recipe.closed_at = clock.database_now()
     recipe.save(update_fields=["status", "closed_at"])
     TRUST_MODELS[recipe.published.trust].close(recipe)
+    issuance_end(recipe=recipe, reason="it was closed", now=recipe.closed_at)
     entry_append(
         action=RECIPE_CLOSED,
         subject=str(recipe.identifier),

@@ -15,6 +15,8 @@ from panprivacy.trust_models import trusts_of, under_trust
 from recipes.budget import Effect, effect_of
 from recipes.operations import require_within_limits
 from trust_models import unavailable_here
+from trust_models.admitting import admitting_here, require_admitted
+from trust_models.targeting import target_require
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
         )
         require_within_limits(draft)
         draft.calibrated_statistic()  # whether it keeps what it states, and else what would
+        require_admitted(draft, statistic, admitting_here())
+        target_require(draft, simulation=False)
         if unavailable := trust_unavailable(draft.trust, type(statistic)):
             raise FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")
     except FieldError as error:
@@ -106,6 +110,8 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
 def trust_unavailable(trust: Trust, statistic: type[Statistic[Any]]) -> str:
     """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
     if trust not in trusts_of(statistic):
+        if statistic.needs_proof:
+            return "this statistic needs two servers, which check reports unread"
         return "servers that cannot read reports cannot check those of this statistic"
     return unavailable_here(trust)
 

@@ -18,7 +18,8 @@ from peers.roles import SHUFFLER
 from peers.shuffler_calls import recipe_register
 from recipes.models import Recipe, ShufflerSignature
 from storage import clock
-from trust_models.agreement import asked, partner_of, require_signed
+from storage.columns import optional_bytes
+from trust_models.agreement import asked, not_under, partner_of, require_signed
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
 from trust_models.outcomes import (
@@ -52,6 +53,7 @@ class ShufflerModel(TrustModel):
     """The sum counts the messages of each kind; its reports are users."""
 
     trust = Trust.SHUFFLER
+    takes_one_cohort = True
     partner = SHUFFLER
     cohort_of = "devices"
 
@@ -65,7 +67,7 @@ class ShufflerModel(TrustModel):
         )
         published = wish.publish(servers)
         signature = asked(
-            self.trust,
+            not_under(self.trust),
             SHUFFLER,
             partner,
             lambda: recipe_register(
@@ -117,7 +119,13 @@ class ShufflerModel(TrustModel):
             counted=recipe.cohort_size if fetch.state == State.FETCHED and not waiting else 0,
         )
         shuffler = ServerProgress(
-            name="Shuffler", url=servers.shuffler_url, counted=None, trouble=_trouble(fetch)
+            name="Shuffler",
+            url=servers.shuffler_url,
+            counted=None,
+            public_rejections=fetch.rejected,
+            trouble=_trouble(fetch),
+            verification_key=servers.shuffler_verification_key,
+            count_signature=optional_bytes(fetch.count_signature),
         )
         return Progress(fetch.received, waiting, (analyzer, shuffler))
 

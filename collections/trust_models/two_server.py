@@ -9,6 +9,7 @@ note. What becomes of a note that stays behind, leader/registrations.py says.
 import secrets
 from dataclasses import dataclass
 
+from dap.admission import TokenError
 from dap.models import AggregatedReport, Side, Task
 from dap.operations import task_close, task_named
 from dap.selectors import rejections_of, report_count
@@ -17,7 +18,13 @@ from leader.models import CountNoise, EndNotice
 from leader.operations import COLLECTOR_CONFIG_ID, task_create, task_end
 from leader.registrations import registration_forget, registration_note
 from leader.results import Refusal, task_result
-from leader.selectors import LeaderProgress, exchanges_waiting, helper_count, progress_of
+from leader.selectors import (
+    LeaderProgress,
+    exchanges_waiting,
+    helper_count,
+    progress_of,
+    published_count,
+)
 from panprivacy.dap.basics import HpkeConfig, ReportError
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import task_of
@@ -33,7 +40,8 @@ from peers.roles import HELPER
 from recipes.errors import RecipeStateError
 from recipes.models import HelperSignature, Recipe
 from storage import clock
-from trust_models.agreement import asked, partner_of, require_signed
+from storage.columns import optional_bytes, stored
+from trust_models.agreement import asked, not_under, partner_of, require_signed
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
 from trust_models.outcomes import (
@@ -50,6 +58,7 @@ from trust_models.outcomes import (
 PUBLIC_REASONS = frozenset(
     error.reason
     for error in (
+        *TokenError,
         ReportError.REPORT_REPLAYED,
         ReportError.REPORT_DROPPED,
         ReportError.BATCH_COLLECTED,
@@ -75,7 +84,7 @@ class _AgreedTask(Prepared):
     published: PublishedRecipe
     partner: Partner
     helper_signature: bytes
-    share_key: PrivateKey
+    share_key: PrivateKey | None
     verify_key: bytes
     collector_config: HpkeConfig
     collector_key: bytes
@@ -112,17 +121,23 @@ class TwoServerModel(TrustModel):
     def prepare(self, wish: Wish) -> Prepared:
         partner = partner_of(self.trust, HELPER, wish.partners)
         source = secrets.SystemRandom()
-        share_key = recipe_key_make(wish.draft, source)
+        # Devices that keep nothing send plain shares: there is nothing to encrypt them to beforehand.
+        share_key = None if wish.draft.encryption is None else recipe_key_make(wish.draft, source)
         request = source.randbytes(REQUEST_BYTES)
-        scheme = share_key.public_key.scheme
-        theirs = asked(
-            self.trust, HELPER, partner, lambda: helper_key(partner, request=request, scheme=scheme)
-        )
+        ours = theirs = None
+        if share_key is not None:
+            scheme, ours = share_key.public_key.scheme, share_key.public_key.to_json()
+            theirs = asked(
+                not_under(self.trust),
+                HELPER,
+                partner,
+                lambda: helper_key(partner, request=request, scheme=scheme).to_json(),
+            )
         servers = TwoServers(
             leader_url=partner.leader_url,
-            leader_key_members=share_key.public_key.to_json(),
+            leader_key_members=ours,
             helper_url=partner.url,
-            helper_key_members=theirs.to_json(),
+            helper_key_members=theirs,
             helper_verification_key=partner.verification_key,
         )
         published = wish.publish(servers)
@@ -131,7 +146,7 @@ class TwoServerModel(TrustModel):
         task_id = bytes.fromhex(published.identifier)
         registration_note(task_id=task_id, partner=partner, now=clock.database_now())
         signature = asked(
-            self.trust,
+            not_under(self.trust),
             HELPER,
             partner,
             lambda: recipe_task_register(
@@ -168,10 +183,11 @@ class TwoServerModel(TrustModel):
     @staticmethod
     def _noise_draw(recipe: Recipe, task: Task) -> None:
         """Counts of simulations are exact: they hide nothing, and a seed gives the same result again."""
+        noise = margin = 0
         if not recipe.simulation:
             source, size = secrets.SystemRandom(), recipe.cohort_size
             noise, margin = noisy_count.draw(size, source), noisy_count.draw_margin(size, source)
-            CountNoise.objects.get_or_create(task=task, defaults={"noise": noise, "margin": margin})
+        CountNoise.objects.get_or_create(task=task, defaults={"noise": noise, "margin": margin})
 
     def outcome(self, recipe: Recipe) -> Outcome | None:
         task = _task(recipe)
@@ -182,8 +198,7 @@ class TwoServerModel(TrustModel):
             return TooFew(_received(task, recipe)) if result.is_too_few else Refused(_clause(result.detail))
         if recipe.simulation:
             return Sum(result.values, result.report_count)
-        noise = CountNoise.objects.get(task=task).noise
-        return NoisySum(result.values, max(1, result.report_count + noise))
+        return NoisySum(result.values, stored(published_count(task=task, counted=result.report_count)))
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
         task_end(task=_task(recipe), reason=outcome, now=clock.database_now())
@@ -203,13 +218,15 @@ class TwoServerModel(TrustModel):
             public_rejections={r: n for r, n in ours.items() if r in PUBLIC_REASONS},
             hidden_rejections={r: n for r, n in ours.items() if r not in PUBLIC_REASONS},
         )
-        theirs_counted = helper_count(task=task)
+        count = helper_count(task=task)
         helper = ServerProgress(
             name="Helper",
             url=servers.helper_url,
-            counted=None if theirs_counted is None else max(0, theirs_counted + noise),
+            counted=None if count is None else max(0, count.report_count + noise),
             hidden_rejections=theirs,
             trouble=_trouble(task, progress),
+            verification_key=servers.helper_verification_key,
+            count_signature=None if count is None else optional_bytes(count.signature),
         )
         return Progress(_received(task, recipe), progress.waiting + progress.in_jobs, (leader, helper))
 

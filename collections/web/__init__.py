@@ -1,13 +1,15 @@
 """What any site of Django needs of HTTP: problem documents, bodies, MessagePack, paging, numbers in text.
 
-Others call `problems` and `problem_errors` (RFC 9457), `failures` and `errors` (answers to what went wrong),
-`bodies`, `json_requests` and `messagepack` (reading what is sent), `scopes` (what API tokens may be for),
-`bounded_logging`, `compression`, `paging`, `openapi`, `numbers` (how figures are shown) and `spreadsheets`.
+Others call `problems`, `api_problems` and `problem_errors` (RFC 9457), `refusing` (the domain's errors as
+such), `failures` and `errors` (answers to what went wrong), `bodies`, `json_requests` and `messagepack`
+(reading what is sent), `scopes` (what API tokens may be for), `bounded_logging`, `compression`, `paging`,
+`openapi`, `numbers` (how figures are shown) and `spreadsheets`.
 
 It must not know recipes, reports, or any other room.
 """
 
 __all__ = [
+    "api_problems",
     "bodies",
     "bounded_logging",
     "compression",
@@ -23,6 +25,7 @@ __all__ = [
     "plain_query",
     "problem_errors",
     "problems",
+    "refusing",
     "scopes",
     "spreadsheets",
 ]

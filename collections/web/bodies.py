@@ -2,7 +2,7 @@
 
 A body grows when it is taken apart: into text, lists and their members, each beside the other. So all bodies
 that are in work have `ROOM_BYTES` together, and those for which there is no room wait. Reading is not bounded
-so: whoever sends slowly would keep the room from all others.
+so: who sends slowly would keep the room from all others.
 """
 
 import threading
@@ -39,11 +39,11 @@ def read_body(request: HttpRequest, most: int) -> bytes:
         Problem: too large (413), of unknown length (411), or cut short (408); or too many are being worked on
             (503).
     """
-    if "chunked" in request.headers.get("Transfer-Encoding", "").lower():
+    if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
         raise Problem("length-required", "The body's length is missing", 411, "Send Content-Length.")
     try:
         # Looked at before anything is read. It is a number: the server has parsed it already.
-        if int(request.headers.get("Content-Length") or 0) > most:
+        if int(request.META.get("CONTENT_LENGTH") or 0) > most:
             raise RequestDataTooBig
         body = request.body
     except RequestDataTooBig:
@@ -70,7 +70,7 @@ class BodiesMiddleware:
         try:
             return self.get_response(request)
         finally:
-            _forget(request)
+            body_forget(request)
 
 
 class _Room:
@@ -106,7 +106,8 @@ def _hold_room(request: HttpRequest, size: int) -> None:
     request.__dict__["_give_room_back"] = weakref.finalize(request, _ROOM.give_back, size)
 
 
-def _forget(request: HttpRequest) -> None:
+def body_forget(request: HttpRequest) -> None:
+    """Let go of a request's body, and of the room that it takes."""
     held = request.__dict__
     held.pop("_body", None)
     held["_stream"] = BytesIO()

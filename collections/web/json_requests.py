@@ -1,6 +1,7 @@
 """JSON objects that programs send: read strictly, whatever is sent."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from django.http import HttpRequest
@@ -38,8 +39,19 @@ def read_object(request: HttpRequest, most: int, *, names: tuple[str, ...] | Non
     if names is not None:
         for name in members:
             if name not in names:
-                raise invalid_field(FieldError(name, f"is unknown; known are {', '.join(names)}"))
+                known = f"known are {', '.join(names)}" if names else "the body has no members"
+                raise invalid_field(FieldError(name, f"is unknown; {known}"))
     return members
+
+
+def text_member(members: Mapping[str, object], name: str) -> str:
+    """A member that must be there, as text. Raises FieldError, naming it."""
+    if name not in members:
+        raise FieldError(name, "is missing")
+    value = members[name]
+    if not isinstance(value, str):
+        raise FieldError(name, "must be text")
+    return value
 
 
 def _has_json(request: HttpRequest) -> bool:

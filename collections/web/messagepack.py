@@ -11,7 +11,7 @@ import msgpack
 NAME_BYTES = 32
 """Bytes of a name, at most: where every text is one."""
 
-MOST_NAMES = 2
+MOST_NAMES = 3
 """Members of one object: no body that is read here has an object with more."""
 
 # First bytes of a list and of an object, by the specification of MessagePack.

@@ -1,7 +1,7 @@
 """How numbers are shown. Display only: what is stored, compared and exported is never rounded."""
 
 import math
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 
 from panprivacy.shown import plain
 
@@ -31,6 +31,13 @@ def at_place(value: float, place: int) -> str:
 def significant(value: float, digits: int = 2) -> str:
     """`value` to so many significant digits: 96.97 → 97, 0.04121 → 0.041."""
     return at_place(value, place_of(value, digits))
+
+
+def at_most(value: float, digits: int = 2) -> str:
+    """An upper bound to so many significant digits, rounded up: 12.345 → 13."""
+    place = place_of(value, digits)
+    above = Decimal(repr(value)).quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING)
+    return at_place(float(above), place)
 
 
 def number(value: object) -> str:

@@ -28,6 +28,12 @@ class ExactSerializer(serializers.Serializer[dict[str, Any]]):
     """A body that has these members and no others."""
 
 
+class PagedSerializer(serializers.Serializer[dict[str, Any]]):
+    """A page of a list."""
+
+    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+
+
 class _ExactExtension(OpenApiSerializerExtension):
     target_class = ExactSerializer
     match_subclasses = True

@@ -1,8 +1,8 @@
 """Reading a list's query string, and cutting it into pages by key: for people, and for the API."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.core.exceptions import BadRequest
 from django.db.models import Model, QuerySet
@@ -49,6 +49,18 @@ def page_of(rows: QuerySet[M], request: HttpRequest, size: int) -> Page[M]:
     except ValueError:
         raise BadRequest("`before` must be taken from the link to the next page.") from None
     return Page(found, f"?{older}" if older else "", f"?{first.urlencode()}" if started_at else "")
+
+
+def api_results(
+    rows: QuerySet[M], request: HttpRequest, size: int, shown: Callable[[M], object]
+) -> dict[str, Any]:
+    """A page of a list as the API answers it: `next` and `results`, by `api_page`.
+
+    Args:
+        shown: gives a row as plain JSON values.
+    """
+    found, following = api_page(rows, request, size)
+    return {"next": following, "results": [shown(row) for row in found]}
 
 
 def api_page(rows: QuerySet[M], request: HttpRequest, size: int) -> tuple[list[M], str | None]:

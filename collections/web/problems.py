@@ -1,11 +1,9 @@
 """The one error shape of every interface for programs: problem documents (RFC 9457)."""
 
 import json
-from typing import Any, cast
+from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
-from rest_framework import exceptions
-from rest_framework.response import Response
+from django.http import HttpRequest, HttpResponse
 
 from panprivacy.errors import FieldError
 
@@ -85,46 +83,12 @@ def unavailable(detail: str) -> Problem:
     return Problem("unavailable", "The server is busy", 503, detail)
 
 
+def too_often(detail: str) -> Problem:
+    return Problem("too-often", "That was asked too often", 429, detail)
+
+
 def method_not_allowed(allowed: str) -> Problem:
     return Problem("method-not-allowed", "The method is not allowed", 405, f"Allowed: {allowed}.")
-
-
-def from_exception(error: Exception) -> Problem | None:
-    """The problem that stands for an exception of Django or DRF; None for an unexpected one."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, Http404):
-        return not_found("Nothing has this address.")
-    if isinstance(error, exceptions.MethodNotAllowed):
-        return method_not_allowed("see the API documentation")
-    if isinstance(error, exceptions.ValidationError) and isinstance(error.detail, dict):
-        # Our serializers nest no others: every field has a list of messages.
-        field, messages = next(iter(cast("dict[str, list[str]]", error.detail).items()))
-        return invalid_parameter(field, f"{field} {messages[0]}")
-    if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
-        return Problem("not-authenticated", "It is not known who asks", 401, str(error.detail))
-    if isinstance(error, exceptions.ParseError):
-        return malformed_body(str(error.detail))
-    if isinstance(error, exceptions.NotAcceptable):
-        return Problem("not-acceptable", "The media type asked for is not served", 406, str(error.detail))
-    if isinstance(error, exceptions.UnsupportedMediaType):
-        return unsupported_media_type(str(error.detail))
-    if isinstance(error, exceptions.APIException):
-        return Problem("request-refused", "The request was refused", error.status_code, str(error.detail))
-    return None
-
-
-def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's hook: the same problem documents as everywhere."""
-    problem = from_exception(error)
-    if problem is None:
-        return None
-    headers = {}
-    if challenge := getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = challenge
-    if problem.status == 503:
-        headers["Retry-After"] = str(RETRY_SECONDS)
-    return Response(problem.document(), status=problem.status, content_type=CONTENT_TYPE, headers=headers)
 
 
 def is_api_request(request: HttpRequest) -> bool:

@@ -1,21 +1,25 @@
 """Trust in a shuffler on the device: one value, sent as messages that the shuffler mixes."""
 
+import random
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from devices_sim.algorithm import values_statistic
+from devices_sim.algorithm import value_report, values_statistic
 from devices_sim.fleet_devices import FleetDevices, ValueDevices
 from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import Forecast, forecast_of_values
+from devices_sim.oblivious_transport import Behind
 from devices_sim.shuffler_upload import ShufflerUpload
-from devices_sim.transport import Transport
+from devices_sim.transport import Transport, WireReport
 from devices_sim.trust_models.interface import ReportingModel
 from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.values_file import HEADER, values_csv
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import Statistic
+from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 
 
 class Shuffler(ReportingModel):
@@ -26,8 +30,14 @@ class Shuffler(ReportingModel):
     header = HEADER
     batch_reports = ShufflerUpload.batch_reports
 
-    def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
+    def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return ShufflerUpload(recipe, transport)
+
+    def behind(self, recipe: PublishedRecipe, verification_key: bytes) -> Mapping[str, Behind]:  # noqa: ARG002
+        servers = recipe.servers
+        if not isinstance(servers, ShufflerAndAnalyzer):
+            raise TypeError(f"a recipe with a shuffler names it, unlike {type(servers).__name__}")
+        return {servers.shuffler_url: Behind("shuffler", servers.shuffler_verification_key)}
 
     def fleet_devices(
         self,
@@ -38,7 +48,16 @@ class Shuffler(ReportingModel):
         return ValueDevices(recipe)
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
-        return values_csv(path, values_statistic(statistic).value_of)
+        return values_csv(path, lambda cells: self.require_value(statistic, *cells))
+
+    def require_value(self, statistic: Statistic[Any], text: str) -> None:
+        values_statistic(statistic).value_of(text)
+
+    def value_report(
+        self, recipe: PublishedRecipe, text: str, random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport:
+        statistic = values_statistic(recipe.calibrated_statistic)
+        return value_report(statistic, recipe.public_key, statistic.value_of(text), random_source, nonce)
 
     def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
         return values_statistic(statistic).most_messages

@@ -10,22 +10,33 @@ from devices_sim.fleet_result import FleetResult
 from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import Transport
 from devices_sim.trust_models.interface import ReportingModel
+from devices_sim.trust_models.randomized import RandomizedReporting
 from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import HEADER, events_csv
+from panprivacy.catalogue import statistic_class
+from panprivacy.device_input import DeviceInput
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import Statistic
 
 
 class SingleServer(ReportingModel):
-    """Devices with events, which report to the server that published the recipe."""
+    """Devices with events, or else with one value, which report to the server that published the recipe."""
+
+    def reporting(self, statistic: str) -> ReportingModel:
+        is_randomized = statistic_class(statistic).device_input is DeviceInput.RANDOMIZED
+        return self._randomized() if is_randomized else self
+
+    def _randomized(self) -> ReportingModel:
+        """The same of devices that randomize one value."""
+        return _RandomizedToOne()
 
     sends = "reports"
     option = "events"
-    header = HEADER
+    header: tuple[str, ...] = HEADER
     batch_reports = RestUpload.batch_reports
 
-    def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
+    def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return RestUpload(recipe.identifier, transport)
 
     def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:
@@ -48,3 +59,7 @@ class SingleServer(ReportingModel):
 
     def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
         """None: each device sends one report."""
+
+
+class _RandomizedToOne(RandomizedReporting, SingleServer):
+    """Devices that randomize one value, for a single server."""

@@ -1,13 +1,14 @@
 """A workload is a sequence of buckets; a bucket holds complete devices and fits in memory."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.shuffle.interface import ShuffleStatistic
 
 Given = TypeVar("Given")
 """What is known of one device: its events, or its value."""
@@ -77,8 +78,26 @@ class ValueWorkload(Workload[str]):
     buckets: Sequence[Bucket[str]]
 
     def require_fits(self, recipe: PublishedRecipe) -> None:
-        if not isinstance(recipe.calibrated_statistic, ShuffleStatistic):
+        if recipe.calibrated_statistic.device_input is DeviceInput.EVENTS:
             raise FieldError("trust", f"must be one under which devices have values, not {recipe.trust}")
+
+
+@dataclass(frozen=True)
+class _Rest(Bucket[Given]):
+    """A bucket without some of its devices."""
+
+    bucket: Bucket[Given]
+    left_out: frozenset[str]
+
+    def __iter__(self) -> Iterator[tuple[str, Given]]:
+        return (device for device in self.bucket if device[0] not in self.left_out)
+
+
+def without(workload: Workload[Any], names: Set[str]) -> Workload[Any]:
+    """The same workload without the devices of these names."""
+    left_out, made = frozenset(names), copy.copy(workload)
+    object.__setattr__(made, "buckets", tuple(_Rest(bucket, left_out) for bucket in workload.buckets))
+    return made
 
 
 BUCKET_DEVICES = 1_000

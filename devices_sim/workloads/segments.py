@@ -1,12 +1,26 @@
 """The segment of a simulated device: as a file says, or one that its name decides."""
 
+import bisect
 import hashlib
-from collections.abc import Iterable, Iterator, Set
+import itertools
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from devices_sim.workloads.bucket import Bucket
+from panprivacy.errors import FieldError
+from panprivacy.parameters import Description
 from panprivacy.recipe import PublishedRecipe
+
+WEIGHT = Description(
+    label="Sizes of the segments",
+    help="Relative, one number for each segment in their order, such as 9 and 1. Equal where left out.",
+    minimum=0,
+    maximum=1e9,
+)
+
+DRAWN_BITS = 53
+"""Of the digest of a device's name: as many as a float holds."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +33,11 @@ class Located:
 
 @dataclass(frozen=True)
 class _Spread(Bucket[Located]):
-    """The devices of a bucket, those without a segment spread evenly over all."""
+    """The devices of a bucket, those without a segment spread over all by their weights."""
 
     devices: Bucket[Set[int] | Located]
     segments: tuple[str, ...]
+    cumulative: tuple[float, ...]
     seed: int | None
 
     def __iter__(self) -> Iterator[tuple[str, Located]]:
@@ -31,18 +46,51 @@ class _Spread(Bucket[Located]):
 
     def _segment(self, name: str) -> str:
         digest = hashlib.blake2b(f"{self.seed}:{name}".encode(), digest_size=8, person=b"segment").digest()
-        return self.segments[int.from_bytes(digest, "big") % len(self.segments)]
+        drawn = (int.from_bytes(digest, "big") >> (64 - DRAWN_BITS)) / 2**DRAWN_BITS
+        total = self.cumulative[-1]
+        # Those of weight 0 end where they begin, so nothing falls on them; also where the product is rounded.
+        place = bisect.bisect_right(self.cumulative, drawn * total)
+        return self.segments[min(place, bisect.bisect_left(self.cumulative, total))]
+
+
+def checked_weights(field: str, given: object, segments: Sequence[str]) -> tuple[float, ...] | None:
+    """Relative sizes of the segments, in their order; None where nothing is given.
+
+    Args:
+        field: named in refusals.
+        given: a sequence of as many numbers as there are segments, from 0, not all 0; or None.
+
+    Raises:
+        FieldError: it is not, or there are no segments.
+    """
+    if given is None:
+        return None
+    if not segments:
+        raise FieldError(field, "must be left out: the recipe has no segments")
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(segments):
+        raise FieldError(
+            field, f"must be {len(segments)} numbers, one for each of the segments {', '.join(segments)}"
+        )
+    weights = tuple(WEIGHT.check(field, float, weight) for weight in given)
+    if not any(weights):
+        raise FieldError(field, "must not all be 0")
+    return weights
 
 
 def in_segments(
-    recipe: PublishedRecipe, buckets: Iterable[Bucket[Any]], seed: int | None
+    recipe: PublishedRecipe,
+    buckets: Iterable[Bucket[Any]],
+    seed: int | None,
+    weights: tuple[float, ...] | None = None,
 ) -> Iterable[Bucket[Any]]:
     """The same devices, each with a segment where the recipe asks by segment.
 
     Args:
+        weights: by `checked_weights`; None spreads evenly.
         seed: with the device's name it decides the segment of a device that has none yet. The same at every
             attempt, whatever the number of processes; None spreads by the names alone.
     """
     if not recipe.segments:
         return buckets
-    return (_Spread(bucket, recipe.segments, seed) for bucket in buckets)
+    cumulative = tuple(itertools.accumulate(weights or [1.0] * len(recipe.segments)))
+    return (_Spread(bucket, recipe.segments, cumulative, seed) for bucket in buckets)

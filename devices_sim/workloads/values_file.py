@@ -1,10 +1,9 @@
-"""Values from a CSV file with the header `device,value` and one row per device, in memory.
+"""Values from a CSV file with one row per device, in memory: `device,value`, or more columns than one.
 
-Collections of values go through a shuffler, which waits for a whole cohort: as many devices as it mixes at
-once also fit into memory here.
+A value is short, and a device sends once: all devices of a file fit into memory.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -19,13 +18,30 @@ BUCKET_DEVICES = 50
 """Devices per bucket: each sends by itself, so that processes share few devices evenly."""
 
 
+def text_of(cells: Sequence[str]) -> str:
+    """The cells of one value as one text, as workloads hold it."""
+    return ",".join(cells)
+
+
+def cells_of(text: str, columns: int) -> tuple[str, ...]:
+    """Inverse of `text_of`: of several cells, none that is a value has a comma.
+
+    Args:
+        columns: how many cells make up one value.
+    """
+    return (text,) if columns == 1 else tuple(text.split(","))
+
+
 @contextmanager
-def values_csv(path: Path, require_value: Callable[[str], object]) -> Iterator[ValueWorkload]:
+def values_csv(
+    path: Path, require_value: Callable[[Sequence[str]], object], header: tuple[str, ...] = HEADER
+) -> Iterator[ValueWorkload]:
     """The devices of a CSV file.
 
     Args:
         path: UTF-8 text, with or without a byte order mark.
-        require_value: raises FieldError for a text that is no value, e.g. `ShuffleStatistic.value_of`.
+        require_value: raises FieldError for cells that are no value, e.g. `Randomizer.value_of`.
+        header: `device`, and a name for each cell of a value.
 
     Raises:
         FieldError: the first thing wrong with the file; says in which line and column,
@@ -33,16 +49,18 @@ def values_csv(path: Path, require_value: Callable[[str], object]) -> Iterator[V
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
-        devices = list(_devices(file, require_value))
+        devices = list(_devices(file, require_value, header))
     if not devices:
         raise FieldError("device", "the file must name at least one device")
     yield ValueWorkload(listed(devices, BUCKET_DEVICES))
 
 
-def _devices(file: BinaryIO, require_value: Callable[[str], object]) -> Iterator[Valued]:
-    rows = CsvRows(file, HEADER)
+def _devices(
+    file: BinaryIO, require_value: Callable[[Sequence[str]], object], header: tuple[str, ...]
+) -> Iterator[Valued]:
+    rows = CsvRows(file, header)
     first_lines: dict[str, int] = {}
-    for device, value in rows:
+    for device, *cells in rows:
         rows.require_device_name(device)
         first = first_lines.setdefault(device, rows.line)
         if first != rows.line:
@@ -52,7 +70,8 @@ def _devices(file: BinaryIO, require_value: Callable[[str], object]) -> Iterator
                 "a device has one",
             )
         try:
-            require_value(value)
+            require_value(cells)
         except FieldError as refusal:
-            raise FieldError("value", f"line {rows.line}, column 2: {refusal.message}") from None
-        yield device, value
+            column = header.index(refusal.field) + 1 if refusal.field in header else 2
+            raise FieldError(refusal.field, f"line {rows.line}, column {column}: {refusal.message}") from None
+        yield device, text_of(cells)

@@ -29,7 +29,7 @@ ALONE = {
     "Wiring": ("panapp",),
     "Pages": ("pages",),
     "Domain": (),
-    "Between installations, and the log": ("peers", "audit"),
+    "Between installations, and the log": ("public_log", "peers", "audit"),
     "Ground": ("web", "storage"),
     "Mathematics": ("panprivacy",),
     "Devices": ("devices_sim",),

@@ -26,8 +26,7 @@ from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_remembered_or_too_late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("ledger.selectors.SECONDS", 600.0)
+def _nothing_is_remembered() -> Iterator[None]:
     caches["composed"].clear()
     yield
     caches["composed"].clear()

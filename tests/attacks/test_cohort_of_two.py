@@ -29,6 +29,9 @@ from trust_models.publishing import recipe_publish_file
 pytestmark = pytest.mark.django_db
 
 GREEDY = {"epsilon": 20.0, "cohort_size": 2}
+LIKELY = {"epsilon": 1.0, "cohort_size": 100, "delta": 0.1}
+"""Each device may be shown as it is with a probability of one in ten."""
+
 SHARED = {"statistic": "mean", "k": 10, "guarantee": "aggregator", "epsilon": 2.0, "cohort_size": 100}
 """Within the limits on ε and the cohort. Its noise is the whole cohort's: who sends 99 of 100 reports,
 without noise, reads the last but for noise of scale 2.2, a local ε of 30."""
@@ -39,6 +42,7 @@ def production(settings: Any) -> None:
     settings.SMALLEST_COHORT = USUAL.smallest_cohort
     settings.LARGEST_EPSILON = USUAL.largest_epsilon
     settings.LARGEST_LOCAL_EPSILON = USUAL.largest_local_epsilon
+    settings.LARGEST_DELTA = USUAL.largest_delta
 
 
 def sent(client: Client, recipe: Recipe, count: int) -> None:
@@ -59,7 +63,11 @@ def test_without_limits_the_result_tells_what_the_other_device_sent(client: Clie
 @pytest.mark.usefixtures("production")
 @pytest.mark.parametrize(
     ("members", "field"),
-    [({"epsilon": 20.0, "cohort_size": 100}, "epsilon"), ({**GREEDY, "epsilon": 1.0}, "cohort_size")],
+    [
+        ({"epsilon": 20.0, "cohort_size": 100}, "epsilon"),
+        ({**GREEDY, "epsilon": 1.0}, "cohort_size"),
+        (LIKELY, "delta"),
+    ],
 )
 def test_site_in_production_neither_drafts_nor_publishes_it(
     client: Client, members: dict[str, Any], field: str

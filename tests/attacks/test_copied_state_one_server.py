@@ -131,8 +131,8 @@ def test_everything_shown_is_the_same_whichever_step_it_was(cohort_size: int, ou
     reader = auditor()
     recipe = published_recipe(steps=LOOKS, epsilon=0.1, cohort_size=cohort_size)
     honest = [report_of_count(recipe, 0) for _ in range(HONEST)]
-    first, *others = (seen_of(recipe, event_at, honest, reader) for event_at in (1, 4, NEVER))
-    assert all(other == first for other in others)
+    first, other = (seen_of(recipe, event_at, honest, reader) for event_at in (1, NEVER))
+    assert other == first
     rejections, _, shown, reports, returned, _ = first
     assert (rejections, shown) == ([], outcome)
     assert reports == (FORGED + HONEST if outcome == "released" else None)

@@ -15,17 +15,24 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import override_settings
 from django.utils import timezone
 
 from aggregation.tasks import process_chunk
 from dap.hpke_keys import HPKE_KEYS
+from gateway.keys import GATEWAY_KEYS
 from helper.ending import upkeep
 from helper.registering import UNUSED_KEY_LIFETIME, share_key_make
+from issuer.ending import issuance_end
+from issuer.ending import upkeep as issuer_upkeep
+from issuer.models import Issuance
+from issuer.registering import token_key_make
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance
 from storage.rotating_keys import grace
 from tests.collections.analyzer import scene as analyzer
+from tests.collections.issuer import scene as issuer
 from tests.collections.two_server import scene as two_server
 from tests.factories import published_recipe, published_stream
 from trust_models.publishing import recipe_close
@@ -108,6 +115,25 @@ def never_published_ends(recipe: Recipe | None) -> None:  # there is none
     upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME)
 
 
+def tokens() -> None:
+    with override_settings(**issuer.SETTINGS):
+        assert issuer.Collection().registered().device().ask().handle
+
+
+def tokens_end(_: None) -> None:
+    issuance_end(issuance=Issuance.objects.get(), reason="closed", now=timezone.now())
+    GATEWAY_KEYS.rotate(now=timezone.now())
+    GATEWAY_KEYS.expire(now=timezone.now() + 2 * grace())
+
+
+def token_key_unused() -> None:
+    token_key_make(request=secrets.token_bytes(16), now=timezone.now())
+
+
+def token_key_unused_ends(_: None) -> None:
+    issuer_upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME)
+
+
 def stream_ends(recipe: Recipe) -> None:
     recipe_close(recipe=recipe, actor=None)
     collections_advance()
@@ -119,6 +145,9 @@ HOLDERS: dict[str, tuple[Callable[[], Any], Callable[[Any], None], int]] = {
     "leader and helper": (two_servers, two_servers_end, 6),
     "an analyzer": (shuffled, shuffled_ends, 1),
     "a helper that waits for a recipe": (never_published, never_published_ends, 1),
+    # Those of the recipe, which are sealed together, and the gateway's.
+    "an issuer": (tokens, tokens_end, 2),
+    "an issuer that waits for a recipe": (token_key_unused, token_key_unused_ends, 1),
     "a curator, of its sample": (published_stream, stream_ends, 1),
 }
 

@@ -2,13 +2,18 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.patience import PATIENCE
+from tests.peers.node_packages import installed
+
+DEVICES_WEB = Path(__file__).parent.parent.parent / "devices_web"
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -94,3 +99,11 @@ def visit(browser: Browser, live_server: Any) -> Iterator[Any]:
     for visitor in visitors:
         visitor.context.close()
     assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """devices_web, built."""
+    copy = installed(DEVICES_WEB, tmp_path_factory.mktemp("web") / "devices_web")
+    subprocess.run(["node", "build.mjs"], cwd=copy, check=True, timeout=300)
+    return (copy / "build" / "devices-web.js").read_text()

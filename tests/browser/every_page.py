@@ -1,6 +1,7 @@
 """Every page of the site, drawn from its addresses: one that is added later is looked at by itself."""
 
 import itertools
+import random
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from api_tokens.operations import token_create
 from ledger.budget import Budget
@@ -16,9 +18,14 @@ from notifications.kinds import KINDS
 from notifications.mail import confirm_address, unsubscribe_address
 from notifications.operations import mail_subscribe
 from panprivacy.mechanisms import MECHANISMS
+from panprivacy.randomizers import RANDOMIZERS
 from recipes.models import Recipe
+from releases.models import HeldResult
+from series.in_order import input_publish
 from series.operations import rounds_advance, series_approval_ask, series_mark, series_publish
 from simulations.operations import simulation_start
+from tests.collections.two_server.randomized_scene import honest_report, randomized, released
+from tests.collections.two_server.scene import two_server_recipe
 from tests.factories import draft_recipe, recipe_members
 from tests.scenes import (
     announced,
@@ -28,6 +35,8 @@ from tests.scenes import (
     open_stream,
     simulated_recipe,
 )
+from tests.target_scene import DECLARED, declare, file_of, publish
+from tests.target_scene import counted as counted_systems
 from trust_models.publishing import recipe_close
 
 EXAMPLES = dict[str, list[Any]]
@@ -36,13 +45,17 @@ EXAMPLES = dict[str, list[Any]]
 BESIDE = [
     "/?q=nowhere",
     "/audit/?q=nowhere",
-    *(f"/recipes/new/?statistic={statistic}" for statistic in (*MECHANISMS, "density", "shuffle_histogram")),
+    *(f"/recipes/new/?statistic={statistic}" for statistic in (*MECHANISMS, *RANDOMIZERS)),
+    *(f"/recipes/new/?statistic={statistic}" for statistic in ("density", "shuffle_histogram")),
     "/plan/?quantity=nothing",
 ]
 """Pages that an address has beside the one that it begins with."""
 
 NO_PAGES = {
     "favicon": "leads to a picture",
+    "log-tile": "hashes",
+    "log-entries": "entries of the log, as they are hashed",
+    "witness-checkpoint": "a text",
     "comparison-csv": "a file of what is named in the query",
     "plan-rest": "a part of another page",
     "sign-in-code": "leads on who has given no password; looked at in test_second_factor_in_browser.py",
@@ -56,6 +69,8 @@ def scene(user: User) -> EXAMPLES:
     """What every kind of page is about: recipes in each of their states, and all else."""
     population_create(name="clinics", description="", budget=Budget(epsilon=0.001, delta=1e-6), actor=None)
     population_create(name="wards", description="", budget=None, actor=None, four_eyes=True)
+    population_create(name="systems", description="", budget=None, actor=None)
+    declare("systems", DECLARED)
     proposed = series_approval_ask(
         members=recipe_members(every="week", rounds=3, population="wards"), actor=user
     )
@@ -83,10 +98,22 @@ def scene(user: User) -> EXAMPLES:
         simulated_recipe({0: 40, 1: 20, 2: 5}, **named),
         simulated_recipe({0: 40, 1: 20, 2: 5}, statistic="mean", k=2, guarantee="local", sampling_rate=0.5),
         finished_recipe([[0]] * 3),
+        finished_recipe(
+            [[1, 0, 0]] * 40 + [[0, 1, 0]] * 20,
+            statistic="categories",
+            steps=None,
+            k=3,
+            labels=["phone", "tablet", "watch"],
+            simulation=True,
+        ),
+        _rare_categories(),
+        _vectors(),
+        _held(),
+        publish(file_of(("os", "linux", counted_systems(population="systems")), population="systems")),
         announced(open_stream(range(300), statistic="cropped_mean", t=4)),
         closed_stream(announced(open_stream(range(300), statistic="cropped_mean", t=5))),
     ]
-    series = [_trend(user), _trend(user, name="Waits", failing=True)]
+    series = [_trend(user), _trend(user, name="Waits", failing=True), _in_rounds(user)]
     token, _ = token_create(user=user, name="nightly", scopes=["log:read"], days=1, actor=None)
     simulation = simulation_start(
         members=recipe_members(),
@@ -106,6 +133,9 @@ def scene(user: User) -> EXAMPLES:
         "simulation": [simulation.pk],
         "number": [1],
         "form": ["csv"],
+        "level": ["0"],
+        "width": ["1"],
+        "origin_hash": ["0" * 64],
     }
 
 
@@ -125,6 +155,51 @@ def pages(client: Client, examples: EXAMPLES) -> list[str]:
     return found
 
 
+def _rare_categories() -> Recipe:
+    """The result of a simulation on two servers."""
+    recipe = two_server_recipe(
+        simulation=True,
+        statistic="rare_categories",
+        steps=None,
+        k=4,
+        labels=["no error", "disk full", "out of memory", "network lost"],
+        epsilon=4.0,
+        cohort_size=30,
+        participation="cover",
+        devices=40,
+        counted_devices=20,
+        rare_share=0.25,
+    )
+    return _of_values(recipe, [number % 4 for number in range(40)])
+
+
+def _vectors() -> Recipe:
+    """The same of a mean of vectors."""
+    recipe = two_server_recipe(
+        simulation=True,
+        statistic="vector_mean",
+        steps=None,
+        dimension=6,
+        bits=5,
+        epsilon=20.0,
+        cohort_size=10,
+    )
+    return _of_values(recipe, [(0.5, -0.25, 0.0, 0.25, -0.5, 0.1)] * 12)
+
+
+def _of_values(recipe: Recipe, values: list[Any]) -> Recipe:
+    sent = randomized(recipe, values, random.Random(1))
+    released(recipe, [honest_report(recipe, measurement) for measurement in sent])
+    return Recipe.objects.get(pk=recipe.pk)
+
+
+def _held() -> Recipe:
+    """A recipe whose result waits for somebody's decision."""
+    recipe = recipe_close(recipe=open_recipe([1] * 5), actor=None)
+    HeldResult.objects.create(recipe=recipe, issued=1, expected=1.0, most=1, held_at=timezone.now())
+    return recipe
+
+
 def _trend(user: User, *, name: str = "Crashes", failing: bool = False) -> str:
     series = series_publish(
         members=recipe_members(name=name, every="week", rounds=3, epsilon=8.0, cohort_size=2), actor=user
@@ -136,6 +211,16 @@ def _trend(user: User, *, name: str = "Crashes", failing: bool = False) -> str:
         return series.identifier
     rounds_advance()
     series_mark(series=series, at=series.published_at, note="version 2.1 released", actor=None)
+    return series.identifier
+
+
+def _in_rounds(user: User) -> str:
+    """A recipe in rounds: the first is asked, and the second will wait for its public input."""
+    members = recipe_members(name="Model", steps=1, step_seconds=1, cohort_size=20, sampling_rate=0.2)
+    in_rounds = {"rounds": 3, "round_seconds": 3_600, "public_input": True}
+    series = series_publish(members=members | in_rounds, actor=user)
+    input_publish(series=series, number=1, content={"weights": [0.5]}, actor=user)
+    rounds_advance()
     return series.identifier
 
 

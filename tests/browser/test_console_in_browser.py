@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from ledger.budget import Budget
 from ledger.operations import population_create
 from tests.factories import draft_recipe, published_recipe
-from tests.scenes import PASSWORD, analyst
+from tests.scenes import PASSWORD, analyst, finish, open_recipe
 
 from .conftest import Visitor
 
@@ -86,6 +86,21 @@ def test_recipe_is_asked_again_with_marks_as_they_are_made(visit: Visit) -> None
     expect(page.get_by_text("Changed; it was 2.")).to_be_visible()
     page.get_by_label("Name").press("Enter")
     expect(page.get_by_role("heading", name="Changed from Crash counter")).to_be_visible()
+    assert violations(visitor) == []
+
+
+def test_progress_goes_on_beyond_the_cohort_and_the_plan_stays_beside_the_result(visit: Visit) -> None:
+    # The first band beyond a cohort of 2 is 20.
+    recipe = open_recipe([1] * 21, cohort_size=2, population_size=400, target_margin=1)
+    visitor = visit(viewport=PHONE)
+    page = visitor.open(reverse("recipe", args=[recipe.identifier]))
+    expect(page.locator("#progress")).to_contain_text("At least 20")
+    expect(page.get_by_text("Closing now: about ± ")).to_be_visible()
+    planned = page.get_by_text("Planned: ± ").first.inner_text()
+    assert violations(visitor) == []
+    finish(recipe)
+    visitor.open(reverse("recipe", args=[recipe.identifier]))
+    expect(page.get_by_text("Planned: ± ").first).to_have_text(planned)
     assert violations(visitor) == []
 
 

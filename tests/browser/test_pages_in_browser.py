@@ -211,8 +211,8 @@ def test_everything_works_without_scripts(visit: Visit) -> None:
     page.get_by_role("button", name="Close it for good").click()
     assert Recipe.objects.get(question="How often?").status == "closed"
     page = visitor.open("/audit/")
-    page.get_by_role("link", name="Check the chain").click()
-    assert page.get_by_text("Every entry matches").is_visible()
+    page.get_by_role("link", name="Check the log").click()
+    assert page.get_by_text("entries match their hashes").is_visible()
 
 
 def test_identifier_is_copied(visit: Visit, live_server: Any) -> None:

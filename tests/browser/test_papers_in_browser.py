@@ -5,6 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from research.reproduction.results import committed
+from research.statements import Role
 
 from .conftest import Visitor
 from .test_pages_in_browser import accessibility_violations
@@ -32,7 +33,13 @@ def test_page_of_the_papers_draws_every_line_in_its_colour_and_is_accessible(
     expect(page.locator(".chart .legend")).to_have_count(len(figures))
     for figure, element in zip(figures, page.locator(".chart").all(), strict=True):
         drawn = element.locator(".scatterlayer .js-line")
-        roles = [series["role"] for panel in figure["panels"] for series in panel["series"]]
+        # What was measured is drawn as points.
+        roles = [
+            series["role"]
+            for panel in figure["panels"]
+            for series in panel["series"]
+            if series["role"] != Role.MEASURED
+        ]
         strokes = drawn.evaluate_all("lines => lines.map((line) => getComputedStyle(line).stroke)")
         assert len(strokes) == len(roles)
         for role, colour in COLOURS[scheme].items():

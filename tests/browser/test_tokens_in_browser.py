@@ -30,8 +30,9 @@ def test_token_is_made_shown_once_and_revoked_on_a_page_of_ones_own(
     page.get_by_role("button", name="Make the token").click()
     expect(page.locator("#token-text")).to_contain_text(f"panapp_{ApiToken.objects.get().prefix}_")
     assert violations(visitor) == []
-    page.get_by_role("link", name="Your password").click()
-    page.get_by_role("link", name="Your API tokens").click()
+    account = page.get_by_role("navigation", name="Your account")
+    account.get_by_role("link", name="Password").click()
+    account.get_by_role("link", name="API tokens").click()
     expect(page.locator("#token-text")).to_have_count(0)
     page.get_by_role("button", name="Revoke nightly report").click()
     expect(page.get_by_text("Ended: it was revoked.")).to_be_visible()

@@ -11,7 +11,9 @@ from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
+from tests.devices_sim.attester import URL
 from tests.devices_sim.server import MemoryServer
+from tests.tokens import token_admission
 
 MakeServer = Callable[..., MemoryServer]
 
@@ -24,9 +26,21 @@ def private_key_of(scheme: str) -> PrivateKey:
 
 @pytest.fixture(scope="session")
 def make_server() -> MakeServer:
-    """A server with one open recipe; keyword arguments replace members of its draft."""
+    """A server with one open recipe; keyword arguments replace members of its draft.
 
-    def make(*, simulation: bool = True, encryption: str = DEFAULT_SCHEME, **members: object) -> MemoryServer:
+    With `tokens` its reports need one of `tests.tokens`, and `relay` is the only way to it. A target cites
+    results that are not there.
+    """
+
+    def make(
+        *,
+        simulation: bool = True,
+        encryption: str = DEFAULT_SCHEME,
+        tokens: bool = False,
+        attester_url: str = URL,
+        relay: str | None = None,
+        **members: object,
+    ) -> MemoryServer:
         draft = {
             "name": "Late arrivals",
             "question": "How many devices had an event?",
@@ -37,9 +51,21 @@ def make_server() -> MakeServer:
             "cohort_size": 2,
             "encryption": encryption,
         } | members
+        if tokens:
+            draft["admission"] = "token"
+        if relay is not None:
+            draft["relay"] = True
+        draft = {name: value for name, value in draft.items() if value is not None}
         key = private_key_of(encryption)
-        recipe = RecipeDraft.from_mapping(draft).publish(
-            OneServer.of(key.public_key), datetime(2026, 1, 1, tzinfo=UTC), simulation=simulation
+        asked = RecipeDraft.from_mapping(draft)
+        target = asked.target
+        recipe = asked.publish(
+            OneServer.of(key.public_key),
+            datetime(2026, 1, 1, tzinfo=UTC),
+            simulation=simulation,
+            admission=token_admission(attester_url=attester_url) if tokens else None,
+            relay=relay,
+            target=target and target.cited(dict.fromkeys(target.recipes, "b" * 64), asked.parameters),
         )
         return MemoryServer(recipe, key)
 

@@ -42,7 +42,14 @@ class InProcessTransport(Transport):
         )
 
     def exchange(
-        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+        self,
+        method: str,
+        target: str,
+        *,
+        body: bytes = b"",
+        content_type: str = "",
+        accept: str = JSON,
+        fields: Mapping[str, str] | None = None,
     ) -> Answer:
         parts = urlsplit(self._prefix + target)
         errors = io.StringIO()
@@ -66,6 +73,7 @@ class InProcessTransport(Transport):
             "wsgi.multiprocess": False,
             "wsgi.run_once": False,
         } | ({"CONTENT_TYPE": content_type} if content_type else {})
+        environ |= {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in (fields or {}).items()}
         started: list[tuple[int, dict[str, str]]] = []
         written: list[bytes] = []
 

@@ -13,9 +13,11 @@ import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.transport import RETRIES, ServedRecipe
+from panprivacy.admission import TokenRefusedError, token_require
 from panprivacy.encryption.interface import InvalidCiphertextError, PrivateKey
 from panprivacy.recipe import PublishedRecipe
 from tests.devices_sim.in_process import InProcessTransport
+from tests.tokens import ISSUER_KEY
 
 AT_ONCE = RETRIES.new(backoff_factor=0)
 """As devices repeat requests, but without pauses."""
@@ -40,7 +42,11 @@ class MemoryServer:
     def served(self) -> ServedRecipe:
         status = "closed" if self.closed else "open"
         return ServedRecipe(
-            self.recipe.identifier, self.recipe.document, self.recipe.sign(SIGNING_KEY), status
+            self.recipe.identifier,
+            self.recipe.document,
+            self.recipe.sign(SIGNING_KEY),
+            status,
+            issuer_signature=None if self.recipe.admission is None else self.recipe.sign(ISSUER_KEY),
         )
 
     def transport(self) -> InProcessTransport:
@@ -75,7 +81,9 @@ class MemoryServer:
         if (method, path) == ("GET", f"{recipe_path}/"):
             served = self.served
             signature = base64.b64encode(served.signature).decode()
+            by_issuer = served.issuer_signature
             return 200, {
+                "issuer_signature": None if by_issuer is None else base64.b64encode(by_issuer).decode(),
                 "id": served.identifier,
                 "document": served.document,
                 "signature": signature,
@@ -90,7 +98,9 @@ class MemoryServer:
                 return 415, _problem("unsupported-media-type", 415, "Send MessagePack.")
             reports = msgpack.unpackb(body)["reports"]
             self.batches.append(len(reports))
-            reasons = [self._store(report["nonce"], report["ciphertexts"]) for report in reports]
+            reasons = [
+                self._store(report["nonce"], report["ciphertexts"], report.get("token")) for report in reports
+            ]
             rejected = [
                 {"index": index, "reason": reason, "detail": ""}
                 for index, reason in enumerate(reasons)
@@ -101,17 +111,23 @@ class MemoryServer:
             report = json.loads(body)
             nonce = base64.b64decode(report["nonce"], validate=True)
             ciphertexts = [base64.b64decode(text, validate=True) for text in report["ciphertexts"]]
+            token = base64.b64decode(report.get("token", ""), validate=True)
         except (ValueError, KeyError, binascii.Error):
             return 400, _problem("malformed-body", 400, "Not a report.")
-        reason = self._store(nonce, ciphertexts)
+        reason = self._store(nonce, ciphertexts, token)
         if reason is None:
             return 201, {"status": "accepted"}
         status = 409 if reason == "duplicate_nonce" else 422
         return status, _problem("report-rejected", status, "The report was rejected.") | {"reason": reason}
 
-    def _store(self, nonce: bytes, ciphertexts: Sequence[bytes]) -> str | None:
+    def _store(self, nonce: bytes, ciphertexts: Sequence[bytes], token: bytes | None) -> str | None:
         if len(nonce) != 16:
             return "wrong_nonce_size"
+        if self.recipe.admission is not None:
+            try:
+                token_require(self.recipe, token, nonce)
+            except TokenRefusedError as error:
+                return error.reason
         if len(ciphertexts) != self.recipe.calibrated_statistic.report_ciphertexts:
             return "wrong_ciphertext_count"
         try:
@@ -140,8 +156,13 @@ def listening(application: Callable[..., Iterable[bytes]]) -> Iterator[str]:
         def answer(self) -> None:
             transport = InProcessTransport(application)
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            own = ("content-type", "content-length", "accept", "host")
             answer = transport.exchange(
-                self.command, self.path, body=body, content_type=self.headers.get("Content-Type", "")
+                self.command,
+                self.path,
+                body=body,
+                content_type=self.headers.get("Content-Type", ""),
+                fields={name: value for name, value in self.headers.items() if name.lower() not in own},
             )
             self.send_response(answer.status)
             for name, value in answer.headers.items():

@@ -12,11 +12,13 @@ import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.transport import ServedRecipe
+from panprivacy.admission import token_require
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY
+from tests.tokens import ISSUER_KEY, token_admission
 
 SHUFFLER_SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(2, 34)))
 SHUFFLER_KEY = SHUFFLER_SIGNING_KEY.public_key().public_bytes_raw()
@@ -35,9 +37,16 @@ DISTINCT_ELEMENTS = {
 
 
 def shuffler_recipe(
-    *, simulation: bool = True, shuffler_url: str = SHUFFLER_URL, **members: object
+    *,
+    simulation: bool = True,
+    shuffler_url: str = SHUFFLER_URL,
+    tokens: bool = False,
+    relay: str | None = None,
+    **members: object,
 ) -> PublishedRecipe:
     """A published recipe; keyword arguments replace members of its draft."""
+    members |= {"admission": "token"} if tokens else {}
+    members |= {} if relay is None else {"relay": True}
     draft = {"name": "Models", "question": "How many models are in use?"} | DISTINCT_ELEMENTS | members
     servers = ShufflerAndAnalyzer(
         shuffler_url=shuffler_url,
@@ -45,7 +54,11 @@ def shuffler_recipe(
         analyzer_key_members=ANALYZER_KEY.public_key.to_json(),
     )
     return RecipeDraft.from_mapping(draft).publish(
-        servers, datetime(2026, 1, 1, tzinfo=UTC), simulation=simulation
+        servers,
+        datetime(2026, 1, 1, tzinfo=UTC),
+        simulation=simulation,
+        admission=token_admission() if tokens else None,
+        relay=relay,
     )
 
 
@@ -69,7 +82,10 @@ class MemoryShuffler:
     def served(self) -> ServedRecipe:
         recipe = self.recipe
         signatures = recipe.sign(SIGNING_KEY), recipe.sign(SHUFFLER_SIGNING_KEY)
-        return ServedRecipe(recipe.identifier, recipe.document, signatures[0], self.status, signatures[1])
+        issuer = None if recipe.admission is None else recipe.sign(ISSUER_KEY)
+        return ServedRecipe(
+            recipe.identifier, recipe.document, signatures[0], self.status, signatures[1], issuer
+        )
 
     def transport(self) -> InProcessTransport:
         return InProcessTransport(self.site, others={SHUFFLER_URL: self.shuffler})
@@ -107,6 +123,8 @@ class MemoryShuffler:
         assert environ["CONTENT_TYPE"] == "application/msgpack"
         body = msgpack.unpackb(environ["wsgi.input"].read())
         nonce, messages = body["nonce"], body["messages"]
+        if self.recipe.admission is not None:
+            token_require(self.recipe, body["token"], nonce)
         if any(len(message) != ANALYZER_KEY.public_key.ciphertext_bytes for message in messages):
             return _answer(start_response, 422, _problem("invalid-ciphertext", 422))
         if not self.takes_messages:

@@ -5,7 +5,7 @@ import os
 import random
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -277,7 +277,7 @@ def test_open_any_changed_byte_is_refused(path, server):
     [
         (b"", "not a device's state file"),
         (b"PNG", "not a device's"),
-        (b"panapp-device-state-2\nx", "this version"),
+        (b"panapp-device-state-3\nx", "this version"),
     ],
 )
 def test_open_foreign_file_is_refused(path, content, message):
@@ -307,7 +307,14 @@ class LosesAnswers(Transport):
         return self.inner.at(base_url)
 
     def exchange(
-        self, method: str, target: str, *, body: bytes = b"", content_type: str = "", accept: str = JSON
+        self,
+        method: str,
+        target: str,
+        *,
+        body: bytes = b"",
+        content_type: str = "",
+        accept: str = JSON,
+        fields: Mapping[str, str] | None = None,
     ) -> Answer:
         self.bodies.append(body)
         answer = self.inner.exchange(method, target, body=body, content_type=content_type)

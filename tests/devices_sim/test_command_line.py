@@ -1,6 +1,8 @@
 import base64
+import io
 import json
 import re
+import stat
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +13,10 @@ import devices_sim.__main__ as command_line
 from devices_sim.__main__ import main
 from devices_sim.announcement import announcement
 from devices_sim.client import Device
+from tests.devices_sim.attester import MemoryAttester
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
+from tests.panprivacy.privacy_pass.keys import seeded_key
+from tests.tokens import ISSUER_KEY
 
 KEY = base64.b64encode(VERIFICATION_KEY).decode()
 
@@ -41,6 +46,7 @@ def test_main_join_steps_and_send_deliver_a_report(make_server, state, capsys):
         assert main(["step", "--state", state, "--number", "4"]) == 0
         assert main(["send", "--state", state]) == 0
         assert capsys.readouterr().out.splitlines() == [
+            "The public log is not checked: no --log-policy.",
             f"question: {server.recipe.question}",
             "privacy loss (ε): 20 at δ = 1e-6",
             f"identifier: {server.recipe.identifier}",
@@ -70,6 +76,7 @@ def test_main_join_prints_what_is_asked_and_stores_nothing_before_it(make_server
         assert main(arguments) == 0
     *before, joined = there
     assert before == [
+        (command_line.UNCHECKED, False),
         ("question: How many devices had an event?", False),
         ("event: form.opened (Someone opened the form.)", False),
         ("values: never; at least once", False),
@@ -266,3 +273,65 @@ def test_main_fleet_out_of_range_says_which_and_what_is_allowed(make_server, cap
     assert said in error
     assert "at least" in error
     assert server.decrypted() == []
+
+
+def test_main_device_with_an_identity_enrols_gets_its_token_and_reports(
+    make_server, state, tmp_path, monkeypatch, capsys
+):
+    identity = str(tmp_path / "identity")
+    attester = MemoryAttester({})
+    attester.known = set()
+    with listening(attester) as at_attester:
+        attester.url = at_attester
+        server = make_server(tokens=True, attester_url=at_attester, steps=1)
+        attester.token_keys[server.recipe.identifier] = seeded_key()
+        with listening(server) as url:
+            assert main(["identity", "--identity", identity]) == 0
+            public = base64.b64decode(capsys.readouterr().out)
+            assert main(["identity", "--identity", identity]) == 2  # never another one in its place
+            issuer = base64.b64encode(ISSUER_KEY.public_key().public_bytes_raw()).decode()
+            options = ["--state", state, "--verification-key", KEY, "--issuer-key", issuer, "--simulation"]
+            assert main(["join", url, server.recipe.identifier, *options]) == 0
+            assert "asks for its token from" in capsys.readouterr().out.splitlines()[-1]
+            assert main(["step", "--state", state]) == 0
+            assert main(["send", "--state", state]) == 2
+            assert "get it first" in capsys.readouterr().err
+            ask = ["token", "--state", state, "--identity", identity]
+            assert main(ask) == 1
+            monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+            assert main(["enrol", at_attester, "--identity", identity]) == 2
+            assert "code: must be the first line of standard input" in capsys.readouterr().err
+            monkeypatch.setattr("sys.stdin", io.StringIO("ABCD-EFGH\n"))
+            assert main(["enrol", at_attester, "--identity", identity]) == 0
+            assert attester.codes == {"ABCD-EFGH": public}
+            assert main(ask) == main(ask) == 0
+            assert main(["send", "--state", state]) == 0
+    assert len(server.reports) == 1
+    assert stat.S_IMODE((tmp_path / "identity").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", [None, b"", b"panapp-device-identity-1 AAAA\n", b"\xff"])
+def test_main_token_with_no_identity_is_one_clear_error(tmp_path, state, capsys, content):
+    identity = tmp_path / "identity"
+    if content is not None:
+        identity.write_bytes(content)
+    assert main(["token", "--state", state, "--identity", str(identity)]) == 2
+    assert "identity" in capsys.readouterr().err
+
+
+def test_main_fleet_of_randomized_values_reads_their_file_and_no_rate(make_server, tmp_path, capsys):
+    server = make_server(statistic="categories", steps=None, k=4, epsilon=20)
+    values = tmp_path / "values.csv"
+    values.write_text("device,value\na,1\nb,1\nc,3\n")
+    with listening(server) as url:
+        fleet = ["fleet", "--server", url, "--recipe", server.recipe.identifier, "--verification-key", KEY]
+        assert main([*fleet, *FLEET]) == 2
+        assert (
+            "devices: must be left out: devices of categories have one value each" in capsys.readouterr().err
+        )
+        assert main(fleet) == 2
+        assert "values: is missing" in capsys.readouterr().err
+        assert main([*fleet, "--values", str(values), "--processes", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["reports"] == {"accepted": 3, "rejected": {}}
+    # A flip of any of twelve places by ε = 20: below 1e-7.
+    assert sorted(server.decrypted()) == [(0, 0, 0, 1), (0, 1, 0, 0), (0, 1, 0, 0)]

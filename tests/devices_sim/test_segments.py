@@ -5,11 +5,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from devices_sim.__main__ import main
 from devices_sim.fleet import run_fleet
 from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.events_file import events_csv
+from devices_sim.workloads.segments import checked_weights
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy import base64_text
 from panprivacy.errors import FieldError
@@ -51,6 +53,42 @@ def test_devices_without_a_segment_are_spread_evenly_by_the_seed(make_server, ea
         for seed in (5, 6)
     )
     assert again.devices_by_answer == result.devices_by_answer != other.devices_by_answer
+
+
+def test_devices_are_spread_by_the_weights_of_the_segments(make_server):
+    """A segment of a tenth of 600 devices has 21 to 109 of them but for 1e-9, the binomial tails below; the
+    seed makes it the same every time."""
+    server = make_server(segments=SEGMENTS, epsilon=20)
+    workload = bernoulli(devices=600, steps=4, probability=0.5, seed=3)
+    sizes = [one["devices"] for one in truths(server, run(server, workload, seed=5, weights=(9, 0, 1)))]
+    assert sizes[1] == 0
+    assert sum(sizes) == 600
+    assert 21 <= sizes[2] <= 109
+    assert binom(600, 0.1).cdf(20) + binom(600, 0.1).sf(109) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ((1, 1), "must be 3 numbers, one for each of the segments 2.0, 2.1, nightly"),
+        ((0, 0, 0), "must not all be 0"),
+        ((1, -1, 1), "must be a number of at least 0"),
+        ((1, float("nan"), 1), "must be a number of at least 0"),
+        ((1, "2", 1), "must be a number of at least 0"),
+        ("111", "must be 3 numbers"),
+        ({}, "must be 3 numbers"),
+    ],
+)
+def test_weights_that_are_no_sizes_of_the_segments_are_refused(weights, said):
+    with pytest.raises(FieldError, match=said) as refusal:
+        checked_weights("weights", weights, SEGMENTS)
+    assert refusal.value.field == "weights"
+
+
+def test_weights_without_segments_are_refused():
+    assert checked_weights("weights", None, ()) is None
+    with pytest.raises(FieldError, match="the recipe has no segments"):
+        checked_weights("weights", [1], ())
 
 
 def read(tmp_path, content, segments=SEGMENTS):

@@ -41,7 +41,7 @@ STATISTICS = {
 
 
 def send(server: MemoryShuffler, text: str = "1", **options: object) -> Delivery:
-    members = {"verification_key": VERIFICATION_KEY, "shuffler_key": SHUFFLER_KEY, "simulation": True}
+    members = {"verification_key": VERIFICATION_KEY, "partner_key": SHUFFLER_KEY, "simulation": True}
     return send_value(text, server.served, server.transport(), **(members | options))
 
 
@@ -81,7 +81,7 @@ def test_send_value_without_the_shufflers_pinned_key_is_refused():
     other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
     for key, message in ((None, "needs the shuffler's key"), (other, "names another shuffler")):
         with pytest.raises(RecipeVerificationError, match=message):
-            send(server, shuffler_key=key)
+            send(server, partner_key=key)
     assert server.users == {}
 
 
@@ -95,7 +95,7 @@ def test_send_value_of_a_recipe_that_the_shuffler_did_not_sign_is_refused():
                 served,
                 server.transport(),
                 verification_key=VERIFICATION_KEY,
-                shuffler_key=SHUFFLER_KEY,
+                partner_key=SHUFFLER_KEY,
                 simulation=True,
             )
     assert server.users == {}
@@ -117,7 +117,7 @@ def test_send_value_real_device_and_simulation_keep_apart():
 def test_send_value_to_a_recipe_of_steps_is_refused(server):
     with pytest.raises(FieldError, match="trust: is single_server"):
         send_value(
-            "1", server.served, server.transport(), verification_key=VERIFICATION_KEY, shuffler_key=None
+            "1", server.served, server.transport(), verification_key=VERIFICATION_KEY, partner_key=None
         )
 
 
@@ -163,7 +163,7 @@ def test_send_value_outside_of_the_recipes_time_is_told_on_which_side(window, ki
     server.recipe = replace(server.recipe, **times)
     server.takes_messages = False
     with pytest.raises(kind, match=message):
-        send(server, simulation=False, limits=RecipeLimits(smallest_cohort=3))
+        send(server, simulation=False, limits=RecipeLimits(smallest_cohort=3, largest_delta=0.1))
 
 
 def test_send_value_whose_answer_got_lost_is_repeated_and_counts_once():
@@ -177,7 +177,7 @@ def test_send_value_whose_answer_got_lost_is_repeated_and_counts_once():
                 server.served,
                 transport,
                 verification_key=VERIFICATION_KEY,
-                shuffler_key=SHUFFLER_KEY,
+                partner_key=SHUFFLER_KEY,
                 simulation=True,
             )
     assert (delivery, len(server.users)) == (Delivery.ACCEPTED, 1)
@@ -208,7 +208,7 @@ def test_submit_to_a_shuffler_that_refuses_otherwise_says_so(monkeypatch):
 def arguments(url: str, server: MemoryShuffler) -> list[str]:
     pinned = (base64.b64encode(key).decode() for key in (VERIFICATION_KEY, SHUFFLER_KEY))
     keys = zip(("--verification-key", "--shuffler-key"), pinned, strict=True)
-    options = [*(text for pair in keys for text in pair), "--smallest-cohort", "2"]
+    options = [*(text for pair in keys for text in pair), "--smallest-cohort", "2", "--largest-delta", "0.1"]
     return ["send-value", url, server.recipe.identifier, *options]
 
 

@@ -1,9 +1,12 @@
 """Fleets whose devices have values: who counts, and what is repeated."""
 
+import base64
+import json
 from collections import Counter
 
 import pytest
 
+from devices_sim.__main__ import main
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
 from devices_sim.workloads.bucket import ListedBucket, ValueWorkload, listed
 from devices_sim.workloads.synthetic import bernoulli
@@ -113,3 +116,17 @@ def test_run_fleet_whose_shuffler_does_not_answer_is_one_error():
     server.lost = 1
     with pytest.raises(FleetError, match="503"):
         run(server, workload("1"))
+
+
+@pytest.mark.processes
+def test_main_fleet_takes_the_shufflers_key(tmp_path, capsys):
+    server, file = MemoryShuffler(), tmp_path / "values.csv"
+    file.write_text("device,value\na,0\nb,1\nc,1\n")
+    with listening(server.site) as url, listening(server.shuffler) as address:
+        server.recipe = shuffler_recipe(shuffler_url=f"{address}/shuffler")
+        key, shuffler_key = (base64.b64encode(one).decode() for one in (VERIFICATION_KEY, SHUFFLER_KEY))
+        arguments = ["fleet", "--server", url, "--recipe", server.recipe.identifier, "--values", str(file)]
+        arguments += ["--verification-key", key, "--processes", "1"]
+        assert main(arguments) != 0
+        assert main([*arguments, "--shuffler-key", shuffler_key]) == 0
+    assert json.loads(capsys.readouterr().out)["reports"]["accepted"] == 3

@@ -21,7 +21,7 @@ def write(path: Path, content: str | bytes) -> Path:
 
 
 def read(path: Path, statistic=STATISTIC) -> list[tuple[str, str]]:
-    with values_csv(path, statistic.value_of) as workload:
+    with values_csv(path, lambda cells: statistic.value_of(*cells)) as workload:
         return list(workload)
 
 

@@ -12,8 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.state_file import Enrolment
 from devices_sim.transport import ServedRecipe
+from panprivacy.catalogue import statistic_class
 from panprivacy.dap.basics import ReportError, Role
-from panprivacy.dap.hpke import generate_keypair, open_input_share
+from panprivacy.dap.hpke import Recipient, generate_keypair, open_input_share
 from panprivacy.dap.media import is_media_type, media_type, problem_type
 from panprivacy.dap.recipe_task import task_of
 from panprivacy.dap.task import TaskConfiguration
@@ -33,6 +34,7 @@ from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.trust_models.two_server import TwoServers
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
+from tests.tokens import ISSUER_KEY, token_admission
 
 HELPER_SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
 HELPER_KEY = HELPER_SIGNING_KEY.public_key().public_bytes_raw()
@@ -52,9 +54,13 @@ def two_server_recipe(
     leader_url: str = LEADER_URL,
     helper_url: str = HELPER_URL,
     simulation: bool = True,
+    tokens: bool = False,
+    relay: str | None = None,
     **members: object,
 ) -> PublishedRecipe:
     """A published recipe; keyword arguments replace members of its draft."""
+    members |= {"admission": "token"} if tokens else {}
+    members |= {} if relay is None else {"relay": True}
     draft = {
         "name": "Late arrivals",
         "question": "How many devices had an event?",
@@ -66,7 +72,13 @@ def two_server_recipe(
         "cohort_size": 2,
         "encryption": encryption,
     } | members
-    leader, helper = (share_key_of(encryption, side).public_key.to_json() for side in (0, 1))
+    encrypts = TwoServers.encrypts(statistic_class(draft["statistic"]))
+    draft |= {} if encrypts else {"encryption": None}
+    draft = {name: value for name, value in draft.items() if value is not None}
+    asked = RecipeDraft.from_mapping(draft)
+    leader, helper = None, None
+    if encrypts:
+        leader, helper = (share_key_of(encryption, side).public_key.to_json() for side in (0, 1))
     servers = TwoServers(
         leader_url=leader_url,
         leader_key_members=leader,
@@ -74,8 +86,12 @@ def two_server_recipe(
         helper_key_members=helper,
         helper_verification_key=HELPER_KEY,
     )
-    return RecipeDraft.from_mapping(draft).publish(
-        servers, datetime(2026, 1, 1, tzinfo=UTC), simulation=simulation
+    return asked.publish(
+        servers,
+        datetime(2026, 1, 1, tzinfo=UTC),
+        simulation=simulation,
+        admission=token_admission() if tokens else None,
+        relay=relay,
     )
 
 
@@ -87,6 +103,7 @@ def served_by_two(recipe: PublishedRecipe, status: str = "open") -> ServedRecipe
         recipe.sign(SIGNING_KEY),
         status,
         recipe.sign(HELPER_SIGNING_KEY),
+        None if recipe.admission is None else recipe.sign(ISSUER_KEY),
     )
 
 
@@ -200,7 +217,7 @@ class MemoryAggregators:
             else report.helper_encrypted_input_share
         )
         config, private_key = self._keys[role][sealed.config_id]
-        share = open_input_share(config, private_key, role, aad, sealed)
+        share = open_input_share(Recipient(config, private_key), role, aad, sealed)
         assert share.private_extensions == ()
         return ReportInput(report.report_metadata.report_id, report.public_share, share.payload)
 
@@ -247,5 +264,7 @@ class MemoryPair(MemoryAggregators):
 
     def counts(self) -> tuple[int, ...]:
         """What both servers make of all reports: the sum of what was sent, before it is debiased."""
-        scheme = self.recipe.public_key.scheme
+        scheme = self.recipe.servers.scheme
+        if scheme is None:
+            return self.result()
         return self.result(share_keys=[share_key_of(scheme, side) for side in (0, 1)])

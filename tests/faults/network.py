@@ -54,6 +54,7 @@ class Network:
 
     Attributes:
         next_fault: what happens to the next request.
+        meanwhile: what another worker does while the next request is on its way; None for nothing.
         requests: requests that reached the helper.
     """
 
@@ -62,11 +63,23 @@ class Network:
         self._choices = choices
         self._underway: list[Callable[[], Answer]] = []
         self.next_fault = Fault.NONE
+        self.meanwhile: Callable[[], None] | None = None
         self.requests = 0
 
     def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        assert not connection.in_atomic_block, "nothing is locked while a request is on its way"
         fault, self.next_fault = self.next_fault, Fault.NONE
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None and self._choices.random() < 0.5:
+            meanwhile()
+            meanwhile = None
+        try:
+            return self._send(fault, method, url, headers, body)
+        finally:
+            if meanwhile is not None:
+                meanwhile()
 
+    def _send(self, fault: Fault, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         def deliver() -> Answer:
             self.requests += 1
             return self._helper.run(lambda: _answer(method, url, headers, body))

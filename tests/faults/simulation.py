@@ -27,11 +27,13 @@ from leader.operations import task_create
 from leader.peers import peer_of
 from leader.results import Refusal, TaskResult, collection_result
 from panprivacy import base64_text
+from panprivacy.admission import report_nonce
 from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval, ReportError, Role
 from panprivacy.dap.collection import CollectionJobReq, Query
 from panprivacy.dap.hpke import generate_keypair, seal_input_share
 from panprivacy.dap.media import media_type
 from panprivacy.dap.task import TaskConfiguration
+from panprivacy.dap.token_extension import token_extension
 from panprivacy.dap.upload import (
     HpkeConfigList,
     InputShareAad,
@@ -42,10 +44,12 @@ from panprivacy.dap.upload import (
     UploadRequest,
 )
 from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
+from panprivacy.recipe import PublishedRecipe
 from peers.helper_calls import plain_task_register
 from peers.partner import Partner
 from tests.faults.machines import Machine
 from tests.faults.network import Fault, Killed, Network, killed_at_statement
+from tests.tokens import issued_token
 
 HISTOGRAM = 4
 PRECISION = 3600
@@ -55,7 +59,8 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 OPERATIONS = (
     *("upload",) * 6,
     *("plan",) * 3,
-    *("drive",) * 6,
+    *("drive",) * 4,
+    *("drive two at once",) * 3,
     *("drive a collection",) * 3,
     *("tick", "collect", "replay", "wait", "late", "rotate the leader's key", "rotate the helper's key"),
 )
@@ -77,6 +82,7 @@ class Simulation:
 
     Attributes:
         seed: repeats operations and faults; randomness of the product itself stays the system's.
+        recipe: whose tokens the reports carry; None where anybody may report.
         acknowledged: numbers of reports that the leader said it took.
         doubtful: numbers of those that were sent, and of which nobody knows.
         told: submissions of a report that were answered with an error.
@@ -88,6 +94,7 @@ class Simulation:
     helper: Machine
     clock: Clock
     batch_mode: BatchMode
+    recipe: PublishedRecipe | None = None
     acknowledged: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
     told: int = 0
@@ -113,6 +120,14 @@ class Simulation:
         self.task_id = self.choices.randbytes(32)
         self.vdaf = prio3_of(self.configuration)
         self.task = self._register()
+        if self.recipe is not None:
+            self._ask_for_tokens(self.recipe)
+
+    def _ask_for_tokens(self, recipe: PublishedRecipe) -> None:
+        document = recipe.canonical.decode()
+        Task.objects.update(document=document)
+        self.helper.run(lambda: Task.objects.update(document=document))
+        self.task.refresh_from_db()
 
     def _register(self) -> Task:
         config, private_key = generate_keypair(7, self.choices)
@@ -166,7 +181,7 @@ class Simulation:
     def _report(self, number: int, hours_ago: int = 0) -> Report:
         """A report of the bucket `number`, sealed to the keys that are handed out now."""
         hours = int(self.clock.now.timestamp()) // PRECISION
-        metadata = ReportMetadata(self.choices.randbytes(16), hours - hours_ago)
+        metadata = self._metadata(hours - hours_ago)
         context = context_of(self.task_id)
         public, shares = self.vdaf.shard(
             context, number, metadata.report_id, self.choices.randbytes(self.vdaf.rand_size)
@@ -178,6 +193,12 @@ class Simulation:
             for config, role, share in zip(configs, (Role.LEADER, Role.HELPER), shares, strict=True)
         ]
         return Report(metadata, public, *sealed)
+
+    def _metadata(self, time: int) -> ReportMetadata:
+        if self.recipe is None:
+            return ReportMetadata(self.choices.randbytes(16), time)
+        token = issued_token(self.recipe, self.choices)
+        return ReportMetadata(report_nonce(token), time, (token_extension(token.encode()),))
 
     def _config(self, side: str) -> HpkeConfig:
         return HpkeConfigList.decode(Browser().get(f"/{side}/hpke_config").content).configs[0]
@@ -270,6 +291,8 @@ class Simulation:
                 self._in_leader(lambda: tasks_advance(now=self.clock.now))
             case "drive":
                 self._drive(self._one_of(AggregationJob.objects.all()), faults=True)
+            case "drive two at once":
+                self._drive_two(AggregationJob.objects.all())
             case "drive a collection":
                 self._drive(self._one_of(CollectionJob.objects.filter(state="asking")), faults=True)
             case "collect":
@@ -282,6 +305,19 @@ class Simulation:
                 self._in_leader(lambda: HPKE_KEYS.rotate(now=self.clock.now))
             case "rotate the helper's key":
                 self.helper.run(lambda: HPKE_KEYS.rotate(now=self.clock.now))
+
+    def _drive_two(self, jobs: Any) -> None:
+        """One worker has sent its job, or is about to; another drives one from beginning to end, with faults
+        of its own. It may be the same job."""
+        other = self._one_of(jobs)
+
+        def meanwhile() -> None:
+            self.log.append("  meanwhile")
+            self._drive(other, faults=True)
+
+        self.network.meanwhile = meanwhile
+        self._drive(self._one_of(jobs), faults=True)
+        self.network.meanwhile = None
 
     def _one_of(self, rows: Any) -> Any:
         found = list(rows.order_by("pk"))

@@ -19,6 +19,8 @@ from tests.clock import time_is
 from tests.faults.machines import Template
 from tests.faults.network import Fault
 from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation
+from tests.panprivacy.test_admission import with_tokens
+from tests.panprivacy.test_servers import two_servers
 
 STEPS = 120
 FIXED_SEEDS = range(5)
@@ -53,7 +55,7 @@ def template(
 
 
 @pytest.fixture
-def pair(template: Template, settings: Any, clock: Clock) -> Iterator[Callable[[int, BatchMode], Simulation]]:
+def pair(template: Template, settings: Any, clock: Clock) -> Iterator[Callable[..., Simulation]]:
     """Makes a simulation. Both machines have the same signing key: who signs is tested elsewhere."""
     public = Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY).public_key().public_bytes_raw()
     settings.ROOT_URLCONF = "tests.faults.urls"
@@ -62,7 +64,7 @@ def pair(template: Template, settings: Any, clock: Clock) -> Iterator[Callable[[
     settings.LEADER_KEY = settings.HELPER_KEY = public
     settings.SMALLEST_COHORT = 2
     with template.second_machine() as helper:
-        yield lambda seed, mode: Simulation(seed, helper, clock, mode)
+        yield lambda seed, mode, recipe=None: Simulation(seed, helper, clock, mode, recipe)
 
 
 def run(simulation: Simulation) -> None:
@@ -106,6 +108,13 @@ def test_faults_of_a_fixed_seed_lose_nothing_and_double_nothing(
     pair: Callable[[int, BatchMode], Simulation], seed: int, mode: BatchMode
 ) -> None:
     run(pair(seed, mode))
+
+
+def test_faults_of_reports_with_tokens_lose_nothing_and_double_nothing(
+    pair: Callable[..., Simulation],
+) -> None:
+    """Both servers verify tokens in the middle of every kill; a replayed token never counts again."""
+    run(pair(QUICK_SEED, BatchMode.TIME_INTERVAL, with_tokens(two_servers())))
 
 
 @pytest.mark.long

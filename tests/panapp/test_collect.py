@@ -50,17 +50,6 @@ def recipe_file(tmp_path: Path, **changes: Any) -> Path:
     return path
 
 
-@pytest.mark.long
-def test_collect_that_lets_devices_take_every_step_says_what_it_does_on_stderr(
-    tmp_path: Path, events: Path
-) -> None:
-    """The whole command once more, with the other options; collections of each kind: test_installation.py."""
-    done = run("collect", str(recipe_file(tmp_path)), "--events", str(events), "--eager")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["truth"] == 32
-    assert "40 devices, 40 reports accepted" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -70,6 +59,15 @@ def test_collect_that_lets_devices_take_every_step_says_what_it_does_on_stderr(
         ({"steps": 3}, "step"),
         ({"favourite_colour": "blue"}, "favourite_colour"),
         ({"statistic": "mean", "k": 3, "trust": "two_server"}, "trust"),
+        (
+            {
+                "admission": "token",
+                "relay": True,
+                "sampling_rate": 0.5,
+                "target": {"os": {"value": "linux", "recipe": "0" * 64}},
+            },
+            "target",
+        ),
     ],
 )
 def test_collect_with_bad_input_is_refused_with_2_and_publishes_nothing(

@@ -32,8 +32,8 @@ EVENTS = {"statistic": "count_nonzero", "steps": 3, "cohort_size": 2}
             {"steps": 3},
             (0,),
             "steps: is not a field of a distinct_elements recipe; it has name, question, event, "
-            "event_definition, statistic, population, trust, encryption, opens_at, closes_at, epsilon, "
-            "delta, cohort_size, k, hashed",
+            "event_definition, admission, relay, statistic, population, trust, encryption, opens_at, "
+            "closes_at, epsilon, delta, cohort_size, k, hashed",
         ),
     ],
 )

@@ -12,10 +12,11 @@ from django.contrib.auth.models import User
 
 from dap.models import HpkeKey
 from devices_sim.trust_models import TRUST_MODELS, ReportingModel
+from gateway.models import GatewayKey
 from ledger.models import Population, Spending
 from ledger.selectors import balance_of
 from panapp.demo_ledger import POPULATION, RECIPES, ledger_begin
-from panapp.management.commands.demo import EVENTS, STREAM, VALUES, Command, reset_account
+from panapp.management.commands.demo import EVENTS, STREAM, TOKENS, VALUES, Command, reset_account
 from panapp.pairing import HelperPairing, ShufflerPairing
 from panprivacy.recipe import RecipeDraft
 from recipes.models import Recipe, RecipeKey
@@ -49,9 +50,14 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
     single, two = "single_server", "two_server"
     counts = {("count_nonzero", single), ("count_nonzero", two)}
     mixed, stream = ("shuffle_histogram", "shuffler"), ("density", "curator")
-    assert set(releases) == set(truths) == {*counts, ("histogram", single), ("mean", single), mixed, stream}
+    tokens = ("count_nonzero", "tokens")
+    others = {("histogram", single), ("mean", single), tokens, mixed, stream}
+    assert set(releases) == set(truths) == counts | others
     devices = {collection: truth.devices for collection, truth in truths.items()}
     assert (devices.pop(mixed), devices.pop(stream)) == (1_503, 0)
+    # JetBlue's aircraft got a token each.
+    assert helper_rows(data / "issuer", "SELECT issued FROM issuer_issuance") == [(devices.pop(tokens),)]
+    assert (truths[tokens].devices, truths[tokens].values) == (180, [137])
     assert set(devices.values()) == {3_148}
     assert {tuple(truths[count].values) for count in counts} == {(1_019,)}
     assert truths["mean", single].values[0] == pytest.approx(0.5314, abs=5e-5)
@@ -59,7 +65,7 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
     assert truths[mixed].values == [601, 377, 525]
     assert truths[stream].values == [3_148 / 4_043]
     for statistic, release in releases.items():
-        # Thirteen values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
+        # Fourteen values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
         # sums of thousands of bounded terms, so normal tails are a fair guide; the stream's Laplace noise is
         # 2.8 of the 32 counts that its standard error is made of): 2e-9 in all.
         for value, error, truth in zip(
@@ -72,14 +78,14 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
     # Of the shuffler's one batch nothing is left, nor of the stream's state.
     assert helper_rows(data / "shuffler", "SELECT count(*) FROM shuffler_submission") == [(0,)]
     assert list((data / "stream-keys").glob("*")) == []
-    # All that is still sealed is what devices seal reports to, and the keys of the recipes that are open.
-    assert HpkeKey.objects.count() == 1
-    assert len(list((data / "erasable-keys").glob("*"))) == 1 + RecipeKey.objects.count()
+    # All that is still sealed is what devices seal reports and capsules to, and the keys of open recipes.
+    assert HpkeKey.objects.count() == GatewayKey.objects.count() == 1
+    assert len(list((data / "erasable-keys").glob("*"))) == 2 + RecipeKey.objects.count()
     assert RecipeKey.objects.count() == Spending.objects.count() == len(RECIPES)
     assert not Stream.objects.exists()
 
 
-@pytest.mark.parametrize("example", [*EVENTS, VALUES, STREAM])
+@pytest.mark.parametrize("example", [*EVENTS, TOKENS, VALUES, STREAM])
 def test_demo_has_a_recipe_that_could_be_published_for_each_of_its_collections(example: str) -> None:
     """What the demo does with them takes minutes, in the test above."""
     members = json.loads((ROOT / "examples" / example).read_text())
@@ -100,25 +106,24 @@ def test_demo_has_a_ledger_that_is_not_empty_once_however_often_it_runs() -> Non
 
 
 def kind(recipe: Recipe) -> tuple[str, str]:
-    return recipe.statistic, recipe.published.trust.value
+    with_tokens = recipe.published.admission is not None
+    return recipe.statistic, "tokens" if with_tokens else recipe.published.trust.value
 
 
-def test_demo_tells_where_its_partners_are_and_with_which_settings_a_command_publishes_for_them() -> None:
-    addresses = {"site_port": 8000, "site_key": bytes(32)}
+def test_demo_tells_where_its_partners_are_and_with_which_settings_a_command_publishes_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PANAPP_DATA_DIR", "/a")
+    addresses = {"site_port": 8000, "site_key": bytes(32), "witness_key": bytes(32)}
     helper = HelperPairing(**addresses, key=bytes(range(32)), port=4321, data=Path("helper"))
     shuffler = ShufflerPairing(**addresses, key=bytes(range(1, 33)), port=4322, data=Path("shuffler"))
     output = StringIO()
     Command(stdout=output).show_pairings([helper, shuffler])
-    for where in (
-        "The helper shows",
-        "http://127.0.0.1:4321/.",
-        "The shuffler shows",
-        "http://127.0.0.1:4322/.",
-    ):
+    for where in ("  helper    http://127.0.0.1:4321/\n", "  shuffler  http://127.0.0.1:4322/\n"):
         assert where in output.getvalue()
     (line,) = (line for line in output.getvalue().splitlines() if line.startswith("  export "))
     told = dict(word.split("=", 1) for word in line.split()[1:])
-    assert told == helper.site_variables() | shuffler.site_variables()
+    assert told == {"PANAPP_DATA_DIR": "/a"} | helper.site_variables() | shuffler.site_variables()
 
 
 @pytest.mark.django_db

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -32,10 +33,11 @@ COMPOSE = (ROOT / "compose.yaml").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "panapp"}
-OTHERS = ("helper", "shuffler", "relay")
-UPKEPT = ("helper", "shuffler")
+OTHERS = ("helper", "shuffler", "issuer", "attester", "relay")
+UPKEPT = ("helper", "shuffler", "issuer", "attester")
 """Those that keep what is to be deleted one day."""
 """Roles of other organizations, each a profile."""
+DATABASES = ("database", *(f"{other}-database" for other in OTHERS))
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
 
 
@@ -80,7 +82,8 @@ def test_compose_has_every_process_of_an_installation() -> None:
         beside |= its
     assert set(SERVICES) - beside == {
         *("database", "broker", "migrate", "web", "beat"),
-        *("worker", "worker-to-helper", "worker-to-shuffler", "worker-to-subscribers"),
+        "worker",
+        *(f"worker-to-{whom}" for whom in ("site", "helper", "shuffler", "subscribers")),
     }
 
 
@@ -92,7 +95,9 @@ def test_compose_serves_every_queue_and_each_partner_by_workers_that_do_nothing_
     assert option("worker-to-helper", "--queues") == [settings.HELPER_QUEUE]
     assert option("worker-to-shuffler", "--queues") == [settings.SHUFFLER_QUEUE]
     assert option("worker-to-subscribers", "--queues") == [settings.NOTIFICATION_QUEUE]
+    assert option("worker-to-site", "--queues") == [settings.SIMULATION_QUEUE]
     others = [settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE, settings.NOTIFICATION_QUEUE]
+    others.append(settings.SIMULATION_QUEUE)
     assert option("worker", "--exclude-queues") == others
     assert option("worker", "--queues") == []
 
@@ -103,11 +108,22 @@ def test_compose_gives_each_role_its_own_settings_and_none_of_another_role(name:
     (other,) = [other for other in OTHERS if name.startswith(other)] or ["leader"]
     role = ROLES[other]
     assert environment["PANAPP_ROLE"] == (other if other in OTHERS else "${PANAPP_ROLE:-all-in-one}")
-    about_others = {variable for each in ROLES.values() for variable in each.required + each.optional}
-    assert about_others & set(environment) == set(role.required + role.optional)
+    about_others = {variable for each in ROLES.values() for variable in each.about_others}
+    assert about_others & set(environment) == set(role.about_others)
     assert ("CELERY_BROKER_URL" in environment) == (
         role.tasks and KINDS[environment["PANAPP_PROCESS"]].broker
     )
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_compose_gives_every_process_the_same_log_witnesses_and_policy(name: str) -> None:
+    environment = OURS[name]["environment"]
+    for variable in ("PANAPP_LOG_ORIGIN", "PANAPP_WITNESSED_LOGS"):
+        assert environment[variable] == f"${{{variable}:-}}"
+    (mounted,) = OURS[name]["configs"]
+    assert environment["PANAPP_LOG_POLICY"] == f"${{PANAPP_LOG_POLICY:+{mounted['target']}}}"
+    file = yaml.safe_load(COMPOSE)["configs"][mounted["source"]]["file"]
+    assert file == "${PANAPP_LOG_POLICY:-/dev/null}"
 
 
 @pytest.mark.parametrize("other", UPKEPT)
@@ -127,7 +143,7 @@ def test_compose_passes_on_every_setting_that_only_such_a_server_reads(other: st
     assert {name: given.get(name) for name in only_its} == {name: f"${{{name}:-}}" for name in only_its}
 
 
-@pytest.mark.parametrize("name", ["database", "helper-database", "shuffler-database", "relay-database"])
+@pytest.mark.parametrize("name", DATABASES)
 def test_compose_lets_no_database_log_statements_that_fail(name: str) -> None:
     """They hold identifiers of reports."""
     command = SERVICES[name]["command"]
@@ -140,8 +156,7 @@ def test_compose_keeps_every_servers_database_apart_from_the_others() -> None:
         "web": "database:5432/panapp",
         **{other: f"{other}-database:5432/panapp" for other in OTHERS},
     }
-    databases = ("database", *(f"{other}-database" for other in OTHERS))
-    assert len({str(SERVICES[name]["volumes"]) for name in databases}) == len(databases)
+    assert len({str(SERVICES[name]["volumes"]) for name in DATABASES}) == len(DATABASES)
 
 
 def test_compose_lets_whoever_opens_what_is_sealed_see_its_directories_of_keys_and_nobody_else() -> None:
@@ -150,10 +165,15 @@ def test_compose_lets_whoever_opens_what_is_sealed_see_its_directories_of_keys_a
     assert mounts == {
         "web": {streams, sealed},
         "worker": {streams, sealed},
+        "worker-to-site": {streams, sealed},
         "worker-to-helper": {sealed},
         "worker-to-subscribers": {sealed},
         "helper": {f"helper-{sealed}"},
         "helper-upkeep": {f"helper-{sealed}"},
+        "shuffler": {f"shuffler-{sealed}"},
+        "shuffler-upkeep": {f"shuffler-{sealed}"},
+        "issuer": {f"issuer-{sealed}"},
+        "issuer-upkeep": {f"issuer-{sealed}"},
     }
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert "PANAPP_DATA_DIR=/var/lib/panapp" in dockerfile
@@ -187,10 +207,13 @@ def test_compose_gives_no_default_to_a_secret_and_lets_a_missing_one_fail(name: 
 def test_compose_gives_each_process_the_keys_and_services_that_it_needs_and_no_others(name: str) -> None:
     environment = OURS[name]["environment"]
     kind = KINDS[environment["PANAPP_PROCESS"]]
-    assert kind.name == (
+    # An attester's upkeep speaks to the issuer.
+    others = {"attester-upkeep": "signing-upkeep", "worker-to-site": "worker"}
+    assert kind.name == others.get(
+        name,
         name.split("-", 1)[1]
         if name.startswith(OTHERS) and "-" in name
-        else ("web" if name in OTHERS else name)
+        else ("web" if name in OTHERS else name),
     )
     assert set(KEYS) & set(environment) == set(kind.keys)
     assert ("PANAPP_METRICS_TOKEN" in environment) == (kind.name == "web")
@@ -211,13 +234,18 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
         network: {name for name, service in SERVICES.items() if network in service["networks"]}
         for network in networks
     }
-    workers = {"worker", "worker-to-helper", "worker-to-shuffler", "worker-to-subscribers"}
+    workers = {name for name in SERVICES if name.startswith("worker")}
     assert members == {
-        "outside": {"web", *(workers - {"worker"}), *OTHERS},
+        "outside": {"web", *(workers - {"worker"}), *OTHERS, "attester-upkeep"},
         "data": {"database", "migrate", "web", *workers},
         "broker": {"broker", "beat", "web", *workers},
         **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate"} | _upkeep(o) for o in OTHERS},
     }
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
 
 
 def test_compose_lets_nobody_use_the_broker_without_its_password(tmp_path: Path) -> None:
@@ -234,7 +262,8 @@ def test_compose_lets_nobody_use_the_broker_without_its_password(tmp_path: Path)
         [shell, option, local], env={**os.environ, "REDISCLI_AUTH": "s3cret"}, stdout=subprocess.DEVNULL
     )
     try:
-        assert wait_until(path.exists, PATIENCE)
+        # The file is there a moment before somebody listens.
+        assert wait_until(lambda: _listens(path), PATIENCE)
         with Redis(unix_socket_path=str(path)) as stranger, pytest.raises(AuthenticationError):
             stranger.ping()
         with Redis(unix_socket_path=str(path), password="s3cret") as known:
@@ -246,7 +275,7 @@ def test_compose_lets_nobody_use_the_broker_without_its_password(tmp_path: Path)
         server.wait()
 
 
-@pytest.mark.parametrize("name", ["database", "helper-database", "shuffler-database", "relay-database"])
+@pytest.mark.parametrize("name", DATABASES)
 def test_compose_makes_the_roles_of_a_database_when_it_makes_the_database(name: str) -> None:
     (mount,) = [mount for mount in SERVICES[name]["volumes"] if "initdb" in mount]
     source, target, mode = mount.split(":")
@@ -271,13 +300,15 @@ def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
         "helper": ["127.0.0.1:8001:8000"],
         "shuffler": ["127.0.0.1:8002:8000"],
         "relay": ["127.0.0.1:8003:8000"],
+        "issuer": ["127.0.0.1:8004:8000"],
+        "attester": ["127.0.0.1:8005:8000"],
     }
 
 
 def test_images_are_pinned_to_a_version_and_its_digest() -> None:
     images = [service["image"] for service in SERVICES.values() if service["image"] != "panapp"]
     images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    assert len(images) == 6
+    assert len(images) == 3 + len(OTHERS)
     for image in images:
         assert re.search(r":\d+\.\d+(\.\d+)?-[a-z-]+@sha256:[0-9a-f]{64}$", image), image
 

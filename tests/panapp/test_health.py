@@ -13,7 +13,7 @@ from series.operations import series_publish
 from storage.erasable_keys import KeyLostError
 from tests.factories import published_recipe, recipe_members
 
-FINE = dict.fromkeys(("database", "migrations", "keys", "writes", "broker", "clock", "series"), "ok")
+FINE = dict.fromkeys(("database", "migrations", "keys", "writes", "broker", "clock", "log", "series"), "ok")
 
 
 @pytest.fixture
@@ -56,6 +56,7 @@ def test_ready_without_broker_is_503_that_names_it_and_tells_no_secret(
         "writes": "ok",
         "broker": "failed",
         "clock": "ok",
+        "log": "ok",
         "series": "ok",
     }
     assert b"s3cret" not in answer.content
@@ -77,6 +78,7 @@ def test_ready_with_an_unapplied_migration_is_503_that_names_it(
         "writes": "ok",
         "broker": "ok",
         "clock": "ok",
+        "log": "ok",
         "series": "ok",
     }
 

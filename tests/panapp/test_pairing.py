@@ -1,19 +1,23 @@
 """An installation and a partner started together: each knows the other's address and key, and no more."""
 
 import stat
-import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 
+from panapp.collection import roles_beside
 from panapp.environment import local_secrets, public_half
-from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, pair
+from panapp.pairing import KINDS as PAIRINGS
+from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, log_policy_text, pair
 from panapp.ports import HOST
 from panapp.roles import ROLES
-from panapp.services import ServiceError, running_services, wait_until
-from tests.patience import PATIENCE
-from tests.processes import helper_rows, kill_helper, services_on_test_database
+from panapp.services import ServiceError, running_services
+from panprivacy.recipe import RecipeDraft
+from panprivacy.transparency.policy import Policy
+from tests.factories import recipe_members
 
 KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])
 
@@ -31,9 +35,53 @@ def test_pairing_gives_each_role_exactly_what_it_requires(
     site, partner = pairing.site_variables(), pairing.partner_variables({})
     assert site.get("PANAPP_ROLE", "all-in-one") == site_role
     assert partner["PANAPP_ROLE"] == pairing.role
-    needed = {role: set(ROLES[role].required or ROLES[role].optional) for role in (site_role, pairing.role)}
+    needed = {role: set(ROLES[role].required) for role in (site_role, pairing.role)}
+    if not needed[site_role]:
+        needed[site_role] = {f"PANAPP_{pairing.role.upper()}_URL", f"PANAPP_{pairing.role.upper()}_KEY"}
     for role, variables in ((site_role, site), (pairing.role, partner)):
         assert {name for name in variables if name.endswith(("_URL", "_KEY"))} == needed[role]
+
+
+def test_issuer_attester_and_relay_are_told_exactly_what_they_require(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        beside = {
+            role: stack.enter_context(pair(kind, site_port=8000, data=tmp_path / role))
+            for role, kind in PAIRINGS.items()
+        }
+        told = {role: pairing.partner_variables({}, beside) for role, pairing in beside.items()}
+    for role in ("issuer", "attester", "relay"):
+        ROLES[role].check_required(told[role])
+        extra = {"PANAPP_ROLE", "PANAPP_DATA_DIR"} | ({"PANAPP_ATTESTATION"} if role == "attester" else set())
+        extra |= {"PANAPP_WITNESSED_LOGS"} if role != "relay" else set()
+        assert set(told[role]) == {*ROLES[role].required} | extra
+    issuer, relay = beside["issuer"], beside["relay"]
+    # The site does not know the attester: it learns its address from the issuer.
+    assert beside["attester"].site_variables() == {}
+    assert set(issuer.site_variables()) == {"PANAPP_ISSUER_URL", "PANAPP_ISSUER_KEY"}
+    assert relay.site_variables() == {"PANAPP_RELAY_URL": f"{relay.url}/site"}
+    assert told["relay"]["PANAPP_RELAY_GATEWAYS"].split(",") == [
+        f"site=http://{HOST}:8000",
+        *(f"site/{role}=http://{HOST}:{beside[role].port}" for role in ("helper", "shuffler")),
+    ]
+
+
+def test_each_partner_but_the_relay_is_a_witness_of_the_sites_log(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        beside = {
+            role: stack.enter_context(pair(kind, site_port=8000, data=tmp_path / role))
+            for role, kind in PAIRINGS.items()
+        }
+    policy = Policy.parse(log_policy_text(beside.values()).encode())
+    assert set(policy.witnesses) == {"helper", "shuffler", "issuer", "attester"}
+    assert policy.witnesses["helper"].url == f"http://{HOST}:{beside['helper'].port}/witness"
+    assert policy.is_met(frozenset({"attester"}))
+    assert not policy.is_met(frozenset())
+    (log,) = policy.logs
+    assert log.name == settings.LOG_ORIGIN
+    told = beside["helper"].partner_variables({}, beside)
+    assert told["PANAPP_WITNESSED_LOGS"] == log.text
+    alone = Policy.parse(log_policy_text(()).encode())
+    assert (alone.logs, alone.is_met(frozenset())) == ((log,), True)
 
 
 @KINDS
@@ -73,29 +121,19 @@ def test_pairing_again_finds_the_partner_under_the_same_address_and_key(
     assert first == second
 
 
-@pytest.mark.long
-@pytest.mark.processes
-@pytest.mark.django_db(transaction=True)
-def test_helper_that_is_killed_comes_back_under_its_address_with_its_own_database(tmp_path: Path) -> None:
-    with services_on_test_database(partners={"helper": tmp_path}) as services:
-        port = services.pairings["helper"].port
-        killed = services.pid("helper")
-        kill_helper(services)
-
-        def back() -> bool:
-            if services.pid("helper") == killed:
-                return False
-            try:
-                with urllib.request.urlopen(f"http://{HOST}:{port}/health/ready", timeout=5) as answer:
-                    return answer.status == 200
-            except OSError:
-                return False
-
-        assert wait_until(back, PATIENCE)
-    # A process of its own, with tables of its own: not the test database, which has recipes too.
-    apps = {app for (app,) in helper_rows(tmp_path, "SELECT DISTINCT app FROM django_migrations")}
-    assert {"audit", "dap"} <= apps
-    assert "recipes" not in apps
+@pytest.mark.parametrize(
+    ("changes", "beside"),
+    [
+        ({}, []),
+        ({"trust": "two_server"}, ["helper"]),
+        ({"trust": "two_server", "admission": "token"}, ["helper", "issuer", "attester"]),
+        ({"admission": "token", "relay": True}, ["issuer", "attester", "relay"]),
+    ],
+)
+def test_a_recipe_has_just_the_partners_beside_that_it_needs(
+    changes: dict[str, Any], beside: list[str]
+) -> None:
+    assert roles_beside(RecipeDraft.from_mapping(recipe_members(**changes))) == beside
 
 
 @pytest.mark.processes

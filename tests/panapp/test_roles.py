@@ -25,10 +25,12 @@ SITE = {
     *("admin", "auth", "axes", "contenttypes", "sessions"),
     *(
         "aggregation",
+        "admission",
         "analyzer",
         "api_tokens",
         "second_factor",
         "audit",
+        "public_log",
         "dap",
         "gateway",
         "leader",
@@ -44,7 +46,26 @@ SITE = {
     ),
 }
 RELAY = {"PANAPP_RELAY_GATEWAYS": "site=http://127.0.0.1:1"}
-LOCAL = {"all-in-one": {}, "leader": LEADER, "helper": HELPER, "shuffler": SHUFFLER, "relay": RELAY}
+ISSUER = {
+    "PANAPP_ISSUER_URL": "http://127.0.0.1:1/issuer",
+    "PANAPP_SITE_KEY": OTHER_KEY,
+    "PANAPP_ATTESTER_URL": "http://127.0.0.1:2/attester",
+    "PANAPP_ATTESTER_KEY": OTHER_KEY,
+}
+ATTESTER = {
+    "PANAPP_ATTESTER_URL": "http://127.0.0.1:1/attester",
+    "PANAPP_ISSUER_URL": "http://127.0.0.1:2/issuer",
+    "PANAPP_ISSUER_KEY": OTHER_KEY,
+}
+LOCAL = {
+    "all-in-one": {},
+    "leader": LEADER,
+    "helper": HELPER,
+    "shuffler": SHUFFLER,
+    "issuer": ISSUER,
+    "relay": RELAY,
+    "attester": ATTESTER,
+}
 
 
 def manage(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -62,14 +83,19 @@ def local(role: str, directory: Path) -> dict[str, str]:
     return {"PANAPP_ROLE": role, "PANAPP_DATA_DIR": str(directory), **LOCAL[role]}
 
 
+PARTNER = {"audit", "public_log", "storage"}
+"""What a server of its own organization has, whatever its part."""
+
+
 @pytest.mark.parametrize(
     ("role", "apps"),
     [
-        ("helper", {"audit", "dap", "gateway", "helper", "storage"}),
-        pytest.param("shuffler", {"audit", "shuffler", "storage"}, marks=pytest.mark.long),
-        pytest.param("relay", {"audit", "storage"}, marks=pytest.mark.long),
+        ("helper", {*PARTNER, "dap", "gateway", "helper"}),
+        pytest.param("shuffler", {*PARTNER, "gateway", "shuffler"}, marks=pytest.mark.long),
+        pytest.param("issuer", {*PARTNER, "gateway", "issuer"}, marks=pytest.mark.long),
+        pytest.param("relay", PARTNER, marks=pytest.mark.long),
+        pytest.param("attester", {*PARTNER, "attester"}, marks=pytest.mark.long),
         pytest.param("leader", SITE, marks=pytest.mark.long),
-        pytest.param("all-in-one", SITE, marks=pytest.mark.long),
     ],
 )
 def test_migrate_makes_the_tables_of_its_role_alone_in_a_database_of_its_own(
@@ -85,8 +111,8 @@ def test_migrate_makes_the_tables_of_its_role_alone_in_a_database_of_its_own(
 
 def test_every_server_lies_apart_from_the_others_on_the_same_machine_unless_told_otherwise() -> None:
     folders = {role: ROLES[role].data_folder for role in ROLES}
-    assert len({folders["helper"], folders["leader"], folders["shuffler"], folders["relay"]}) == 4
-    assert folders["leader"] == folders["all-in-one"]
+    assert folders.pop("all-in-one") == folders["leader"]
+    assert len(set(folders.values())) == len(folders)
 
 
 def test_helper_has_no_command_that_is_not_its_own(tmp_path: Path) -> None:
@@ -100,7 +126,9 @@ def test_helper_refuses_an_environment_without_its_leader_even_locally(tmp_path:
     assert "PANAPP_HELPER_URL must be set when PANAPP_ROLE is helper" in refused.stderr
 
 
-@pytest.mark.parametrize("command", ["check", "task", "nonsense"])
+@pytest.mark.parametrize(
+    "command", [*(pytest.param(name, marks=pytest.mark.long) for name in ("check", "nonsense")), "task"]
+)
 def test_every_command_under_wrong_settings_says_what_is_wrong_in_one_line(
     tmp_path: Path, command: str
 ) -> None:
@@ -155,10 +183,38 @@ def test_shuffler_answers_to_no_address_of_anybody_else(client: Client, address:
 @pytest.mark.usefixtures("shuffler_settings")
 def test_shuffler_is_ready_without_a_broker_and_serves_its_own_metrics(client: Client) -> None:
     answer = client.get("/health/ready")
-    checks = dict.fromkeys(("database", "migrations", "writes", "clock"), "ok")
+    checks = dict.fromkeys(("database", "migrations", "keys", "writes", "clock", "log"), "ok")
     assert answer.json() == {"status": "ok", "checks": checks}
     page = client.get("/metrics").content.decode()
     assert 'panapp_batches{state="full"} 0.0' in page
+    assert "panapp_tasks_running" not in page
+
+
+@pytest.mark.django_db
+def test_issuer_is_ready_serves_its_own_metrics_and_nobody_elses_addresses(
+    client: Client, settings: Any
+) -> None:
+    answer_as("issuer", settings)
+    checks = dict.fromkeys(("database", "migrations", "keys", "writes", "clock", "log"), "ok")
+    assert client.get("/health/ready").json() == {"status": "ok", "checks": checks}
+    page = client.get("/metrics").content.decode()
+    assert "panapp_issuances 0.0" in page
+    assert "panapp_recipes_open" not in page
+    for address in ("/sign-in/", "/admin/", "/api/v1/recipes/", "/helper/keys", "/leader/hpke_config"):
+        assert client.get(address).status_code == 404
+
+
+@pytest.mark.django_db
+def test_attester_is_ready_without_a_broker_and_answers_to_no_address_of_anybody_else(
+    client: Client, settings: Any
+) -> None:
+    answer_as("attester", settings)
+    checks = dict.fromkeys(("database", "migrations", "writes", "clock", "log"), "ok")
+    assert client.get("/health/ready").json() == {"status": "ok", "checks": checks}
+    for address in ("/sign-in/", "/api/v1/recipes/", "/issuer/tokens", "/.well-known/ohttp-gateway"):
+        assert client.get(address).status_code == 404
+    page = client.get("/metrics").content.decode()
+    assert "panapp_attester_tokens 0.0" in page
     assert "panapp_tasks_running" not in page
 
 
@@ -177,7 +233,7 @@ def test_helper_answers_to_no_address_of_the_leader(client: Client, address: str
 @pytest.mark.usefixtures("helper_settings")
 def test_helper_is_ready_without_a_broker(client: Client) -> None:
     answer = client.get("/health/ready")
-    checks = dict.fromkeys(("database", "migrations", "keys", "writes", "clock"), "ok")
+    checks = dict.fromkeys(("database", "migrations", "keys", "writes", "clock", "log"), "ok")
     assert answer.json() == {"status": "ok", "checks": checks}
 
 

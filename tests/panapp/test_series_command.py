@@ -14,11 +14,9 @@ from django.core.management import CommandError, call_command
 from panapp.services import SIMULATING
 from series.models import Mark, Round, Series
 from tests.factories import recipe_members
-from tests.patience import PATIENCE
-from tests.processes import database_url
 
 ROOT = Path(__file__).resolve().parents[2]
-OPTIONS = "manage.py series simulate --rounds 2 --seed 1 --json"
+OPTIONS = "manage.py series simulate --rounds 2 --seed 1 --json --segment 2.1 --weights 0 1"
 FILE = {"every": "week", "rounds": 3}
 
 
@@ -44,6 +42,20 @@ def test_publish_mark_and_stop(file, capsys):
 
 
 @pytest.mark.django_db
+def test_show_follows_one_segment(tmp_path, capsys):
+    path = tmp_path / "series.json"
+    path.write_text(json.dumps(recipe_members(segments=["2.0", "2.1"], **FILE)))
+    call_command("series", "publish", str(path))
+    identifier = Series.objects.get().identifier
+    capsys.readouterr()
+    call_command("series", "show", identifier, "--segment", "2.1")
+    assert json.loads(capsys.readouterr().out)["segment"] == "2.1"
+    with pytest.raises(CommandError, match=re.escape("segment: must be one of 2.0, 2.1")) as error:
+        call_command("series", "show", identifier, "--segment", "3")
+    assert error.value.returncode == 2
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(("stop", "0" * 16), "identifier: no series"), (("mark", "0" * 16, "x"), "identifier: no series")],
@@ -63,6 +75,11 @@ def test_a_series_that_is_not_there_is_an_input_error(arguments, message):
         (("recipe", "draft"), {"until": "2030-01-01T00:00:00Z"}, "until: makes this a series file"),
         (("series", "publish"), {}, "every: is missing: this is a recipe file, which `collect`"),
         (("series", "simulate", "--rounds", "2"), {}, "every: is missing: this is a recipe file"),
+        (
+            ("series", "simulate", "--rounds", "2"),
+            {"rounds": 2, "round_seconds": 60},
+            "every: is missing: the rounds of this file follow one another, and `collect` runs them",
+        ),
     ],
 )
 def test_a_file_of_the_other_kind_is_refused_with_the_command_that_takes_it(
@@ -105,32 +122,3 @@ def test_what_only_simulates_publishes_no_round_of_a_real_series():
         check=True,
     ).stdout.split()
     assert set(settings.CELERY_BEAT_SCHEDULE) - set(ticks) == {"series.tasks.advance_series"}
-
-
-@pytest.mark.long
-@pytest.mark.processes
-@pytest.mark.django_db(transaction=True)
-def test_simulate_prints_a_result_for_each_round_with_its_change(tmp_path):
-    """All 60 devices have the event in the first round, none in the second. At ε = 8 each interval fails to
-    hold with 5% at most, but the seed makes this the same every time."""
-    events = tmp_path / "events.csv"
-    rows = (f"d{device},1,{int(number == 1)},{number}\n" for number in (1, 2) for device in range(60))
-    events.write_text("device,step,events,round\n" + "".join(rows))
-    path = tmp_path / "series.json"
-    path.write_text(json.dumps(recipe_members(epsilon=8.0, **FILE)))
-    printed = subprocess.run(
-        [sys.executable, *OPTIONS.split(), "--events", str(events), str(path)],
-        cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": database_url()},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    ).stdout
-    first, second = json.loads(printed)
-    assert (first["truth"], first["reports"]["accepted"], first["change"]) == (60, 60, None)
-    change = second["change"]
-    assert change["difference"] == pytest.approx(second["estimate"] - first["estimate"])
-    assert second["truth"] == 0
-    assert change["low"] <= -60 <= change["high"] < 0
-    assert (change["level"], change["more_than_noise"]) == (0.9, True)

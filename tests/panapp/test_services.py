@@ -1,6 +1,7 @@
 """The watch over the processes of an installation: it outlives whatever it cannot start again."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from structlog.testing import capture_logs
 
 from panapp import services
 from panapp.queues import QueueNames
-from panapp.services import Program, ServiceError, Services, _worker_programs, wait_until
+from panapp.services import BASE_DIR, Program, ServiceError, Services, _worker_programs, wait_until
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
@@ -142,6 +143,28 @@ def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
         assert server.client().keys() == []
 
 
+KILLED = """
+import pathlib, sys, time, django
+django.setup()
+from panapp import services
+with services._broker(pathlib.Path(sys.argv[1])) as server:
+    print(server.client().info()["process_id"], flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="util-linux is not installed")
+def test_broker_ends_with_the_process_that_started_it_when_that_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "panapp.settings"}
+    with subprocess.Popen(command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        broker = psutil.Process(int(starter.stdout.readline()))
+        starter.kill()
+    psutil.wait_procs([broker], PATIENCE)
+    assert not broker.is_running()
+
+
 def test_broker_that_is_gone_in_the_end_does_not_hide_why_the_services_ended(tmp_path: Path) -> None:
     nobody_listens = f"redis+socket://{tmp_path}/broker.sock"
     with capture_logs() as logged, pytest.raises(ServiceError, match="it did not start"):
@@ -152,12 +175,21 @@ def test_broker_that_is_gone_in_the_end_does_not_hide_why_the_services_ended(tmp
 
 def queues_of(variables: dict[str, str], **number: int) -> dict[str, list[str]]:
     """Of each worker's command, what it says of queues."""
-    programs = _worker_programs(number.get("workers", 1), variables)
+    programs = _worker_programs(number.get("workers", 1), variables, partner_jobs=2)
     options = ("--queues", "--exclude-queues")
     return {
         name: [part for at, part in enumerate(command) if part in options or command[at - 1] in options]
         for name, command in ((name, program.command) for name, program in programs.items())
     }
+
+
+def test_workers_to_a_partner_have_several_requests_under_way_and_others_one_task() -> None:
+    programs = _worker_programs(1, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=3)
+    children = {
+        name: program.command[program.command.index("--concurrency") + 1]
+        for name, program in programs.items()
+    }
+    assert children == {"worker 1": "1", "worker to helper 1": "3"}
 
 
 def test_installation_without_partners_has_workers_for_everything() -> None:

@@ -35,7 +35,10 @@ REQUIRED_BY_ROLE = {
     "leader": REQUIRED | {"CELERY_BROKER_URL", "PANAPP_LEADER_URL", "PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"},
     "helper": REQUIRED | {"PANAPP_HELPER_URL", "PANAPP_LEADER_KEY"},
     "shuffler": REQUIRED | {"PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"},
+    "issuer": REQUIRED
+    | {"PANAPP_ISSUER_URL", "PANAPP_SITE_KEY", "PANAPP_ATTESTER_URL", "PANAPP_ATTESTER_KEY"},
     "relay": REQUIRED | {"PANAPP_RELAY_GATEWAYS"},
+    "attester": REQUIRED | {"PANAPP_ATTESTER_URL", "PANAPP_ISSUER_URL", "PANAPP_ISSUER_KEY"},
 }
 PLACES = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
 """All that an environment made here inherits: where programs and modules lie."""
@@ -52,7 +55,13 @@ VALUES = {
     "PANAPP_SHUFFLER_URL": "https://shuffler.example/shuffler",
     "PANAPP_SHUFFLER_KEY": OTHER_KEY,
     "PANAPP_ANALYZER_KEY": OTHER_KEY,
-    "PANAPP_RELAY_GATEWAYS": "site=https://telemetry.example,helper=https://helper.example",
+    "PANAPP_ISSUER_URL": "https://issuer.example/issuer",
+    "PANAPP_ISSUER_KEY": OTHER_KEY,
+    "PANAPP_RELAY_URL": "https://relay.example/relay/hospital",
+    "PANAPP_SITE_KEY": OTHER_KEY,
+    "PANAPP_ATTESTER_URL": "https://attester.example/attester",
+    "PANAPP_ATTESTER_KEY": OTHER_KEY,
+    "PANAPP_RELAY_GATEWAYS": "site=https://telemetry.example,site/helper=https://helper.example",
 }
 
 
@@ -88,7 +97,14 @@ def refusal(environment: dict[str, str]) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("role", sorted(REQUIRED_BY_ROLE))
+@pytest.mark.parametrize(
+    "role",
+    [
+        # `make check` loads those of every role in a process of its own, too.
+        pytest.param(role, marks=[pytest.mark.long] * (role not in {"all-in-one", "helper"}))
+        for role in sorted(REQUIRED_BY_ROLE)
+    ],
+)
 def test_settings_of_every_role_load_closed_in_a_process_of_their_own(role: str) -> None:
     shown = "s.DEBUG, s.SECURE_SSL_REDIRECT, s.SESSION_COOKIE_SECURE, s.ALLOWED_HOSTS"
     script = f"from django.conf import settings as s; print({shown})"
@@ -131,6 +147,9 @@ def test_production_without_a_required_variable_stops_and_names_it(role: str, mi
         ("leader", "PANAPP_ANALYZER_KEY"),
         ("shuffler", "PANAPP_LEADER_KEY"),
         ("leader", "PANAPP_RELAY_GATEWAYS"),
+        ("leader", "PANAPP_SITE_KEY"),
+        ("shuffler", "PANAPP_ATTESTER_URL"),
+        ("attester", "PANAPP_ANALYZER_KEY"),
     ],
 )
 def test_a_variable_of_another_role_stops_and_names_both(role: str, foreign: str) -> None:
@@ -139,21 +158,57 @@ def test_a_variable_of_another_role_stops_and_names_both(role: str, foreign: str
     assert message.endswith(f"PANAPP_ROLE is {role}")
 
 
+@pytest.mark.parametrize("other", ["SHUFFLER", "ISSUER"])
 @pytest.mark.parametrize("role", ["all-in-one", "leader"])
-def test_a_site_may_have_a_shuffler_and_must_then_name_its_address_and_its_key(role: str) -> None:
-    names = ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY")
+def test_a_site_may_have_another_server_and_must_then_name_its_address_and_its_key(
+    role: str, other: str
+) -> None:
+    names = (f"PANAPP_{other}_URL", f"PANAPP_{other}_KEY")
     both = {**complete(role), **{name: VALUES[name] for name in names}}
-    assert VALUES["PANAPP_SHUFFLER_URL"] == load(both).SHUFFLER_URL
+    assert VALUES[names[0]] == getattr(load(both), f"{other}_URL")
     for missing in names:
         one = {name: value for name, value in both.items() if name != missing}
         assert f"{missing} must be set where" in refusal(one)
 
 
-@pytest.mark.parametrize("role", ["leader", "helper", "shuffler"])
+def test_a_relay_is_named_by_the_address_that_leads_here(production: dict[str, str]) -> None:
+    value = VALUES["PANAPP_RELAY_URL"]
+    assert value == load({**production, "PANAPP_RELAY_URL": value}).RELAY_URL
+    assert load(production).RELAY_URL is None
+    host = "https://relay.example"
+    for wrong in (
+        f"{value}/",
+        value.upper(),
+        value.replace("https", "http"),
+        host,
+        f"{value}?a",
+        f"{value}/a",
+    ):
+        assert "PANAPP_RELAY_URL must be" in refusal({**production, "PANAPP_RELAY_URL": wrong})
+
+
+def test_production_refuses_that_every_fresh_key_is_a_device() -> None:
+    attester = complete("attester")
+    assert load(attester).ATTESTATION == "roster"
+    assert "trial" in refusal({**attester, "PANAPP_ATTESTATION": "trial"})
+    assert load({**PLACES, "PANAPP_ATTESTATION": "trial"}).ATTESTATION == "trial"
+
+
+def test_certificates_are_believed_only_where_a_setting_names_the_proxys_header() -> None:
+    attester = complete("attester")
+    header, mtls = {"PANAPP_MTLS_HEADER": "DeviceSubject"}, {"PANAPP_ATTESTATION": "mtls"}
+    assert load({**attester, **header, **mtls}).MTLS_HEADER == "DeviceSubject"
+    # Before: behind a proxy that passes X_Device_Subject on, it was taken in place of X-Device-Subject.
+    two_names = ({**mtls, "PANAPP_MTLS_HEADER": f"X{sign}Device{sign}Subject"} for sign in "-_")
+    for wrong in (mtls, header, *two_names):
+        assert "PANAPP_MTLS_HEADER must be" in refusal({**attester, **wrong})
+
+
+@pytest.mark.parametrize("role", ["leader", "helper", "shuffler", "attester"])
 def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) -> None:
     environment = complete(role)
     own = public_half(base64.b64decode(environment["PANAPP_SIGNING_KEY"]))
-    others = {"PANAPP_LEADER_KEY", "PANAPP_HELPER_KEY", "PANAPP_ANALYZER_KEY"}
+    others = {"PANAPP_LEADER_KEY", "PANAPP_HELPER_KEY", "PANAPP_ANALYZER_KEY", "PANAPP_ISSUER_KEY"}
     (name,) = others & REQUIRED_BY_ROLE[role]
     message = refusal({**environment, name: base64.b64encode(own).decode()})
     assert f"{name} is our own verification key" in message
@@ -169,7 +224,7 @@ def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) ->
         ("PANAPP_METRICS_TOKEN", "short"),
         ("PANAPP_SECRET_KEY", "x" * 49),
         ("PANAPP_CHUNK_REPORTS", "0"),
-        ("PANAPP_ADVANCE_SECONDS", "2.5"),
+        ("PANAPP_ADVANCE_SECONDS", "0"),
         ("PANAPP_JOB_REPORTS", "999"),
         ("PANAPP_ROLE", "Leader"),
         ("PANAPP_SMALLEST_COHORT", "1"),
@@ -333,7 +388,7 @@ def test_generate_secrets_prints_secrets_for_us_and_apart_from_them_the_key_for_
     assert ours.keys() == named_secrets().keys()
     # What the other side is told verifies what we sign, and holds none of our secrets.
     told = dict(re.findall(r"^  (PANAPP_\w+_KEY)=(\S+) ", made.stderr, re.MULTILINE))
-    sides = ("LEADER", "HELPER", "ANALYZER", "SHUFFLER")
+    sides = ("LEADER", "HELPER", "ANALYZER", "SHUFFLER", "SITE", "ISSUER", "ATTESTER")
     assert set(told) == {f"PANAPP_{side}_KEY" for side in sides}
     assert not set(told.values()) & set(ours.values())
     signature = Ed25519PrivateKey.from_private_bytes(base64.b64decode(ours["PANAPP_SIGNING_KEY"])).sign(b"x")
@@ -389,7 +444,7 @@ def test_verification_key_without_a_signing_key_says_so(environment: dict[str, s
 
 READS = (
     re.compile(r'environment\.\w+\(\s*"([A-Z_]+)"'),
-    re.compile(r'environ(?:\.get\(|\[)\s*"([A-Z_]+)"'),
+    re.compile(r'os\.environ(?:\.get\(|\[)\s*"([A-Z_]+)"'),
     re.compile(r'"([A-Z_]+)" (?:not )?in os\.environ'),
 )
 

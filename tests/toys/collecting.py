@@ -12,6 +12,8 @@ import pytest
 from django.core.management import call_command
 from django.test.client import ClientHandler
 
+from panapp.pairing import log_policy_text
+from panprivacy.transparency.policy import Policy
 from panprivacy.trust import Trust
 from tests.collections.analyzer import scene
 from tests.devices_sim.in_process import InProcessTransport
@@ -21,7 +23,7 @@ def collected(
     folder: Path, monkeypatch: pytest.MonkeyPatch, members: Mapping[str, Any], option: str, rows: str
 ) -> dict[str, Any]:
     """What `collect` prints of a recipe file and a file of devices; their coins are the same each time."""
-    monkeypatch.setattr("panapp.management.commands.collect.running_services", _services)
+    monkeypatch.setattr("panapp.collecting.running_services", _services)
     monkeypatch.setattr("panapp.collection.HttpTransport", lambda transport: transport())
     arguments = ("--seed", "7", "--eager", "--processes", "1")
     return _printed(folder, "collect", members, option, rows, *arguments)
@@ -55,7 +57,12 @@ def _services(**_: Any) -> Iterator[Any]:
         partner=lambda: scene.partners()[Trust.SHUFFLER],
         key=scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY),
     )
-    yield SimpleNamespace(base_url=transport, pairings={"shuffler": shuffler}, check=scene.settle)
+    yield SimpleNamespace(
+        base_url=transport,
+        pairings={"shuffler": shuffler},
+        check=scene.settle,
+        log_policy=Policy.parse(log_policy_text(()).encode()),
+    )
 
 
 def _site(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:

@@ -6,11 +6,13 @@ import pytest
 from django.test import Client
 
 from panprivacy.mechanisms import MECHANISMS
+from panprivacy.randomizers import RANDOMIZERS
 from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.streams import STREAM_STATISTICS
 from tests.collections.planner.conftest import few_points, plans_of_this_test, sent  # noqa: F401  # fixtures
 from tests.toys.events import ToyEvents
 from tests.toys.items import ToyItems
+from tests.toys.randomized import ToyRandomized
 from tests.toys.value import ToyValue
 
 
@@ -18,6 +20,7 @@ from tests.toys.value import ToyValue
 def _toys(monkeypatch: pytest.MonkeyPatch) -> None:
     """One registry line for each."""
     monkeypatch.setitem(MECHANISMS, ToyEvents.statistic, ToyEvents)
+    monkeypatch.setitem(RANDOMIZERS, ToyRandomized.statistic, ToyRandomized)
     monkeypatch.setitem(SHUFFLE_STATISTICS, ToyValue.statistic, ToyValue)
     monkeypatch.setitem(STREAM_STATISTICS, ToyItems.statistic, ToyItems)
 

@@ -33,7 +33,7 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
     description = "Estimates how many toys were played with, or never."
     unit = "toys"
     counts_devices = True
-    values_are_bits = True
+    provable = True
     parameters_class = ToyEventsParameters
     report_ciphertexts = 1
     state_ciphertexts = 1

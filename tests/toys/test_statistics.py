@@ -5,6 +5,7 @@ decrypted; with noise, by a bound whose failure probability is stated.
 """
 
 import importlib.util
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from tests.scenes import closed_stream, finish
 from tests.toys.collecting import collected, streamed, transport
 from tests.toys.events import ToyEvents
 from tests.toys.items import ToyItems
+from tests.toys.randomized import ToyRandomized
 from tests.toys.value import ToyValue
 from tests.toys.walk import filled_in, publish_by_form, result_of, text_of
 
@@ -35,7 +37,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_toys", "_with_shu
 TOLD = {"name": "Toys", "question": "How many toys?"}
 """What people read of a recipe."""
 
-TOYS = {toy.device_input: toy for toy in (ToyEvents, ToyValue, ToyItems)}
+TOYS = {toy.device_input: toy for toy in (ToyEvents, ToyRandomized, ToyValue, ToyItems)}
 
 EVERY_KIND = pytest.mark.parametrize("toy", [TOYS[kind] for kind in DeviceInput], ids=list(DeviceInput))
 
@@ -63,6 +65,24 @@ def test_toy_of_every_kind_is_offered_previewed_and_listed_in_the_docs(signed_in
     )
     assert refused.status_code == 422
     assert "epsilon" in refused.context["form"].errors
+
+
+def test_toy_that_devices_randomize_goes_from_the_file_to_the_page(
+    signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With this ε, one of three coins would flip with a probability of 6e-9; the seed repeats all of them.
+    members = {**TOLD, "statistic": "toy_randomized", "epsilon": 20.0, "delta": 1e-6, "cohort_size": 3}
+    rows = "device,squeaks\nbear,yes\ncar,no\nduck,yes\n"
+    printed = collected(tmp_path, monkeypatch, members, "values", rows)
+    assert printed["reports"] == {"accepted": 3, "rejected": {}}
+    assert printed["estimate"] == pytest.approx(printed["truth"], abs=1e-6)
+    assert printed["truth"] == 2
+    assert printed["robustness"]["sentence"] == "A toy squeaks once or not at all."
+    page = text_of(signed_in.get(reverse("recipe", args=[printed["recipe"]])))
+    assert "A toy squeaks once or not at all." in page
+    answer = signed_in.get(reverse("api-result", args=[printed["recipe"]]))
+    document = json.loads(b"".join(answer.streaming_content))
+    assert document["robustness"] == printed["robustness"]
 
 
 def test_toy_of_events_goes_from_the_form_to_the_result(signed_in: Client) -> None:

@@ -44,11 +44,15 @@ TOY._name_, TOY._value_ = "TOY", "toy"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToyBox(Servers, trust=TOY, member_names=("toy_box",), device_input=DeviceInput.EVENTS):
+class ToyBox(Servers, trust=TOY, member_names=("toy_box",), device_inputs=(DeviceInput.EVENTS,)):
     """One server with an owner."""
 
     owner: str
     key_members: Mapping[str, str]
+
+    @classmethod
+    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:  # noqa: ARG003
+        return 0
 
     @property
     def scheme(self) -> str:
@@ -119,7 +123,7 @@ class ToyDevices(ReportingModel):
     def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
         return steps_mechanism(statistic).report_ciphertexts
 
-    def upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
+    def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return RestUpload(recipe.identifier, transport)
 
     def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:

@@ -5,7 +5,9 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
 from audit.guards import ENTRIES, HEAD
-from audit.models import GENESIS
+
+GENESIS = "0" * 64
+"""Stood for the hash before the first entry."""
 
 
 def make_head(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:

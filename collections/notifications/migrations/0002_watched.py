@@ -6,7 +6,7 @@ from django.db import migrations
 def begin(apps, editor):
     head = apps.get_model("audit", "Head").objects.first()
     if head is not None:
-        apps.get_model("notifications", "Watched").objects.create(pk=1, log_index=head.index)
+        apps.get_model("notifications", "Watched").objects.get_or_create(pk=1, defaults={"log_index": head.index})
 
 
 class Migration(migrations.Migration):

@@ -1,6 +1,6 @@
 """A secret that is set up: shown as a picture and as text, and only where it was begun.
 
-Another session of the account begins another secret. Whoever has the password, too, would else see the secret
+Another session of the account begins another secret. Who has the password, too, would else see the secret
 that the owner takes up a moment later.
 """
 

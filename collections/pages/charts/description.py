@@ -40,6 +40,19 @@ class Axis:
     labelled: bool = True
 
 
+@dataclass(frozen=True)
+class Link:
+    """Where a mark leads.
+
+    Attributes:
+        address: on this site.
+        words: what is there; shown beside the mark that is pointed at.
+    """
+
+    address: str
+    words: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Series:
     """Points of one name: a line through them, marks at them, or both.
@@ -55,6 +68,7 @@ class Series:
         size: of the marks in pixels, of all or of each; 0 for none.
         words: what stands left of each point; empty for nothing.
         in_legend: whether the legend names it.
+        links: where each mark leads; None for nowhere, empty for none.
     """
 
     name: str
@@ -68,6 +82,7 @@ class Series:
     size: float | Sequence[float] = 0
     words: Sequence[str] = ()
     in_legend: bool = True
+    links: Sequence[Link | None] = ()
 
     def sizes(self) -> Sequence[float]:
         """The size of each point's mark."""
@@ -89,7 +104,7 @@ class Chart:
     """One chart.
 
     Attributes:
-        title, description: in words, for whoever does not see it.
+        title, description: in words, for readers who do not see it.
         panels: at least one, by rows. All have the same scales.
         height: of one panel's plot, in pixels.
         columns: how many panels stand side by side where there is room.

@@ -73,6 +73,10 @@ def _trace(series: Series, at: int, *, shown: bool) -> dict[str, Any]:
         stroke = series.symbol in STROKES and not series.symbol.endswith(OPEN)
         trace["marker"] = {"symbol": series.symbol + (OPEN if stroke else ""), "line": {"width": 2}}
         trace["marker"]["size"] = series.size if isinstance(series.size, int | float) else list(series.size)
+    if any(series.links):
+        trace["customdata"] = [link and link.address for link in series.links]
+        trace["hoverinfo"] = "x+text"
+        trace["hovertext"] = [link and link.words for link in series.links]
     if any(series.words):
         trace |= {"text": list(series.words), "textposition": "middle left", "cliponaxis": False}
     return trace

@@ -1,13 +1,17 @@
 """A chart for a template: drawn for wide and narrow pages, and as data for plotly.js."""
 
+import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.utils.safestring import SafeString, mark_safe
 
 from pages.charts.description import Chart
 from pages.charts.plotly import plotly_figure
 from pages.charts.svg import NARROW, SMALL, WIDE, Frame, svg, text_of
+
+KEPT = 256
+"""Drawings that a process keeps: results and plans are looked at again and again, and stay the same."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,23 @@ def small_chart(chart: Chart, key: str) -> SafeString:
     return _drawn(chart, SMALL, f"{key}-small")
 
 
+@dataclass(frozen=True)
+class _Described:
+    """A chart that equals another of the same content, though sequences in it may be lists.
+
+    Attributes:
+        content: all of the chart as text.
+    """
+
+    content: str
+    chart: Chart = field(compare=False)
+
+
 def _drawn(chart: Chart, frame: Frame, key: str) -> SafeString:
+    return _kept(_Described(repr(chart), chart), frame, key)
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _kept(described: _Described, frame: Frame, key: str) -> SafeString:
     # Every text in it went through the serializer, which escapes.
-    return mark_safe(text_of(svg(chart, frame, key)))  # noqa: S308  # as said above
+    return mark_safe(text_of(svg(described.chart, frame, key)))  # noqa: S308  # as said above

@@ -9,6 +9,7 @@ from pages.words.changes import POINTS
 from releases.changes import Change
 from releases.comparing import Compared
 from releases.excerpt import largest_positions
+from releases.parts import part_of
 from storage.columns import stored
 
 Point = tuple[float, float | None, float | None]
@@ -18,13 +19,15 @@ ROW = 34
 """Height of one result, in pixels."""
 
 
-def results_chart(compared: Sequence[Compared]) -> Chart | None:
+def results_chart(compared: Sequence[Compared], segment: str = "") -> Chart | None:
     """Every result that can be compared, by its number in the list; None where results have several values,
     or none can be."""
     named = [(str(number), one) for number, one in enumerate(compared, start=1) if not one.obstacles]
+    # Where the first one tells nothing of the segment, every other one has an obstacle.
     if len(named) < 2 or not _is_scalar(compared):
         return None
-    drawn, unit = drawn_together([stored(one.release) for _, one in named])
+    parts = [stored(part_of(stored(one.release), segment)) for _, one in named]
+    drawn, unit = drawn_together(parts, compared[0].recipe.published.calibrated_statistic.unit, segment)
     points = [(one.value, one.low, one.high) for one in drawn]
     return Chart(
         title="Results that can be compared",

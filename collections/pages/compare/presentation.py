@@ -7,6 +7,7 @@ from django.http import QueryDict
 
 from pages.compare.reasons import reason
 from pages.recipe.presentation import Headline, headline
+from pages.recipe.segments import segment_headline
 from pages.words.changes import change_in_words, difference_texts
 from recipes.models import Recipe
 from releases.changes import Change
@@ -63,8 +64,12 @@ MOST_CHOICES = 20
 """Results that are offered of either kind."""
 
 
-def shown_results(compared: Sequence[Compared]) -> list[ShownResult]:
-    """In their order."""
+def shown_results(compared: Sequence[Compared], segment: str = "") -> list[ShownResult]:
+    """In their order.
+
+    Args:
+        segment: the one that was compared; empty for everybody.
+    """
     names = [str(one.recipe.identifier) for one in compared]
     first = compared[0].recipe
     shown = []
@@ -76,13 +81,13 @@ def shown_results(compared: Sequence[Compared]) -> list[ShownResult]:
             ShownResult(
                 number=number,
                 recipe=one.recipe,
-                latest=_latest(one.recipe, one.release),
+                latest=_latest(one.recipe, one.release, segment),
                 reasons=[reason(obstacle, first, one.recipe) for obstacle in one.obstacles],
                 change=change_in_words(statistic, one.change) if one.change else "",
                 changed=changed,
                 rows=_rows(one, one.change) if one.change and not statistic.scalar else [],
-                without=_query(others) if len(others) > 1 else "",
-                first=_query([name, *others]),
+                without=comparison_query(others, segment) if len(others) > 1 else "",
+                first=comparison_query([name, *others], segment),
             )
         )
     return shown
@@ -103,10 +108,10 @@ def choices_of(
     ]
 
 
-def _latest(recipe: Recipe, release: Release | None) -> Headline | None:
+def _latest(recipe: Recipe, release: Release | None, segment: str) -> Headline | None:
     if release is None or release.outcome != Release.Outcome.RELEASED:
         return None
-    return headline(recipe, release)
+    return segment_headline(release, segment) if segment else headline(recipe, release)
 
 
 def _rows(one: Compared, change: Change) -> list[ValueRow]:
@@ -125,7 +130,10 @@ def _rows(one: Compared, change: Change) -> list[ValueRow]:
     return rows
 
 
-def _query(names: Sequence[str]) -> str:
+def comparison_query(names: Sequence[str], segment: str = "") -> str:
+    """The query string of a comparison of recipes with these identifiers."""
     query = QueryDict(mutable=True)
     query.setlist("recipe", list(names))
+    if segment:
+        query["segment"] = segment
     return query.urlencode()

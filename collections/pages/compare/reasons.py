@@ -21,6 +21,7 @@ _PLAIN: Mapping[Obstacle, str] = {
     Obstacle.ITEMS_UNKNOWN: "Lists of items are not public, so it is not known whether they are the same.",
     Obstacle.LABELS: "Their values have other labels.",
     Obstacle.SEGMENTS: "They ask by other segments.",
+    Obstacle.SEGMENT_HIDDEN: "One of the two may have had too few devices of this segment to show it.",
     Obstacle.POPULATION_UNKNOWN: "One of the two names no population.",
 }
 

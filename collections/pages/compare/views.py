@@ -2,17 +2,24 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views import View
 
 from pages.charts.shown import shown_chart
 from pages.compare.charts import difference_chart, results_chart
-from pages.compare.presentation import choices_of, shown_results
+from pages.compare.presentation import choices_of, comparison_query, shown_results
 from pages.recipe.presentation import percent
 from panprivacy.errors import FieldError
 from recipes.models import Recipe
-from releases.comparing import MOST, comparable_with, latest_results, recipes_to_compare, results_compare
+from releases.comparing import (
+    MOST,
+    comparable_with,
+    latest_results,
+    recipes_to_compare,
+    results_compare,
+    segment_to_compare,
+)
 from releases.comparison_exports import comparison_csv, level_of
 
 
@@ -23,15 +30,18 @@ class CompareView(View):
         chosen = request.GET.getlist("recipe")
         context: dict[str, Any] = {"most": MOST}
         recipes: list[Recipe] = []
+        segment = ""
         try:
             recipes = recipes_to_compare(chosen, least=0)
+            segment = segment_to_compare(recipes, request.GET.get("segment", ""))
         except FieldError as error:
-            context["problem"] = f"This cannot be compared: a recipe {error.message}."
-        context |= _comparison(recipes, _query(recipes)) if len(recipes) > 1 else {}
+            context["problem"] = f"This cannot be compared: a {error.field} {error.message}."
+        context |= _comparison(recipes, segment) if len(recipes) > 1 else {}
         if len(recipes) < MOST:
             comparable = comparable_with(recipes[0]) if recipes else []
             context["choices"] = choices_of(comparable, latest_results(), recipes)
-        context["chosen"] = recipes
+        context |= {"chosen": recipes, "segment": segment}
+        context["segments"] = recipes[0].published.segments if recipes else ()
         return render(request, "compare/compare.html", context, status=422 if "problem" in context else 200)
 
 
@@ -41,29 +51,26 @@ class ComparisonCsvView(View):
     def get(self, request: HttpRequest) -> HttpResponse:
         try:
             recipes = recipes_to_compare(request.GET.getlist("recipe"))
+            segment = segment_to_compare(recipes, request.GET.get("segment", ""))
         except FieldError as error:
             raise Http404(f"{error}.") from None
-        content = comparison_csv(results_compare(recipes))
+        content = comparison_csv(results_compare(recipes, segment), segment)
         response = HttpResponse(content, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = 'attachment; filename="comparison.csv"'
         return response
 
 
-def _comparison(recipes: list[Recipe], query: str) -> dict[str, Any]:
-    compared = results_compare(recipes)
+def _comparison(recipes: list[Recipe], segment: str) -> dict[str, Any]:
+    names = [str(recipe.identifier) for recipe in recipes]
+    compared = results_compare(recipes, segment)
     level = level_of(compared)
-    results, differences = results_chart(compared), difference_chart(compared)
+    results, differences = results_chart(compared, segment), difference_chart(compared)
     return {
-        "results": shown_results(compared),
+        "results": shown_results(compared, segment),
         "level": "" if level is None else percent(level),
         "in_points": any(one.change and one.change.shares for one in compared),
         "results_chart": None if results is None else shown_chart(results, "results"),
         "chart": None if differences is None else shown_chart(differences, "differences"),
-        "query": query,
+        "everybody": comparison_query(names),
+        "query": comparison_query(names, segment),
     }
-
-
-def _query(recipes: list[Recipe]) -> str:
-    query = QueryDict(mutable=True)
-    query.setlist("recipe", [str(recipe.identifier) for recipe in recipes])
-    return query.urlencode()

@@ -1,4 +1,4 @@
-"""Results as an Atom document (RFC 4287). Entries are named by their recipe, wherever the site moves."""
+"""What happened as an Atom document (RFC 4287). Entries keep their names, wherever the site moves."""
 
 import uuid
 from collections.abc import Sequence
@@ -13,14 +13,16 @@ _NAMES = uuid.UUID("3c4b2f5e-8f0c-4a52-9d39-5b6f0f0c9a11")
 
 @dataclass(frozen=True)
 class FeedEntry:
-    """One result: `name` tells it from all others for good, `page` and `picture` are whole addresses."""
+    """One thing that happened: `name` tells it from all others of its kind for good, `page` and `picture`
+    (empty for none) are whole addresses."""
 
     name: str
     title: str
     text: str
     at: datetime
     page: str
-    picture: str
+    picture: str = ""
+    kind: str = "result"
 
 
 def atom_document(
@@ -44,12 +46,13 @@ def atom_document(
     _add(feed, "link", rel="alternate", href=home, type="text/html")
     for each in entries:
         entry = ET.SubElement(feed, _tag("entry"))
-        _add(entry, "id", _identifier(f"result {each.name}"))
+        _add(entry, "id", _identifier(f"{each.kind} {each.name}"))
         _add(entry, "title", each.title)
         _add(entry, "updated", _time(each.at))
         _add(entry, "published", _time(each.at))
         _add(entry, "link", rel="alternate", href=each.page, type="text/html")
-        _add(entry, "link", rel="enclosure", href=each.picture, type="image/svg+xml")
+        if each.picture:
+            _add(entry, "link", rel="enclosure", href=each.picture, type="image/svg+xml")
         _add(entry, "summary", each.text)
     document: bytes = ET.tostring(feed, encoding="utf-8", xml_declaration=True)
     return document

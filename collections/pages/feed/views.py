@@ -13,7 +13,7 @@ from django.views import View
 
 from ledger.models import Population
 from pages.feed.atom import FeedEntry, atom_document
-from pages.missing import found, missing
+from pages.missing import found
 from pages.recipe.embedding import result_text
 from recipes.models import Recipe
 from releases.selectors import overview_search
@@ -39,14 +39,12 @@ class FeedView(View):
             name, title = f"population {population}", f"Results of {population} · Private telemetry"
             home = reverse("population", args=[population])
         if identifier := text_of(request.GET, "series"):
-            series = Series.objects.filter(identifier=identifier).first()
-            if series is None:
-                raise missing("recipe")
+            series = found(Series.objects.all(), "series", identifier=identifier)
             results = results.filter(round__series=series)
             name += f" series {identifier}"
             title, home = f"{series.name} · Private telemetry", reverse("series", args=[identifier])
         recipes = list(results.order_by("-release__released_at", "-release__pk")[:ENTRIES])
-        site = settings.SITE_URL or request.build_absolute_uri("/").rstrip("/")
+        site = site_of(request)
         document = atom_document(
             name=name,
             title=title,
@@ -56,15 +54,25 @@ class FeedView(View):
             begun=BEGUN,
         )
         changed = max((recipe.release.released_at for recipe in recipes), default=BEGUN)
-        etag = quote_etag(hashlib.sha256(document).hexdigest())
-        response: HttpResponseBase | None = get_conditional_response(
-            request, etag=etag, last_modified=int(changed.timestamp())
-        )
-        if response is None:
-            response = HttpResponse(document, content_type="application/atom+xml; charset=utf-8")
-        response["ETag"], response["Last-Modified"] = etag, http_date(int(changed.timestamp()))
-        response["Cache-Control"] = KEPT
-        return response
+        return feed_response(request, document, changed)
+
+
+def site_of(request: HttpRequest) -> str:
+    """Where the site is, without a slash at the end."""
+    return settings.SITE_URL or request.build_absolute_uri("/").rstrip("/")
+
+
+def feed_response(request: HttpRequest, document: bytes, changed: datetime) -> HttpResponseBase:
+    """The feed; nothing of it where the reader has it already."""
+    etag = quote_etag(hashlib.sha256(document).hexdigest())
+    response: HttpResponseBase | None = get_conditional_response(
+        request, etag=etag, last_modified=int(changed.timestamp())
+    )
+    if response is None:
+        response = HttpResponse(document, content_type="application/atom+xml; charset=utf-8")
+    response["ETag"], response["Last-Modified"] = etag, http_date(int(changed.timestamp()))
+    response["Cache-Control"] = KEPT
+    return response
 
 
 def _entry(recipe: Recipe, site: str) -> FeedEntry:

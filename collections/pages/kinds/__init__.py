@@ -5,13 +5,16 @@ from typing import Any
 from pages.kinds.events import DEVICES
 from pages.kinds.interface import Kind
 from pages.kinds.items import STREAMS
+from pages.kinds.randomized import RANDOMIZED
 from pages.kinds.value import SHUFFLED
 from panprivacy.device_input import DeviceInput
 from panprivacy.statistic import Statistic
 
 __all__ = ["KINDS", "Kind", "kind_of"]
 
-KINDS: dict[DeviceInput, Kind] = {kind.device_input: kind for kind in (DEVICES, SHUFFLED, STREAMS)}
+KINDS: dict[DeviceInput, Kind] = {
+    kind.device_input: kind for kind in (DEVICES, RANDOMIZED, SHUFFLED, STREAMS)
+}
 """In the order in which they are offered."""
 
 

@@ -16,9 +16,13 @@ DEVICES = Kind(
         ("What a device counts", ("steps", "step_seconds", "*")),
         ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
         ("Whom devices must trust", ("trust",)),
+        ("Who may report, and how", ("admission", "relay")),
         (
             "Who takes part",
-            ("population", "population_size", "sampling_rate", "cohort_size", "target_margin"),
+            (
+                *("population", "population_size", "sampling_rate", "cohort_size"),
+                *("hidden_count", "target", "smallest_target", "target_margin"),
+            ),
         ),
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),

@@ -88,7 +88,7 @@ class Kind:
     def trusts(self) -> tuple[Trust, ...]:
         """The trust models to choose from."""
         return tuple(
-            servers.trust for servers in TRUST_MODELS.values() if servers.device_input == self.device_input
+            servers.trust for servers in TRUST_MODELS.values() if self.device_input in servers.device_inputs
         )
 
 

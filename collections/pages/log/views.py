@@ -11,10 +11,12 @@ from django.utils.cache import patch_vary_headers
 
 from audit.models import Entry
 from audit.registry import action_choices
-from audit.selectors import COLUMNS, BrokenChainError, entries_search, entry_document, log_verify
+from audit.selectors import COLUMNS, BrokenLogError, entries_search, entry_document
 from pages.access import LogReadersOnly
 from pages.missing import found
 from pages.words.log_sentences import told
+from public_log.selectors import latest_checkpoint
+from public_log.verification import log_verify
 from recipes.access import may_publish
 from recipes.selectors import subjects_named
 from web.htmx import htmx_of
@@ -60,15 +62,15 @@ class EntryView(LogReadersOnly):
 
 
 class ChainView(LogReadersOnly):
-    """The whole log checked against its own hashes; done when asked for, as it reads every entry."""
+    """The whole log checked against its tree; done when asked for, as it reads every entry."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        problem = ""
+        problem, size = "", 0
         try:
-            log_verify()
-        except BrokenChainError as error:
+            size = log_verify()
+        except BrokenLogError as error:
             problem = str(error)
-        context = {"problem": problem, "last": Entry.objects.first()}
+        context = {"problem": problem, "size": size, "checkpoint": latest_checkpoint()}
         template = "log/_chain.html" if htmx_of(request) else "log/chain.html"
         response = render(request, template, context)
         patch_vary_headers(response, ("HX-Request",))

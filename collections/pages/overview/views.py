@@ -1,5 +1,7 @@
 """The home page: what this is, what needs attention, and every published recipe."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from django.utils.dateformat import format as date_format
 from django.utils.safestring import SafeString
 from django.views import View
 
@@ -47,13 +50,18 @@ DRAFTS = 5
 
 @dataclass(frozen=True)
 class Card:
-    """One recipe on the overview, with the small chart of its result."""
+    """One recipe on the overview, with the small chart of its result.
+
+    Attributes:
+        asked: when, where another one on the page asks the same, to tell them apart; else empty.
+    """
 
     recipe: Recipe
     status: Status
     latest: Headline | None
     chart: SafeString | None
     below_cohort: bool
+    asked: str
 
 
 class OverviewView(View):
@@ -65,7 +73,8 @@ class OverviewView(View):
         if not filters.problems:
             page = page_of(overview_search(**filters.given), request, PAGE_SIZE)
             context["page"] = page
-            context["cards"] = [_card(recipe) for recipe in page.rows]
+            asked = Counter(recipe.question for recipe in page.rows)
+            context["cards"] = [_card(recipe, _asked(recipe, asked)) for recipe in page.rows]
             # One result alone has nothing to be compared with.
             context["comparable"] = sum(card.latest is not None for card in context["cards"]) > 1
             context["filtered"] = filters.narrowed or bool(page.newest)
@@ -87,10 +96,16 @@ class OverviewView(View):
         return response
 
 
-def _card(recipe: Recipe) -> Card:
+def _asked(recipe: Recipe, counts: Mapping[str, int]) -> str:
+    if counts[recipe.question] < 2 or recipe.opens_at is None:
+        return ""
+    return f"asked {date_format(recipe.opens_at, 'j M Y, H:i')} UTC"
+
+
+def _card(recipe: Recipe, asked: str) -> Card:
     release = release_of(recipe)
     status = status_of(recipe, release, timezone.now())
     if release is None or release.outcome != Release.Outcome.RELEASED:
-        return Card(recipe, status, None, None, is_below_cohort(release))
+        return Card(recipe, status, None, None, is_below_cohort(release), asked)
     chart = small_chart(release_chart(recipe, release, None), f"card-{recipe.pk}")
-    return Card(recipe, status, headline(recipe, release), chart, below_cohort=False)
+    return Card(recipe, status, headline(recipe, release), chart, below_cohort=False, asked=asked)

@@ -31,6 +31,7 @@ SYMBOLS = {
     "baseline-targeted": "square",
     "aggregated": "diamond",
     "sampled": "circle",
+    "measured": "x",
     **dict(zip(ROLES, ("circle", "diamond", "square", "triangle-up", "x"), strict=True)),
 }
 
@@ -177,12 +178,12 @@ def _series(places: list[float], lines: list[dict[str, Any]]) -> list[Series]:
     for line, role in zip(lines, ROLES, strict=False):
         # Of one that is measured and computed as well: points on a line, where lines would cover each other.
         alone = of_the_name[line["name"]] == 1
-        measured = line.get("standing") == "measured"
+        measured = (line.get("standing") or line.get("role")) == "measured"
         found.append(
             Series(
                 name=_label(line),
                 role=line.get("role", role),
-                width=2 if alone or not measured else 0,
+                width=0 if measured and (not alone or line.get("role")) else 2,
                 dash=DASHES[line.get("standing") or line["role"]],
                 symbol=SYMBOLS[line.get("role", role)] if alone or measured else "",
                 size=6,

@@ -7,7 +7,7 @@ from typing import Any
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.shown import ShownChart, shown_chart
 from pages.words.certainty import certain_share, epsilon_text
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.proposal import Proposal
 from web.numbers import number, significant
 
@@ -46,7 +46,7 @@ class ChartSection:
 
 
 def charts_of(
-    mechanism: type[Mechanism[Any]], proposal: Proposal, plan: dict[str, Any]
+    mechanism: type[CohortStatistic[Any]], proposal: Proposal, plan: dict[str, Any]
 ) -> list[ChartSection]:
     """Every chart whose curves are computed."""
     margins, by_epsilon = plan["curves"]["margin"], plan["curves"]["margin_by_epsilon"]

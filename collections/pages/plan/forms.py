@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 from django import forms
 
 from pages.publish.forms import number_field, parameter_fields
+from panprivacy.asked_segments import MOST_SEGMENTS
+from panprivacy.asked_segments import allowed as segments_allowed
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import POPULATION_SIZE
 from panprivacy.planning.solver import UNKNOWNS
@@ -31,13 +33,13 @@ UNKNOWN_LABELS = {
 class PlanForm(forms.Form):
     """A plan for one statistic. Subclasses are made by `plan_form_class`."""
 
-    mechanism: ClassVar[type[Mechanism[Any]]]
+    mechanism: ClassVar[type[CohortStatistic[Any]]]
 
     GROUPS: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ("Wanted", ("margin", "aggregator_epsilon", "unknown")),
         ("Privacy", ("epsilon", "delta", "guarantee")),
         ("Who takes part", ("population_size", "sampling_rate", "cohort_size")),
-        ("What a device counts", ("steps", "*", "encryption")),
+        ("What a device counts", ("steps", "*", "segments", "encryption")),
     )
     """Order on the page; `*` stands for what only this statistic has."""
 
@@ -64,6 +66,9 @@ class PlanForm(forms.Form):
             "population_size": given["population_size"],
             "encryption": given["encryption"],
         }
+        if given.get("segments"):
+            # A plan depends on their number only; in an address, names would take line breaks.
+            members["segments"] = [f"{place + 1}" for place in range(given["segments"])]
         if given["unknown"] == NOTHING:
             return members
         targets: dict[str, Any] = {
@@ -111,7 +116,7 @@ class PlanForm(forms.Form):
         return cls({**start, **given})
 
 
-def plan_form_class(mechanism: type[Mechanism[Any]]) -> type[PlanForm]:
+def plan_form_class(mechanism: type[CohortStatistic[Any]]) -> type[PlanForm]:
     """The form for one statistic."""
     fields: dict[str, Any] = dict(parameter_fields(mechanism))
     fields["population_size"] = number_field(POPULATION_SIZE, int, required=True)
@@ -131,6 +136,15 @@ def plan_form_class(mechanism: type[Mechanism[Any]]) -> type[PlanForm]:
         choices=[(scheme, scheme) for scheme in SCHEMES],
     )
     fields["encryption"].initial = DEFAULT_SCHEME
+    if segments_allowed(mechanism):
+        fields["segments"] = forms.IntegerField(
+            label="Segments",
+            min_value=1,
+            max_value=MOST_SEGMENTS,
+            required=False,
+            help_text="How many parts of the population to compare, as versions; two are an A/B test. The "
+            "recipe's form asks for their names. Leave empty for none.",
+        )
     for name, value in START.items():
         fields[name].initial = value
     if not mechanism.counts_devices:

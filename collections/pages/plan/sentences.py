@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pages.words.certainty import epsilon_text, gain
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import Proposal
 from web.numbers import number, significant
@@ -27,9 +27,23 @@ _STATES = {
 }
 
 
-def headline(mechanism: type[Mechanism[Any]], plan: Mapping[str, Any]) -> str:
+def headline(mechanism: type[CohortStatistic[Any]], plan: Mapping[str, Any]) -> str:
     """The expected error, in one sentence."""
     return f"Expect {margin_text(mechanism, plan['expectation'])}."
+
+
+def segments_sentence(expectation: Mapping[str, Any], count: int) -> str:
+    """What to expect of each segment; empty where it asks by none."""
+    expected = expectation["segments"]
+    if expected is None:
+        return ""
+    said = (
+        f"If all {count} are equally large, about {number(round(expected['devices']))} devices each. The "
+        f"share within one comes to ± {significant(expected['margin_points'])} points, all of them at once. "
+    )
+    if expected["shown"]:
+        return f"{said}Each surely has a cohort of its own, and is shown."
+    return f"{said}They may not be shown: none surely has a cohort of its own."
 
 
 def learned(plan: Mapping[str, Any], delta: float) -> str:
@@ -48,14 +62,14 @@ def terms(delta: float) -> str:
     return f"δ = {number(delta)}, under replacement"
 
 
-def margin_text(mechanism: type[Mechanism[Any]], expectation: Mapping[str, Any]) -> str:
+def margin_text(mechanism: type[CohortStatistic[Any]], expectation: Mapping[str, Any]) -> str:
     """± 190 devices (± 1.9 points)."""
     text = f"± {significant(expectation['margin'])} {mechanism.unit}"
     points = expectation["margin_points"]
     return text if points is None else f"{text} (± {significant(points)} points)"
 
 
-def wanted_text(mechanism: type[Mechanism[Any]], question: Question) -> str:
+def wanted_text(mechanism: type[CohortStatistic[Any]], question: Question) -> str:
     """± 2 points at a privacy loss of the result of ε = 1 (δ = 1e-6, under replacement)."""
     targets = question.targets
     if targets is None:
@@ -71,7 +85,7 @@ def wanted_text(mechanism: type[Mechanism[Any]], question: Question) -> str:
 
 
 def solution_sentence(
-    mechanism: type[Mechanism[Any]], question: Question, solution: Mapping[str, Any]
+    mechanism: type[CohortStatistic[Any]], question: Question, solution: Mapping[str, Any]
 ) -> str:
     """The answer to the question in one or two sentences."""
     wanted = wanted_text(mechanism, question)
@@ -106,7 +120,7 @@ def _changes(changes: Mapping[str, float]) -> str:
     return " and ".join(_named(name, value) for name, value in changes.items())
 
 
-def _shortfall(mechanism: type[Mechanism[Any]], closest: Proposal, solution: Mapping[str, Any]) -> str:
+def _shortfall(mechanism: type[CohortStatistic[Any]], closest: Proposal, solution: Mapping[str, Any]) -> str:
     expectation = solution["expectation"]
     said: Mapping[str, Callable[[], str]] = {
         "margin": lambda: f"the margin is {margin_text(mechanism, expectation)}",

@@ -11,13 +11,21 @@ from django.views import View
 
 from pages.plan.charts import charts_of
 from pages.plan.forms import PlanForm, plan_form_class
-from pages.plan.sentences import headline, learned, margin_text, rest_sentence, solution_sentence
+from pages.plan.sentences import (
+    headline,
+    learned,
+    margin_text,
+    rest_sentence,
+    segments_sentence,
+    solution_sentence,
+)
 from pages.words.sentences import (
     guarantee_from_mapping,
     guarantee_texts,
     protection_warning,
     sampling_sentence,
 )
+from panprivacy.asked_segments import FIELD
 from panprivacy.catalogue import STATISTICS, statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.planning.plan import Question
@@ -141,6 +149,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
         "cohort_size": question.proposal.parameters.cohort_size,
         "cohort_reached": _reached(reports["cohort_probability"]),
         "bytes": expectation["bytes"],
+        "segments": segments_sentence(expectation, len(question.proposal.segments)),
         "guarantees": guarantee_texts(guarantees),
         "warning": protection_warning(question.proposal.mechanism().local_guarantees()),
         "sampling": sampling_sentence(question.proposal.parameters.sampling_rate),
@@ -166,7 +175,8 @@ def _given(form: PlanForm) -> dict[str, Any]:
 
 def _recipe_query(form: PlanForm, proposal: dict[str, Any], *, stating_target: bool) -> str:
     """For the address of the form of a new recipe that begins with these numbers."""
-    members = {name: value for name, value in proposal.items() if name != "parameters"}
+    # Segments are named in that form.
+    members = {name: value for name, value in proposal.items() if name not in ("parameters", FIELD)}
     if stating_target and form.cleaned_data.get("aggregator_epsilon") is not None:
         members["aggregator_epsilon"] = form.cleaned_data["aggregator_epsilon"]
     if form.cleaned_data.get("margin") is not None:
@@ -180,6 +190,8 @@ def _recipe_query(form: PlanForm, proposal: dict[str, Any], *, stating_target: b
 def _plan_query(form: PlanForm, proposal: dict[str, Any]) -> str:
     """For the address of the plan with the solution filled in."""
     members = {**proposal["parameters"], **{n: v for n, v in proposal.items() if n != "parameters"}}
+    if FIELD in members:
+        members[FIELD] = len(members[FIELD])
     return urlencode({**_given(form), **members})
 
 

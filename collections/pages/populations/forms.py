@@ -10,6 +10,8 @@ from pages.publish.forms import NumberField
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import require_population_name
+from panprivacy.targeting.attributes import FIELD as ATTRIBUTES
+from panprivacy.targeting.attributes import MOST_ATTRIBUTES, MOST_VALUES, Attributes
 from web.numbers import number
 
 
@@ -24,6 +26,45 @@ def _number(description: Description) -> NumberField:
         help_text=f"{description.help} {_bounds(description)}",
         widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
     )
+
+
+class AttributesField(forms.CharField):
+    """Attributes of a population, one per line: `os: linux, mac, other`."""
+
+    widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+
+    def to_python(self, value: Any) -> Attributes | None:  # type: ignore[override]  # no text
+        """None where nothing is written: what was declared stays."""
+        lines = [line for line in str(value or "").splitlines() if line.strip()]
+        members: dict[str, list[str]] = {}
+        for line in lines:
+            name, colon, values = line.partition(":")
+            if not colon or name.strip() in members:
+                raise forms.ValidationError("Write each attribute once, on a line: os: linux, mac, other")
+            members[name.strip()] = [one.strip() for one in values.split(",")]
+        if not members:
+            return None
+        try:
+            return Attributes.from_members(members)
+        except FieldError as error:
+            raise forms.ValidationError(attribute_error(error)) from None
+
+    def validate(self, value: Any) -> None:
+        """The domain judges."""
+
+    def run_validators(self, value: Any) -> None:
+        """As of `validate`."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, Attributes):
+            return value
+        return "\n".join(f"{name}: {', '.join(values)}" for name, values in value.values.items())
+
+
+def attribute_error(error: FieldError) -> str:
+    """A refusal of an attribute as a sentence that names it."""
+    name = error.field.removeprefix(ATTRIBUTES).removeprefix(".")
+    return f"{name}: {error.message}." if name else _sentence(error)
 
 
 class PopulationForm(forms.Form):
@@ -64,6 +105,14 @@ class PopulationForm(forms.Form):
         help_text="Whether publishing for it needs the approval of another analyst.",
     )
 
+    attributes = AttributesField(
+        label="Attributes",
+        required=False,
+        help_text="What devices know of themselves, so that a recipe can ask a part of them. One per line, "
+        "with all its values: os: linux, mac, other. Coarse ones only. What was declared stays; new values "
+        f"come last. At most {MOST_ATTRIBUTES}, of {MOST_VALUES} values each.",
+    )
+
     def __init__(self, *arguments: Any, population: Population | None = None, **options: Any) -> None:
         if population is not None:
             options["initial"] = {
@@ -73,6 +122,7 @@ class PopulationForm(forms.Form):
                 "no_budget": population.epsilon is None,
                 "rule": population.rule,
                 "four_eyes": "always" if population.four_eyes else "site",
+                "attributes": population.declared,
             }
         super().__init__(*arguments, **options)
         if population is not None:
@@ -119,7 +169,10 @@ class PopulationForm(forms.Form):
 
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field."""
-        self.add_error(error.field if error.field in self.fields else None, _sentence(error))
+        if error.field.startswith(f"{ATTRIBUTES}."):
+            self.add_error(ATTRIBUTES, attribute_error(error))
+        else:
+            self.add_error(error.field if error.field in self.fields else None, _sentence(error))
 
 
 def _sentence(error: FieldError) -> str:

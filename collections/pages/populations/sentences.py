@@ -4,6 +4,7 @@ import dataclasses
 
 from ledger.composed import Event
 from ledger.selectors import UNREADABLE
+from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.errors import FieldError
@@ -21,6 +22,8 @@ def event_in_words(event: Event) -> str:
 
 
 def _in_words(event: PrivacyEvent) -> str:
+    if isinstance(event, Repeated):
+        return f"{number(event.times)} times {_in_words(event.event)}"
     *first, last = [
         f"{_uncapitalized(description_of(field).label)} = {_plain(getattr(event, field.name))}"
         for field in dataclasses.fields(event)

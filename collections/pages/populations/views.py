@@ -28,7 +28,9 @@ from pages.populations.charts import spending_chart
 from pages.populations.forms import PopulationForm
 from pages.populations.sentences import event_in_words
 from panprivacy.errors import FieldError
+from panprivacy.targeting.attributes import NO_ATTRIBUTES
 from recipes.selectors import names_of
+from series.selectors import series_of_subjects
 from web.paging import page_of
 
 POPULATIONS = 20
@@ -59,11 +61,15 @@ class PopulationView(View):
         recent = list(spendings_list(population)[:CHART_LINES])
         shown = lines_of(balance, page.rows)
         names = names_of(line.recipe for line in shown)
+        reserved = series_of_subjects(line.recipe for line in shown)
         context: dict[str, Any] = {
             "population": population,
             "balance": balance,
             "page": page,
-            "lines": [(line, names.get(line.recipe, ""), event_in_words(line.event)) for line in shown],
+            "lines": [
+                (line, names.get(line.recipe, ""), reserved.get(line.recipe), event_in_words(line.event))
+                for line in shown
+            ],
             "conditions": conditions_of(population),
             "may_change": may_change_populations(request.user),
             "may_read_log": may_read_log(request.user),
@@ -110,6 +116,7 @@ class NewPopulationView(AdministratorsOnly):
                     description=form.cleaned_data["description"],
                     budget=form.budget,
                     four_eyes=bool(form.asked_four_eyes),
+                    attributes=form.cleaned_data["attributes"] or NO_ATTRIBUTES,
                     actor=signed_in_user(request),
                 )
             except FieldError as error:
@@ -137,6 +144,7 @@ class PopulationEditView(AdministratorsOnly):
                     description=form.cleaned_data["description"],
                     budget=form.budget,
                     four_eyes=form.asked_four_eyes,
+                    attributes=form.cleaned_data["attributes"],
                     actor=signed_in_user(request),
                 )
             except FieldError as error:

@@ -9,9 +9,9 @@ from pages.trust_models import SHOWN
 from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
-from panprivacy.mechanisms.segmented import Segmented
 from panprivacy.planning.expectation import MISSED
 from panprivacy.remedies import Remedy
+from panprivacy.segment_estimates import ExpectedSegments
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
@@ -106,16 +106,22 @@ def _warnings(statistic: Statistic[Any], population_size: int | None) -> list[Wa
     if statistic.device_input is not DeviceInput.ITEMS:
         fixes = {remedy.name: _fix(remedy) for remedy in limit_remedies(statistic, USUAL)}
         warned = [
-            Warned(_REFUSED[error.field], tuple(fixes[name] for name in (error.field,) if name in fixes))
+            Warned(_refusal(error, statistic), tuple(fixes[name] for name in (error.field,) if name in fixes))
             for error in limit_errors(statistic, USUAL)
         ]
     if statistic.device_input is DeviceInput.EVENTS and population_size is not None:
         reporting = round(population_size * statistic.parameters.sampling_rate)
         if reporting < statistic.cohort_size:
             warned.append(_too_few(reporting, statistic.cohort_size))
-        elif isinstance(statistic, Segmented):
-            warned += _small_segments(statistic, population_size)
+        elif expected := statistic.expected_segments(population_size, MISSED):
+            warned += _small_segments(expected, statistic.cohort_size, population_size)
     return warned
+
+
+def _refusal(error: FieldError, statistic: Statistic[Any]) -> str:
+    # Where ε itself is within the limit, it is named as that on which the local ε depends.
+    local = error.field == "epsilon" and statistic.parameters.epsilon <= USUAL.largest_epsilon
+    return _REFUSED["guarantee" if local else error.field]
 
 
 _REFUSED = {
@@ -123,6 +129,8 @@ _REFUSED = {
     "guarantee": "Devices refuse reports that tell this much by themselves (their local ε is above "
     f"{number(USUAL.largest_local_epsilon)}), unless they are set otherwise.",
     "epsilon": f"Devices refuse ε above {number(USUAL.largest_epsilon)}, unless they are set otherwise.",
+    "delta": f"Devices refuse a failure probability (δ) above {number(USUAL.largest_delta)}, unless they are "
+    "set otherwise.",
 }
 
 
@@ -138,14 +146,14 @@ def _too_few(reporting: int, cohort_size: int) -> Warned:
     return Warned(sentence, (Fix(said, f"Take a cohort of {number(reporting)}", take),))
 
 
-def _small_segments(statistic: Segmented, population_size: int) -> list[Warned]:
+def _small_segments(expected: ExpectedSegments, cohort_size: int, population_size: int) -> list[Warned]:
     """That no segment would surely have a cohort, even if all are equally large."""
-    sure = int(statistic.expected_reports_for_sure(population_size, MISSED))
-    if sure >= statistic.cohort_size:
+    if expected.shown:
         return []
+    sure, segments = int(expected.reports), round(population_size / expected.devices)
     sentence = (
-        f"Segments may not be shown: of {len(statistic.segments)} equally large ones, each surely has about "
-        f"{number(max(sure, 0))} reports, and the cohort size is {number(statistic.cohort_size)}."
+        f"Segments may not be shown: of {segments} equally large ones, each surely has about "
+        f"{number(max(sure, 0))} reports, and the cohort size is {number(cohort_size)}."
     )
     if sure < USUAL.smallest_cohort:
         return [Warned(sentence, ())]

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from pages.missing import found, missing
 from pages.publish.forms import RecipeForm
+from pages.publish.target_field import TargetField, in_words
 from panprivacy.errors import FieldError
 from recipes.models import Recipe
 from recipes.selectors import recipe_asked_again
@@ -115,7 +116,7 @@ def changes_of(form: RecipeForm, origin: Origin | None) -> list[Change]:
             continue
         old, new = (_normal(field, value) for value in (before.get(name), form[name].value()))
         if old != new:
-            changed.append(Change(name, str(field.label or name), _shown(field, old), _shown(field, new)))
+            changed.append(Change(name, str(form[name].label), _shown(field, old), _shown(field, new)))
     return changed
 
 
@@ -132,6 +133,8 @@ def _normal(field: forms.Field, value: Any) -> Any:
 def _shown(field: forms.Field, value: Any) -> str:
     if value in (None, ""):
         return EMPTY
+    if isinstance(field, TargetField):
+        return in_words(value)
     if isinstance(field, forms.ChoiceField):
         # Not a population's choice, which says what its budget is.
         return str(value).replace("_", " ")

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from pages.words.sentences import sampling_sentence
-from panprivacy.mechanisms.interface import Mechanism
-from panprivacy.planning.expectation import expected_margin, expected_segments, margin_points
+from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
 from web.numbers import significant
 
 
@@ -43,6 +43,7 @@ class DevicePreview:
         releases_nothing: whether fewer are expected than the cohort size.
         plan_query: for the address of the planner with the same numbers.
         segments: None where the recipe asks by none.
+        note: what else to know of the error, in sentences; else empty.
     """
 
     template: ClassVar = "publish/preview/_devices.html"
@@ -62,6 +63,7 @@ class DevicePreview:
     plot: QuantilePlot
     plan_query: str
     segments: SegmentPreview | None
+    note: str
 
     @property
     def line(self) -> str:
@@ -70,13 +72,13 @@ class DevicePreview:
         return f"± {self.margin} {self.unit}{points}"
 
 
-def preview_of_devices(mechanism: Mechanism[Any], population_size: int) -> DevicePreview:
+def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) -> DevicePreview:
     """What to expect if `population_size` devices (≥ 1) hear of a recipe with this (calibrated) mechanism."""
     error = mechanism.expected_standard_error(population_size)
     margin = expected_margin(mechanism, population_size)
     percentage_points = margin_points(mechanism, margin, population_size)
     parameters = mechanism.parameters
-    reporting = round(population_size * parameters.sampling_rate)
+    reporting = round(population_size * mechanism.reporting_rate)
     counts_devices = mechanism.counts_devices
     return DevicePreview(
         unit=mechanism.unit,
@@ -94,11 +96,12 @@ def preview_of_devices(mechanism: Mechanism[Any], population_size: int) -> Devic
         plot=quantile_plot(error),
         plan_query=_plan_query(mechanism, population_size),
         segments=_segments(mechanism, population_size),
+        note=mechanism.expected_note,
     )
 
 
-def _segments(mechanism: Mechanism[Any], population_size: int) -> SegmentPreview | None:
-    expected = expected_segments(mechanism, population_size)
+def _segments(mechanism: CohortStatistic[Any], population_size: int) -> SegmentPreview | None:
+    expected = mechanism.expected_segments(population_size, MISSED)
     if expected is None:
         return None
     return SegmentPreview(
@@ -109,7 +112,7 @@ def _segments(mechanism: Mechanism[Any], population_size: int) -> SegmentPreview
     )
 
 
-def _plan_query(mechanism: Mechanism[Any], population_size: int) -> str:
+def _plan_query(mechanism: CohortStatistic[Any], population_size: int) -> str:
     derived = mechanism.parameters.derived_names()
     entered = {name: value for name, value in mechanism.parameters.as_dict().items() if name not in derived}
     return urlencode({"statistic": mechanism.statistic, "population_size": population_size, **entered})

@@ -15,10 +15,14 @@ from django.http import QueryDict
 
 from ledger.selectors import population_choices
 from pages.kinds import kind_of
+from pages.publish.target_field import TARGET_FIELDS, at_target, target_field
 from pages.trust_models import SHOWN, ShownTrustModel
-from panprivacy.asked_event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS, AskedEvent
+from panprivacy.asked_admission import Admission
+from panprivacy.asked_event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS
+from panprivacy.asked_hidden_count import allowed as hidden_count_allowed
 from panprivacy.asked_segments import MOST_SEGMENTS, SEGMENT_LENGTH, segments_of
 from panprivacy.asked_segments import allowed as segments_allowed
+from panprivacy.asked_target import SMALLEST, SMALLEST_DESCRIPTION
 from panprivacy.catalogue import statistic_of
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
@@ -36,9 +40,12 @@ from panprivacy.recipe import (
 from panprivacy.recipe_plan import MARGIN, POPULATION_SIZE
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
-from panprivacy.trust_models import trust_named, trusts_of
-from recipes.operations import require_within_limits
+from panprivacy.trust_models import TRUST_MODELS, trust_named, trusts_of
+from recipes.operations import site_limits
+from recipes.refusals import limit_errors
+from trust_models.admitting import admitting_here, require_admitted
 from trust_models.review import trust_unavailable
+from trust_models.targeting import Targeted, target_require
 from web.numbers import number
 
 SUGGESTED: dict[str, Any] = {
@@ -56,6 +63,14 @@ STEP_LENGTHS = "1 hour is 3,600, 1 day is 86,400, 1 week is 604,800."
 
 ABOUT_LISTS = "You enter the list when you publish the draft; it is not kept."
 
+HIDDEN_DELTA = 1e-6
+"""δ of a hidden number of reports, where somebody enters an ε alone."""
+
+NOT_HERE = {
+    "admission": "Not available here: no issuer is set up.",
+    "relay": "Not available here: no relay is set up.",
+}
+
 LOGARITHMIC_SPAN = 100
 """A range that spans more than this factor gets a logarithmic slider."""
 
@@ -66,11 +81,14 @@ FOLDED = {
     "delta",
     "encryption",
     "event_definition",
+    "hidden_count",
     "labels",
     "opens_at",
     "sampling_rate",
     "segments",
+    "smallest_target",
     "table_size",
+    "target",
     "target_margin",
 }
 """Fields that most recipes leave as they are. They are folded away, as long as they are."""
@@ -78,6 +96,10 @@ FOLDED = {
 
 _NAME = re.compile(r"`?\b([a-z]+(?:_[a-z]+)+)\b`?")
 """A name of several words, as fields have in recipe files; one of a single word may be a word."""
+
+
+STAND_INS = {"name": "-", "question": "-", "event": "event"}
+"""What can be, in the place of what a field had, while the other fields are looked at."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +194,32 @@ class LabelsField(forms.CharField):
         return "\n".join(value) if isinstance(value, list) else value
 
 
+class HiddenCountField(forms.CharField):
+    """ε and δ of `panprivacy.asked_hidden_count`: one number, or two."""
+
+    def to_python(self, value: Any) -> Any:
+        parts = [part for part in str(value or "").replace(",", " ").split() if part]
+        if not parts:
+            return None
+        try:
+            epsilon, delta = [*map(float, parts), *([HIDDEN_DELTA] if len(parts) == 1 else [])]
+        except ValueError:
+            raise forms.ValidationError("Write one number, or two: ε, δ.") from None
+        return {"epsilon": epsilon, "delta": delta}
+
+    def validate(self, value: Any) -> None:
+        """The domain judges."""
+
+    def run_validators(self, value: Any) -> None:
+        """As of `validate`."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        epsilon, delta = value["epsilon"], value["delta"]
+        return f"{epsilon!r}" if delta == HIDDEN_DELTA else f"{epsilon!r}, {delta!r}"
+
+
 class RecipeForm(forms.Form):
     """A recipe of one statistic. Subclasses are made by `recipe_form_class`."""
 
@@ -218,6 +266,13 @@ class RecipeForm(forms.Form):
         help_text="Your estimate, for the plan that the page shows; it is not part of the signed recipe.",
         error_messages=range_errors(POPULATION_SIZE),
     )
+    hidden_count = HiddenCountField(
+        label="Hide how many take part, at ε",
+        required=False,
+        help_text="Some devices that do not take part then send a report of nothing. One report more or less "
+        f"is hidden at this ε and δ = {HIDDEN_DELTA:g}; for another δ, write both: 0.5, 1e-8. Leave empty to "
+        "publish the number of reports as it is.",
+    )
     opens_at = forms.DateTimeField(
         label="Opens at (UTC)",
         required=False,
@@ -234,12 +289,33 @@ class RecipeForm(forms.Form):
         required=False,
         widget=forms.RadioSelect(),
     )
+    admission = forms.ChoiceField(
+        label="Who may report",
+        required=False,
+        choices=(
+            (Admission.OPEN.value, "Anybody, any number of times"),
+            (Admission.TOKEN.value, "Known devices, once each (tokens)"),
+        ),
+        help_text="With tokens, an attester that knows the devices gets one for each of them. Neither it nor "
+        "the servers can tell which report is whose.",
+    )
+    relay = forms.TypedChoiceField(
+        label="How reports travel",
+        required=False,
+        coerce=bool,
+        empty_value=None,
+        choices=(("", "Straight to the servers"), ("True", "Through a relay only")),
+        help_text="A relay hides from the servers which address a report comes from, and cannot read it.",
+    )
     encryption = forms.ChoiceField(
         choices=[(scheme, scheme) for scheme in SCHEMES],
     )
 
+    target = target_field()
+
     def clean(self) -> dict[str, Any]:
         """Let the domain judge; its refusal lands on the field that it names."""
+        self.targeted: Targeted | None = None
         self.parameters: PublicParameters | None = None
         self.draft: RecipeDraft | None = None
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
@@ -255,16 +331,58 @@ class RecipeForm(forms.Form):
                 self.parameters = parameters
             except FieldError as error:
                 self.add_field_error(error)
+        draft = self._asked(given)
+        if self.parameters is not None:
+            for refusal in limit_errors(self.mechanism(self.parameters), site_limits()):
+                self._add_new(refusal)
+            self._refuse_unadmitted(draft, self.mechanism(self.parameters))
+            self._refuse_untargeted(draft)
         if not self.errors:
-            try:
-                draft = RecipeDraft.from_mapping(self.members(given))
-                require_within_limits(draft)
-                self.draft = draft
-            except FieldError as error:
-                self.add_field_error(error)
-        else:
-            self._refuse_names(given)
+            self.draft = draft
         return cleaned
+
+    def _asked(self, given: dict[str, Any]) -> RecipeDraft | None:
+        """What would be asked. All that the domain refuses is said at once: something that can be stands in
+        for what cannot, and the rest is asked again.
+        """
+        members = self.members(given)
+        refused = set(self.errors)
+        parameters = set(self.mechanism.parameters_class.names())
+        for _ in range(2 * len(self.fields)):
+            for name in refused & self.fields.keys():
+                members[name] = STAND_INS.get(name, self.fields[name].initial)
+                if members[name] is None:
+                    del members[name]
+            try:
+                return RecipeDraft.from_mapping(members)
+            except FieldError as refusal:
+                error = at_target(refusal)
+                if error.field in refused:
+                    return None
+                refused.add(error.field)
+                # Where one parameter is wrong, what is said of others may be of what stands in for it.
+                if self.parameters is not None or error.field not in parameters:
+                    self._add_new(error)
+        return None
+
+    def _refuse_unadmitted(self, draft: RecipeDraft | None, statistic: Statistic[Any]) -> None:
+        if draft is not None and (draft.relay or draft.admission != Admission.OPEN):
+            try:
+                require_admitted(draft, statistic, admitting_here())
+            except FieldError as refusal:
+                self._add_new(refusal)
+
+    def _refuse_untargeted(self, draft: RecipeDraft | None) -> None:
+        if draft is not None and draft.target is not None:
+            try:
+                self.targeted = target_require(draft, simulation=False)
+            except FieldError as refusal:
+                self._add_new(at_target(refusal))
+
+    def _add_new(self, error: FieldError) -> None:
+        """Unless the field is known to be wrong."""
+        if error.field not in self.errors:
+            self.add_field_error(error)
 
     def statistic(self) -> Statistic[Any]:
         """What would be asked, once validated; FieldError where it cannot be with these segments."""
@@ -278,7 +396,11 @@ class RecipeForm(forms.Form):
         """The trust models as choices, those that cannot be chosen with the reason."""
         chosen = self["trust"].value() or trusts_of(self.mechanism)[0].value
         return [
-            TrustOption(SHOWN[trust], trust.value == chosen, trust_unavailable(trust, self.mechanism))
+            TrustOption(
+                SHOWN[trust].for_input(self.mechanism.device_input),
+                trust.value == chosen,
+                trust_unavailable(trust, self.mechanism),
+            )
             for trust in kind_of(self.mechanism).trusts
         ]
 
@@ -287,23 +409,18 @@ class RecipeForm(forms.Form):
         if reason:
             self.add_field_error(FieldError("trust", f"cannot be {value}: {reason}"))
 
-    def _refuse_names(self, given: dict[str, Any]) -> None:
-        """What is wrong with event and labels, where other fields are wrong too: all is said at once."""
-        try:
-            event = AskedEvent.from_members(dict(given), self.mechanism, null_is_absent=True)
-            if self.parameters is not None:
-                event.require_labels_of(self.mechanism(self.parameters))
-        except FieldError as error:
-            if error.field not in self.errors:
-                self.add_field_error(error)
-
     def members(self, given: dict[str, Any]) -> dict[str, Any]:
         """The fields of a recipe file: what was entered."""
         times = {name: format_time(value) for name, value in given.items() if isinstance(value, datetime)}
-        return {**given, **times, "statistic": self.mechanism.statistic}
+        members = {**given, **times, "statistic": self.mechanism.statistic}
+        trust = given.get("trust")
+        if trust is not None and not TRUST_MODELS[trust].encrypts(self.mechanism):
+            members.pop("encryption", None)  # the box is there for the other trust models
+        return members
 
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field, or above the form if there is none."""
+        error = at_target(error)
         if error.field in self.fields:
             message = self._with_labels(error.message)
             self.add_error(error.field, f"{message[:1].upper()}{message[1:]}.")
@@ -313,6 +430,7 @@ class RecipeForm(forms.Form):
     @classmethod
     def refusal(cls, error: FieldError) -> str:
         """A refusal of the domain as a sentence, with labels where it has the names of recipe files."""
+        error = at_target(error)
         field = cls.base_fields.get(error.field)
         label = error.field if field is None else field.label or pretty_name(error.field)
         return f"{label}: {cls._with_labels(error.message)}."
@@ -335,7 +453,11 @@ class RecipeForm(forms.Form):
         ]
 
     def groups(self) -> list[FieldGroup]:
-        """The fields by heading, in the order of the page."""
+        """The fields by heading, in the order of the page, with what is not available here."""
+        here = admitting_here()
+        for name, there in (("admission", here.issuer), ("relay", here.relay_url)):
+            if name in self.fields and there is None:
+                self[name].help_text = f"{self.fields[name].help_text} {NOT_HERE[name]}"
         layout = kind_of(self.mechanism).groups
         named = {name for _, names in layout for name in names}
         own = tuple(name for name in self.fields if name not in named)
@@ -398,7 +520,7 @@ class RecipeForm(forms.Form):
             if draft.get(name)
         }
         size = {"population_size": max(SUGGESTED["population_size"], draft.get("cohort_size", 0))}
-        return {**size, **draft, **times}
+        return {**size, "admission": Admission.OPEN.value, **draft, **times}
 
 
 def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
@@ -427,12 +549,20 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
     fields["step_seconds"].initial = SUGGESTED["step_seconds"]
     fields["target_margin"] = number_field(MARGIN, float, required=False)
+    fields[SMALLEST] = number_field(SMALLEST_DESCRIPTION, int, required=False)
     form = cast("type[RecipeForm]", type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism}))
     if mechanism.scalar:
         del form.base_fields["labels"]
     if not segments_allowed(mechanism):
         del form.base_fields["segments"]
+    if not hidden_count_allowed(mechanism):
+        del form.base_fields["hidden_count"]
+    if "sampling_rate" not in mechanism.parameters_class.names():
+        for name in TARGET_FIELDS:
+            del form.base_fields[name]
     shown = {name for _, names in kind.groups for name in names} | set(mechanism.parameters_class.names())
+    if not any(TRUST_MODELS[trust].encrypts(mechanism) for trust in trusts_of(mechanism)):
+        shown.discard("encryption")
     # Copies: fields that subclasses inherit are shared between them.
     form.base_fields = {name: deepcopy(form.base_fields[name]) for name in form.base_fields if name in shown}
     for name in ("population", "population_size", "encryption"):

@@ -65,6 +65,7 @@ def decided(request: HttpRequest, approval: Approval | None) -> str:
     approval_decide(
         approval=approval,
         reviewed=request.POST.get("reviewed", ""),
+        universe=request.POST.get("universe_hash", ""),
         approve=approve,
         note=request.POST.get("note", ""),
         actor=signed_in_user(request),

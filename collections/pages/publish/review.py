@@ -13,14 +13,23 @@ from pages.publish.blockers import TIMES, Blockers, blockers_of
 from pages.publish.changes import changes_of, origin_of_draft
 from pages.publish.forms import recipe_form_class
 from pages.publish.four_eyes import four_eyes_of_draft
+from pages.publish.target_field import TARGET_FIELDS, at_target
 from pages.trust_models import SHOWN
+from pages.words.admission import who_and_how_rows
 from pages.words.parameters_table import event_rows, parameter_rows
 from pages.words.sentences import guarantee_texts, protection_warning, sampling_sentence
+from pages.words.target import target_rows
+from panprivacy import asked_admission
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
+from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.trust_models import TRUST_MODELS
 from recipes.errors import ApprovalNeededError
 from recipes.models import Recipe
 from trust_models.review import review_of
+
+SHOWN_REFUSALS = (*asked_admission.FIELDS, *TARGET_FIELDS)
+"""Fields whose refusals no blocker says."""
 
 
 def review_page(
@@ -47,17 +56,20 @@ def review_page(
         kind, form_class = kind_of(type(statistic)), recipe_form_class(type(statistic))
         context |= {
             "mechanism": statistic,
-            "trust": SHOWN[draft.trust],
+            "trust": SHOWN[draft.trust].for_input(statistic.device_input),
             "kind": kind,
             "needs_universe": expected.needs_universe,
             "rows": parameter_rows(statistic.parameters),
             "event_rows": event_rows(draft.event, draft.segments),
+            "admission_rows": who_and_how_rows(draft.admission, draft.relay, TRUST_MODELS[draft.trust]),
+            "target_rows": target_rows(draft.target, draft.parameters),
             "plan": draft.plan,
             "planned": kind.planned(statistic, draft.plan),
             "guarantees": guarantee_texts(expected.guarantees),
             "warning": protection_warning(expected.guarantees),
             "sampling": sampling_sentence(statistic.parameters.sampling_rate),
             "effect": expected.effect,
+            "in_rounds": isinstance(statistic, CohortStatistic),
             "opens_at": expected.opens_at,
             "closes_at": expected.closes_at,
         }
@@ -70,6 +82,9 @@ def review_page(
             closed = "It would have closed already; choose later times."
             problems, fixes = (*blockers.problems, closed), (*blockers.fixes, TIMES)
             blockers = replace(blockers, problems=problems, fixes=fixes, warnings=())
+        if review.refusal is not None and at_target(review.refusal).field in SHOWN_REFUSALS:
+            problems = (*blockers.problems, form_class.refusal(review.refusal))
+            blockers = replace(blockers, problems=problems, warnings=())
         context["publishable"] = not blockers.problems
     others = bool(blockers.problems)
     four_eyes = four_eyes_of_draft(recipe, signed_in_user(request))

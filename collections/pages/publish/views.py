@@ -1,7 +1,7 @@
 """Pages on which analysts make recipes: choose, draft, preview, review, publish."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -26,6 +26,8 @@ from pages.publish.forms import RecipeForm, recipe_form_class
 from pages.publish.four_eyes import decided
 from pages.publish.promise import Promise, promise_of
 from pages.publish.review import review_page
+from pages.publish.target_field import TARGET_FIELDS
+from pages.words.target import expected_sentence
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.statistic import Statistic
@@ -134,6 +136,7 @@ class PromiseView(PublishersOnly):
             "promise": _promise(form),
             "kind": kind_of(form.mechanism),
             "blockers": _blockers(form),
+            "target": _target(form),
             "again": f"{request.path}?statistic={form.mechanism.statistic}&look={look + 1}"
             if look + 1 < len(LOOKS)
             else "",
@@ -187,7 +190,13 @@ class ApprovalView(PublishersOnly):
         user, reviewed = signed_in_user(request), request.POST.get("reviewed", "")
         try:
             if request.POST.get("decision") == "ask":
-                draft_approval_ask(recipe=recipe, reviewed=reviewed, actor=user)
+                universe = request.POST.get("universe", "")
+                draft_approval_ask(
+                    recipe=recipe,
+                    reviewed=reviewed,
+                    universe=typed_universe(universe) if universe.strip() else None,
+                    actor=user,
+                )
                 messages.success(request, "Asked. Other analysts find it on their home page.")
             else:
                 messages.success(request, decided(request, recipe.approvals.filter(content=reviewed).first()))
@@ -271,6 +280,7 @@ def _form_page(
         "preview": preview,
         "promise": None if preview is None else _promise(filled_in),
         "blockers": None if preview is None else _blockers(filled_in),
+        "target": _target(filled_in),
         "kind": kind_of(form.mechanism),
         "inline": True,
         "problems": form.preview_errors() if form.is_bound else [],
@@ -341,7 +351,7 @@ def _blockers(form: RecipeForm) -> Blockers | None:
     cleaned = form.cleaned_data
     try:
         trust = trust_named(cleaned.get("trust") or trusts_of(form.mechanism)[0])
-        return blockers_of(
+        blockers = blockers_of(
             type(form),
             form.statistic(),
             cleaned.get("population"),
@@ -350,6 +360,16 @@ def _blockers(form: RecipeForm) -> Blockers | None:
         )
     except FieldError:
         return None
+    wrong = [(name, error) for name in TARGET_FIELDS for error in form.errors.get(name, [])]
+    told = [f"{form.fields[name].label}: {error}" for name, error in wrong]
+    return replace(blockers, problems=(*blockers.problems, *told))
+
+
+def _target(form: RecipeForm) -> str:
+    """What the cited results say of the target of a form that was validated; empty without one."""
+    if form.targeted is None:
+        return ""
+    return expected_sentence(form.targeted.at_least, form.targeted.cited.smallest)
 
 
 def _filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeForm:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.recipe.presentation import headline, name_of
+from pages.recipe.vector_chart import TRUTH_NAME, vector_chart
 from recipes.models import Recipe
 from releases.excerpt import largest_positions
 from releases.models import Release, SimulatedTruth
@@ -11,8 +12,6 @@ from releases.selectors import excerpt_of, intervals_of, verdict_of
 
 THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "calibrated threshold"}
 """Detail of a test → its name in the legend."""
-
-TRUTH_NAME = "truth (simulation only)"
 
 MOST_DRAWN = 30
 """Estimates in a chart; of more, the largest. The table beside it has more."""
@@ -35,6 +34,8 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     zero where an interval does.
     """
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
+    if draws_all(recipe, release):
+        return vector_chart(recipe, release, truth)
     drawn = largest_positions(excerpt.values, MOST_DRAWN)
     positions = [excerpt.positions[row] for row in drawn]
     labels = [recipe.published.label(position) for position in positions]
@@ -72,6 +73,12 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
         panels=(Panel(x=x, y=y, series=tuple(series)),),
         height=110 if horizontal else 280,
     )
+
+
+def draws_all(recipe: Recipe, release: Release) -> bool:
+    """Whether the chart has every estimate, though there are many: those of one vector."""
+    coordinates = recipe.published.calibrated_statistic.coordinates
+    return coordinates and excerpt_of(release).count > MOST_DRAWN
 
 
 def marks_series(

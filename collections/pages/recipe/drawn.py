@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from panprivacy.estimate import Interval
-from releases.models import Release
-from releases.selectors import interval_of
-from releases.shares import shares_of
+from releases.parts import Part
 from storage.columns import stored
 
 PERCENT = "% of the devices asked"
+PERCENT_OF_SEGMENT = "% of the segment"
 
 
 @dataclass(frozen=True)
@@ -29,29 +27,27 @@ class Drawn:
         )
 
 
-def drawn_together(
-    results: Sequence[Release], intervals: Sequence[Interval] | None = None
-) -> tuple[list[Drawn], str]:
+def drawn_together(parts: Sequence[Part], unit: str, segment: str = "") -> tuple[list[Drawn], str]:
     """Each result with its interval, and what the axis says: shares where each of them has one with an
-    interval, else what was estimated, in the first one's unit.
+    interval, else what was estimated.
 
     Args:
-        results: at least one; each has one value, with an interval.
-        intervals: one for each, where it is not to be the result's own.
+        parts: at least one; each has one value, with an interval.
+        unit: of the estimates.
+        segment: what the parts are of; empty for everybody.
     """
-    own = [stored(interval_of(release)) for release in results] if intervals is None else intervals
-    pairs = list(zip(results, own, strict=True))
-    drawn = [_share(*pair) for pair in pairs]
+    drawn = [_share(part) for part in parts]
     if None not in drawn:
-        return [one for one in drawn if one is not None], PERCENT
-    unit = results[0].recipe.published.calibrated_statistic.unit
-    return [Drawn(release.values[0], ends.low[0], ends.high[0]) for release, ends in pairs], unit
+        return [one for one in drawn if one is not None], PERCENT_OF_SEGMENT if segment else PERCENT
+    ends = [stored(part.interval) for part in parts]
+    return [
+        Drawn(part.values[0], end.low[0], end.high[0]) for part, end in zip(parts, ends, strict=True)
+    ], unit
 
 
-def _share(release: Release, ends: Interval) -> Drawn | None:
-    shares = shares_of(release.recipe, release)
-    interval = None if shares is None else shares.interval(ends)
-    if shares is None or interval is None:
+def _share(part: Part) -> Drawn | None:
+    if part.shares is None:
         return None
+    interval = part.shares.interval
     low, high = (None if end is None else 100 * end for end in (interval.low[0], interval.high[0]))
-    return Drawn(100 * shares.share(release.values[0]), low, high)
+    return Drawn(100 * part.shares.values[0], low, high)

@@ -28,13 +28,14 @@ class ReasonForm(forms.Form):
         max_length=REASON_LENGTH,
         help_text="For the audit log, with your name, e.g. a file number or court order. Not public.",
     )
+    number = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
 class AnnounceView(AnnouncersOnly):
     """Read the state on purpose, after a page that says what this costs."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        return self._page(request, identifier, ReasonForm())
+        return self._page(request, identifier, None)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         _stream_recipe(identifier)
@@ -46,6 +47,7 @@ class AnnounceView(AnnouncersOnly):
                 identifier=identifier,
                 actor=signed_in_user(request),
                 reason=form.cleaned_data["reason"],
+                number=form.cleaned_data["number"],
                 now=timezone.now(),
             )
         except FieldError as error:
@@ -58,7 +60,7 @@ class AnnounceView(AnnouncersOnly):
         return redirect("recipe-intrusion", identifier=identifier, number=intrusion.number)
 
     def _page(
-        self, request: HttpRequest, identifier: str, form: ReasonForm, status: int = 200
+        self, request: HttpRequest, identifier: str, form: ReasonForm | None, status: int = 200
     ) -> HttpResponse:
         recipe = _stream_recipe(identifier)
         statistic, made = stream_statistic(recipe.published), intrusions_of(identifier).count()
@@ -70,7 +72,7 @@ class AnnounceView(AnnouncersOnly):
         before, after = looks_shown(statistic, made)[made : made + 2]
         context = {
             "recipe": recipe,
-            "form": form,
+            "form": form or ReasonForm(initial={"number": made + 1}),
             "unit": statistic.unit,
             "wonders": wonders(statistic),
             "before": before,

@@ -1,5 +1,6 @@
 """A recipe and its release, in the words and numbers that the pages show."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from panprivacy.statistic import Statistic
 from recipes.models import Recipe
 from releases.excerpt import Excerpt
 from releases.models import Release, SimulatedTruth
+from releases.rates import held_of
 from releases.selectors import (
     excerpt_of,
     interval_of,
@@ -26,6 +28,9 @@ from web.numbers import (
     within,
 )
 
+HELD = "held"
+"""Key of the status of a recipe whose result waits for a decision."""
+
 
 @dataclass(frozen=True)
 class Status:
@@ -40,6 +45,8 @@ def status_of(recipe: Recipe, release: Release | None, now: datetime) -> Status:
     if release is not None:
         return Status(release.outcome, release.get_outcome_display())
     if recipe.status == Recipe.Status.CLOSED:
+        if held_of(recipe) is not None:
+            return Status(HELD, "Closed, result held")
         return Status("summing", "Closed, being added up")
     if not recipe.simulation and recipe.opens_at is not None and now < recipe.opens_at:
         return Status("scheduled", "Not open yet")
@@ -195,6 +202,12 @@ def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> 
     else:
         points = significant(100 * shares.share(margin))
         each = f", each ± {points} points of {whole_text(recipe, release)}"
+    if excerpt.count <= MOST_IN_SENTENCE and shares is not None and _differ(own := _margins(excerpt)):
+        listed = ", ".join(
+            f"{recipe.published.label(position)}: {_percent_with_margin(shares, value, its)}"
+            for position, value, its in zip(excerpt.positions, excerpt.values, own, strict=True)
+        )
+        return f"{listed}, of {whole_text(recipe, release)}{note}"
     if excerpt.count <= MOST_IN_SENTENCE:
         listed = ", ".join(
             f"{recipe.published.label(position)}: {_shown_value(shares, value, margin)}"
@@ -206,8 +219,22 @@ def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> 
         title = mechanism.title[:1].lower() + mechanism.title[1:]
         return f"{number(excerpt.count)} estimates: {title}{each}{note}"
     # All intervals hold together, so that this many are there at the same level.
-    found = sum(low is not None and low > 0 for low in interval.low)
-    return f"{number(found)} of {number(excerpt.count)} values lie above zero{each}{note}"
+    above = sum(low is not None and low > 0 for low in interval.low)
+    if not mechanism.coordinates:
+        return f"{number(above)} of {number(excerpt.count)} values lie above zero{each}{note}"
+    below = sum(high is not None and high < 0 for high in interval.high)
+    of_all = f"{number(above + below)} of {number(excerpt.count)} coordinates"
+    return f"{of_all} surely differ from zero{each}{note}"
+
+
+DIFFERENT = 2
+"""From this ratio on, margins are told one by one: the largest would say too little of the others."""
+
+
+def _differ(margins: Sequence[float | None]) -> bool:
+    """Whether one margin for all of them would mislead, as of a default beside rare values."""
+    known = [margin for margin in margins if margin is not None]
+    return len(known) == len(margins) and max(known) >= DIFFERENT * min(known)
 
 
 def _shown_value(shares: Shares | None, value: float, margin: float | None) -> str:
@@ -267,7 +294,9 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
         sentences.append("Nothing bounds the truth from above: the table is nearly full.")
     if error is not None:
         single = " of a single estimate, chosen beforehand," if several else ""
-        sentences.append(f"The standard error{single} is {significant(error)}.")
+        largest = significant(error)
+        alike = all(significant(each) == largest for each in excerpt.standard_errors)
+        sentences.append(f"The standard error{single} is {'' if alike else 'at most '}{largest}.")
     bound = excerpt.largest_error_bound
     if excerpt.confidence is not None and bound is not None:
         which = "all estimates together lie" if several else "the estimate lies"

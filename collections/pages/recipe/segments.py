@@ -6,10 +6,12 @@ from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.shown import ShownChart, shown_chart
+from pages.recipe.presentation import Headline
 from panprivacy.asked_segments import FIELD
 from recipes.models import Recipe
 from releases.exports import segments_document
 from releases.models import Release, SimulatedTruth
+from releases.parts import hidden_reason
 from web.numbers import at_place, number, place_of
 
 MOST_ROWS = 200
@@ -88,6 +90,19 @@ def segments_shown(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
         simulated=truth is not None and bool(truth.segments),
         chart=_chart(recipe, shown, labels) if shown and count <= MOST_CATEGORIES else None,
     )
+
+
+def segment_headline(release: Release, label: str) -> Headline:
+    """What a released result says of one segment, in one sentence."""
+    segment = next((told for told in release.segments or [] if told["label"] == label), None)
+    if segment is None or not segment["shown"]:
+        return Headline(f"Not shown: {hidden_reason(release, label)}", "")
+    widest = segment["intervals"][0]
+    level, devices = _percent(widest["level"]), _with_ends(segment["devices"], widest["devices"])
+    if len(segment["shares"]) > 1:
+        return Headline(f"{len(segment['shares'])} answers of {devices} devices of this segment", level)
+    share = _with_ends(segment["shares"][0], widest["shares"][0], points=True)
+    return Headline(f"{share} of {devices} devices of this segment", level)
 
 
 def _row(segment: Mapping[str, Any], place: int, answer: str) -> SegmentRow:

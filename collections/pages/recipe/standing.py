@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pages.words.planned import margin_text
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.forecast import Forecast, forecast
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_plan import RecipePlan
@@ -56,7 +56,7 @@ def standing_of(recipe: Recipe, plan: RecipePlan, reports: int, now: datetime) -
     if plan.population_size is not None:
         expected = round(plan.population_size * statistic.parameters.sampling_rate)
     looked_at: Forecast | None = None
-    if is_open and isinstance(statistic, Mechanism):
+    if is_open and isinstance(statistic, CohortStatistic):
         passed = _passed(published, now) if timed else 0.0
         looked_at = forecast(statistic, reports, passed, plan.population_size)
     rate = statistic.parameters.sampling_rate

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recipes.models import Recipe
+from trust_models.issued import issuer_trouble
 from trust_models.outcomes import Progress
 
 
@@ -31,7 +32,7 @@ def troubles_of(recipe: Recipe, progress: Progress, *, everything: bool) -> list
     """The servers that do not do their part.
 
     Requests of an open recipe are about the reports whose leader's half opened: that one waits would tell
-    whoever sent a single report that it did, and so what is in the copy of a state it was made from. Of a
+    who sent a single report that it did, and so what is in the copy of a state it was made from. Of a
     closed recipe some request waits for a silent server whatever has opened, and when it was closed is
     public. So that is all that the public is told.
 
@@ -39,6 +40,7 @@ def troubles_of(recipe: Recipe, progress: Progress, *, everything: bool) -> list
         everything: for those who watch over the collection.
     """
     troubles = [(server.name, server.trouble) for server in progress.servers if server.trouble]
+    troubles += [("Issuer", trouble) for trouble in (issuer_trouble(recipe),) if trouble]
     if everything:
         return [TroubleShown(name, t.since, t.waiting, t.next_attempt, t.error) for name, t in troubles]
     if recipe.closed_at is None:

@@ -1,6 +1,7 @@
 from django.urls import path
 from django.views.decorators.cache import never_cache
 
+from pages.recipe.held_views import HeldView
 from pages.recipe.intrusion_views import AnnounceView, SeenFileView, SeenView
 from pages.recipe.views import (
     CloseView,
@@ -15,6 +16,7 @@ urlpatterns = [
     path("recipes/<identifier:identifier>/", RecipeView.as_view(), name="recipe"),
     path("recipes/<identifier:identifier>/progress/", ProgressView.as_view(), name="recipe-progress"),
     path("recipes/<identifier:identifier>/close/", CloseView.as_view(), name="recipe-close"),
+    path("recipes/<identifier:identifier>/held/", HeldView.as_view(), name="recipe-held"),
     path("recipes/<identifier:identifier>/intrusions/", AnnounceView.as_view(), name="recipe-announce"),
     # What was seen of a state is for those who may see it: no browser or proxy is to keep a copy.
     path(

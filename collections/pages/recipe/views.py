@@ -16,14 +16,17 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from audit.access import may_read_log, signed_in_user
 from audit.selectors import entries_of_recipe
+from ledger.access import may_change_populations
 from pages.access import PublishersOnly
 from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
 from pages.missing import found
-from pages.recipe.charts import MOST_DRAWN, release_chart
+from pages.recipe.charts import MOST_DRAWN, draws_all, release_chart
+from pages.recipe.counters import signers_sentence
 from pages.recipe.details import details_of
 from pages.recipe.embedding import result_picture, result_text
 from pages.recipe.presentation import (
+    HELD,
     error_sentence,
     estimate_rows,
     headline,
@@ -35,10 +38,13 @@ from pages.recipe.presentation import (
     status_of,
     whole_text,
 )
+from pages.recipe.rarely import rarely_address
 from pages.recipe.segments import segments_shown
 from pages.recipe.standing import standing_of
 from pages.recipe.troubles import TroubleShown, troubles_of
+from pages.transparency.checking import commands_for, verification_context
 from pages.trust_models import SHOWN
+from pages.words.admission import admission_rows, admission_sentence, issuer_key
 from pages.words.parameters_table import event_rows, parameter_rows
 from pages.words.sentences import (
     guarantee_from_mapping,
@@ -46,6 +52,7 @@ from pages.words.sentences import (
     protection_warning,
     sampling_sentence,
 )
+from pages.words.target import target_rows, target_sentence
 from panprivacy.coarse import coarse_beyond
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
@@ -54,6 +61,7 @@ from recipes.selectors import guarantees_of, stated_plan
 from releases.exports import file_version, release_csv, release_document, release_json
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
+from releases.rates import held_of
 from releases.selectors import (
     excerpt_of,
     intervals_of,
@@ -69,6 +77,7 @@ from releases.servers import (
 from simulations.access import may_simulate
 from simulations.selectors import simulation_of
 from trust_models import trust_model_of
+from trust_models.issued import issued_of
 from trust_models.publishing import recipe_close
 from web.paging import text_of
 
@@ -92,6 +101,11 @@ class RecipeView(View):
             "mechanism": published.calibrated_statistic,
             "status": status_of(recipe, release, timezone.now()),
             "rows": parameter_rows(published.parameters),
+            "admission_rows": admission_rows(published, issued_of(recipe)),
+            "issuer_key": issuer_key(published.admission),
+            "admission_sentence": admission_sentence(published.admission, type(published.servers)),
+            "target_rows": target_rows(published.target, published.parameters),
+            "target_sentence": target_sentence(published.target),
             "event_rows": event_rows(published.event, published.segments),
             "planned": kind.planned(published.calibrated_statistic, stated_plan(recipe)),
             "guarantees": guarantee_texts(guarantees),
@@ -103,6 +117,10 @@ class RecipeView(View):
             "join": f"recipe/join/{kind.key}.html",
             "entries": entries_of_recipe(identifier),
             "server": request.build_absolute_uri("/").rstrip("/"),
+            "verify_lines": commands_for(
+                identifier, request.build_absolute_uri("/").rstrip("/"), released=release is not None
+            ),
+            **verification_context(),
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "may_simulate": may_simulate(request.user) and kind.simulated,
             "release": release,
@@ -175,7 +193,7 @@ class ResultJsonView(View):
         return _file(
             request,
             recipe,
-            lambda: release_json(release_document(recipe, release, _truth(recipe))),
+            lambda: release_json(release_document(release, _truth(recipe))),
             name=f"result-{identifier[:12]}.json",
             content_type="application/json",
         )
@@ -249,13 +267,17 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
         "standing": standing,
         "servers": servers,
         "troubles": troubles,
+        "held": held_of(recipe) if status.key == HELD else None,
+        "may_allow": may_change_populations(request.user),
         # What the page shows, in short: the poll compares it.
         "shown": f"{status.key} {shown} {_in_short(servers, troubles)} {standing.in_short}",
     }
 
 
 def _servers_context(recipe: Recipe) -> dict[str, Any]:
-    shown, servers = SHOWN[recipe.published.trust], recipe.published.servers
+    published = recipe.published
+    shown = SHOWN[published.trust].for_input(published.calibrated_statistic.device_input)
+    servers = published.servers
     return {
         "trust": shown,
         "noisy": shown.noisy_count and not recipe.simulation,
@@ -281,6 +303,7 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
     rows = estimate_rows(recipe, release, truth)
     return {
         "servers": servers,
+        "signers": signers_sentence(servers),
         "truth": truth,
         "excerpt": excerpt,
         "estimates": rows,
@@ -288,12 +311,14 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
         "verdict": verdict_of(release),
         "intervals": [name_of(excerpt, interval) for interval in reversed(intervals_of(excerpt))],
         "most_drawn": MOST_DRAWN,
+        "draws_all": draws_all(recipe, release),
         "says_nothing": says_nothing(recipe, release),
         "bounds_level": "" if excerpt.confidence is None else percent(excerpt.confidence),
         "headline": headline(recipe, release),
         "whole": whole_text(recipe, release),
         "error_sentence": error_sentence(recipe, release),
         "picture_text": result_text(recipe, release),
+        "rarely": rarely_address(recipe, release),
         "segments": segments_shown(recipe, release, truth),
         "chart": shown_chart(release_chart(recipe, release, truth), "result"),
     }

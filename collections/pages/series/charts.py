@@ -9,19 +9,25 @@ from storage.columns import stored
 
 CAP = 14
 DOT = 9
+LINES = ("line-1", "line-2", "line-3", "line-4", "line-5")
+"""Roles of so many numbers of a round at most."""
+
 MARGIN = 0.06
 """Room above the highest end, as a share of the range."""
 
 
-def trend_chart(series: Repeated, points: list[Point], marks: list[Mark]) -> Chart | None:
-    """The one number of each round with its interval, over time; gaps where there is none. None where a round
-    has several numbers, or fewer than two rounds have a result."""
+def trend_chart(series: Repeated, points: list[Point], marks: list[Mark], segment: str = "") -> Chart | None:
+    """The one number of each round with its interval, over time, or each number of several by round; gaps
+    where there is none. None where fewer than two rounds have a result."""
+    if any(len(point.values) > 1 for point in points):
+        return _values_chart(series, points)
     results = [point for point in points if len(point.values) == 1 and point.interval is not None]
     if len(results) < 2:
         return None
     asked = [point for point in points if point.round.state != point.round.State.PLANNED]
+    recipe = stored(results[0].release).recipe
     drawn_results, unit = drawn_together(
-        [stored(point.release) for point in results], [stored(point.interval) for point in results]
+        [stored(point.part) for point in results], recipe.published.calibrated_statistic.unit, segment
     )
     estimates = {point.round.pk: drawn.value for point, drawn in zip(results, drawn_results, strict=True)}
     times: list[Value] = []
@@ -66,9 +72,44 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark]) -> Cha
         drawn.append(Series(name="mark", role="budget", width=2, dash="dot", x=placed, y=heights))
     quantity = Axis(title=unit, low=low_end - room if low_end < 0 else 0.0, high=top)
     return Chart(
-        title=f"Trend of {series.name}",
+        title=f"Trend of {series.name}" + (f", segment {segment}" if segment else ""),
         description="The estimate of each round with an interval, by the time at which it opened. All "
         f"intervals together contain the truths with {level:.0%}.",
         panels=(Panel(x=Axis(scale=Scale.TIME), y=quantity, series=tuple(drawn)),),
+        height=240,
+    )
+
+
+def _values_chart(series: Repeated, points: list[Point]) -> Chart | None:
+    """Several numbers of each round as lines: those that are furthest from zero in any round."""
+    results = [point for point in points if len(point.values) > 1]
+    if len(results) < 2:
+        return None
+    statistic = stored(stored(results[0].release).recipe).published.calibrated_statistic
+    furthest = [max(map(abs, values)) for values in zip(*(point.values for point in results), strict=True)]
+    shown = sorted(sorted(range(len(furthest)), key=furthest.__getitem__, reverse=True)[: len(LINES)])
+    asked = [point for point in points if point.round.state != point.round.State.PLANNED]
+    lines = tuple(
+        Series(
+            name=statistic.labels[place],
+            role=role,
+            width=2,
+            x=[float(point.round.number) for point in asked],
+            y=[point.values[place] if point.values else None for point in asked],
+        )
+        for role, place in zip(LINES, shown, strict=False)
+    )
+    left_out = len(furthest) - len(shown)
+    others = f" Those of {len(furthest):,} that are furthest from zero." if left_out else ""
+    return Chart(
+        title=f"Results of {series.name} by round",
+        description=f"The estimates of each round, without their errors.{others}",
+        panels=(
+            Panel(
+                x=Axis(title="round", low=0.0, high=float(asked[-1].round.number + 1)),
+                y=Axis(title=statistic.unit),
+                series=lines,
+            ),
+        ),
         height=240,
     )

@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 
 from pages.recipe.presentation import Headline, headline
+from pages.recipe.segments import segment_headline
 from pages.words.changes import change_in_words
+from recipes.models import Recipe
+from releases.models import Release
+from releases.parts import hidden_reason
 from series.models import Round
 from series.selectors import Point
 
@@ -26,20 +30,33 @@ class TrendRow:
     changed: bool
 
 
-def trend_rows(points: list[Point]) -> list[TrendRow]:
-    """Newest first."""
-    return [_row(point) for point in reversed(points)]
+def trend_rows(points: list[Point], segment: str = "") -> list[TrendRow]:
+    """Newest first.
+
+    Args:
+        segment: the one that the trend is of; empty for everybody.
+    """
+    return [_row(point, segment) for point in reversed(points)]
 
 
-def _row(point: Point) -> TrendRow:
+def _row(point: Point, segment: str) -> TrendRow:
     recipe, release = point.round.recipe, point.release
     has_result = bool(recipe and release and point.values)
     return TrendRow(
         round=point.round,
-        latest=headline(recipe, release) if recipe and release and has_result else None,
-        gap=point.round.reason or ("" if release is None or has_result else release.reason),
+        latest=_latest(recipe, release, segment) if recipe and release and has_result else None,
+        gap=point.round.reason or ("" if release is None or has_result else _gap(release, segment)),
         change=change_in_words(recipe.published.calibrated_statistic, point.change)
         if recipe and point.change
         else "",
         changed=bool(point.change and any(point.change.told.more_than_noise)),
     )
+
+
+def _latest(recipe: Recipe, release: Release, segment: str) -> Headline:
+    return segment_headline(release, segment) if segment else headline(recipe, release)
+
+
+def _gap(release: Release, segment: str) -> str:
+    withheld = release.outcome != Release.Outcome.RELEASED
+    return release.reason if withheld or not segment else hidden_reason(release, segment)

@@ -11,29 +11,33 @@ from django.views import View
 from audit.access import signed_in_user
 from pages.access import PublishersOnly
 from pages.charts.shown import shown_chart
+from pages.missing import found
 from pages.publish.four_eyes import decided, four_eyes_of
 from pages.series.charts import trend_chart
 from pages.series.forms import CHOICES, SeriesForm
+from pages.series.publishing import published_or_asked
 from pages.series.trend import trend_rows
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
-from pages.words.sentences import guarantee_texts
+from pages.words.sentences import GuaranteeText, guarantee_from_mapping, guarantee_texts
 from panprivacy.errors import FieldError
-from panprivacy.series import SeriesDraft
+from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds_privacy import rounds_guarantees
+from panprivacy.series import repetition_of
 from panprivacy.trust_models import under_trust
 from recipes.access import may_publish
 from recipes.approvals import approval_needed, content_approval_missing
 from recipes.errors import RecipeStateError
 from recipes.models import Approval, Recipe
-from series.models import NOTE_LENGTH, Round, Series
+from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
 from series.operations import (
     SeriesStateError,
-    series_approval_ask,
+    series_is_running,
     series_mark,
     series_publish,
     series_stop,
 )
-from series.selectors import series_list, trend
+from series.selectors import segment_to_follow, segments_of, series_list, trend
 from web.paging import page_of
 
 SERIES = 20
@@ -51,7 +55,7 @@ class SeriesView(View):
     """One series: its rounds, and what changed from one to the next."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        return _page(request, get_object_or_404(Series, identifier=identifier))
+        return _page(request, found(Series.objects.all(), "series", identifier=identifier))
 
 
 class NewSeriesView(PublishersOnly):
@@ -64,20 +68,10 @@ class NewSeriesView(PublishersOnly):
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _repeated(identifier)
         form = SeriesForm(request.POST, recipe=recipe)
-        if form.is_valid():
-            members, user = form.members(), signed_in_user(request)
-            try:
-                if approval_needed(recipe.published.population):
-                    asked = series_approval_ask(members=members, actor=user)
-                    return redirect("series-proposal", pk=asked.pk)
-                series = series_publish(members=members, actor=user)
-            except FieldError as refusal:
-                form.add_refusal(refusal)
-            except RecipeStateError as error:
-                form.add_error(None, f"{error}.")
-            else:
-                messages.success(request, "Published. The first round is asked within seconds.")
-                return redirect("series", identifier=series.identifier)
+        if form.is_valid() and (
+            answer := published_or_asked(request, form, str(recipe.published.population))
+        ):
+            return answer
         return _form_page(request, form, recipe, status=422)
 
 
@@ -107,7 +101,7 @@ class SeriesStopView(PublishersOnly):
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        series = get_object_or_404(Series, identifier=identifier)
+        series = found(Series.objects.all(), "series", identifier=identifier)
         try:
             series_stop(series=series, actor=signed_in_user(request))
         except SeriesStateError as error:
@@ -123,7 +117,7 @@ class SeriesMarkView(PublishersOnly):
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        series = get_object_or_404(Series, identifier=identifier)
+        series = found(Series.objects.all(), "series", identifier=identifier)
         note = request.POST.get("note", "")
         try:
             series_mark(series=series, at=timezone.now(), note=note, actor=signed_in_user(request))
@@ -135,19 +129,34 @@ class SeriesMarkView(PublishersOnly):
 def _page(
     request: HttpRequest, series: Series, note: str = "", problem: str = "", status: int = 200
 ) -> HttpResponse:
-    points = trend(series)
+    try:
+        segment = segment_to_follow(series, request.GET.get("segment", ""))
+    except FieldError as error:
+        raise Http404(f"The segment {error.message}.") from None
+    points = trend(series, segment)
     planned = [point.round for point in points if point.round.state == Round.State.PLANNED]
     marks = list(series.marks.all())
-    chart = trend_chart(series, points, marks)
+    chart = trend_chart(series, points, marks, segment)
+    signed = RoundsDocument.objects.filter(series=series).first()
     context = {
         "series": series,
         "chart": None if chart is None else shown_chart(chart, "trend"),
+        "joint": any(len(point.values) == 1 for point in points),
         "in_points": any(point.change is not None and point.change.shares is not None for point in points),
         "question": series.draft.get("question", ""),
-        "rows": trend_rows([point for point in points if point.round not in planned]),
-        "rounds": len(points),
+        "rows": trend_rows([point for point in points if point.round not in planned], segment),
+        "segment": segment,
+        "segments": segments_of(series),
+        "rounds": len(points) if signed is None else signed.rounds,
+        "signed": signed,
+        "guarantees": [] if signed is None else _guarantees(signed),
+        "input_is_there": bool(planned) and series.inputs.filter(number=planned[0].number).exists(),
+        "running": series_is_running(series),
+        "unasked": len(planned)
+        if signed is None
+        else signed.rounds - sum(point.round.state == Round.State.PUBLISHED for point in points),
         "planned": planned,
-        "failing": [found for found in planned if found.failures],
+        "failing": [each for each in planned if each.failures],
         "marks": marks,
         "may_publish": may_publish(request.user),
         "note": note,
@@ -155,6 +164,11 @@ def _page(
         "problem": problem,
     }
     return render(request, "series/series.html", context, status=status)
+
+
+def _guarantees(signed: RoundsDocument) -> list[GuaranteeText]:
+    """What the document of a recipe in rounds guarantees for all of them together."""
+    return guarantee_texts(guarantee_from_mapping(one) for one in signed.published.privacy)
 
 
 def _proposal(pk: int) -> Approval:
@@ -166,20 +180,27 @@ def _proposal_page(
 ) -> HttpResponse:
     reader = signed_in_user(request)
     try:
-        draft = SeriesDraft.from_mapping(approval.document)
+        draft = repetition_of(approval.document)
         statistic = draft.recipe.calibrated_statistic()
         missing = content_approval_missing(approval)
     except FieldError as error:
         raise Http404(str(error)) from None
-    guarantees = under_trust(statistic.guarantees(), draft.recipe.trust)
+    stated = (
+        rounds_guarantees(draft.statistic, draft.rounds, once=draft.once)
+        if isinstance(draft, RoundsDraft)
+        else statistic.guarantees()
+    )
     context = {
         "proposal": approval,
         "draft": draft,
-        "every": dict(CHOICES).get(str(draft.every), draft.every),
+        "every": dict(CHOICES).get(str(approval.document.get("every")), approval.document.get("every")),
+        "round_seconds": approval.document.get("round_seconds"),
+        "rounds": approval.document.get("rounds") or approval.document.get("donation_rounds"),
         "mechanism": statistic,
-        "trust": SHOWN[draft.recipe.trust],
+        "trust": SHOWN[draft.recipe.trust].for_input(statistic.device_input),
         "rows": parameter_rows(statistic.parameters),
-        "guarantees": guarantee_texts(guarantees),
+        "guarantees": guarantee_texts(under_trust(stated, draft.recipe.trust)),
+        "in_rounds": isinstance(draft, RoundsDraft),
         "four_eyes": four_eyes_of(approval, missing, reader),
         "may_publish": not missing and reader == approval.asked_by,
         "problem": problem,

@@ -9,7 +9,7 @@ from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
 from panprivacy.statistic import Statistic
-from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, kinds_of
+from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, WEIGHTS, header_of, kinds_of
 from web.numbers import number
 
 KINDS = {
@@ -20,7 +20,8 @@ KINDS = {
     "values": "A CSV file of values",
 }
 
-HEADERS = {"events": "device,step,events", "values": "device,value"}
+SHOWN_COLUMNS = 5
+"""Of a longer header, not all columns are named."""
 
 RATE = Description(
     label="Rate",
@@ -28,6 +29,26 @@ RATE = Description(
     minimum=0,
     maximum=RANDOM["poisson"].maximum,
 )
+
+
+def _segment(draft: RecipeDraft) -> str:
+    """The column that a file may have beside, to say who is in which segment."""
+    if not draft.segments:
+        return ""
+    return ", or with the column segment after these; without it, devices are spread evenly over all segments"
+
+
+def _columns(header: tuple[str, ...]) -> str:
+    """A header in short: of many columns the first and the last."""
+    return ",".join(header if len(header) <= SHOWN_COLUMNS else (*header[:2], "…", header[-1]))
+
+
+def _number(text: str) -> float | str:
+    """The number that was typed; what is none stays text, so that the refusal repeats it."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 class SimulationForm(forms.Form):
@@ -47,6 +68,12 @@ class SimulationForm(forms.Form):
         strip=False,
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "autocomplete": "off"}),
     )
+    weights = forms.CharField(
+        label=WEIGHTS.label,
+        required=False,
+        max_length=400,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "text"}),
+    )
     seed = forms.IntegerField(
         label=SEED.label,
         required=False,
@@ -59,7 +86,7 @@ class SimulationForm(forms.Form):
     def __init__(
         self, *arguments: Any, draft: RecipeDraft, statistic: Statistic[Any], **options: Any
     ) -> None:
-        kinds = kinds_of(draft)
+        kinds = kinds_of(draft, statistic)
         parameters = statistic.parameters
         enough = max(1_000, parameters.cohort_size) / parameters.sampling_rate
         options["initial"] = {"devices": min(round(1.1 * enough), 1_000_000), "rate": 0.05}
@@ -71,20 +98,27 @@ class SimulationForm(forms.Form):
         if not isinstance(field, forms.ChoiceField):
             raise TypeError("kind is a choice")
         field.choices = [(kind, KINDS[kind]) for kind in kinds]
+        header = _columns(header_of(draft, statistic))
         self.fields["csv"].help_text = (
-            f"For a CSV file: paste it here. Its header is {HEADERS[kinds[-1]]}; at most "
+            f"For a CSV file: paste it here. Its header is {header}{_segment(draft)}; at most "
             f"{number(CSV_BYTES // 1024**2)} MiB."
         )
+        self.fields["weights"].help_text = f"{WEIGHTS.help} The order is {', '.join(draft.segments)}."
+        if not draft.segments:
+            del self.fields["weights"]
         if not set(kinds) & set(RANDOM):
             del self.fields["devices"], self.fields["rate"]
 
     def workload(self) -> dict[str, Any]:
         """The workload of a valid form, with what belongs to its kind only."""
         cleaned = self.cleaned_data
-        kind = cleaned["kind"]
-        if kind in RANDOM:
-            return {"kind": kind, "devices": cleaned["devices"], "rate": cleaned["rate"]}
-        return {"kind": kind} if kind == "flights" else {"kind": kind, "csv": cleaned["csv"]}
+        names = ("devices", "rate") if cleaned["kind"] in RANDOM else ("csv",)
+        workload = {"kind": cleaned["kind"]}
+        if cleaned["kind"] != "flights":
+            workload |= {name: cleaned[name] for name in names}
+        if cleaned.get("weights"):
+            workload["weights"] = [_number(part) for part in cleaned["weights"].replace(",", " ").split()]
+        return workload
 
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field, or above the form if there is none."""

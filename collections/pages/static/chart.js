@@ -13,7 +13,7 @@ const ROLES = {
   "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate",
   "truth": "--chart-truth",
   "baseline": "--chart-fourth", "baseline-targeted": "--chart-third",
-  "aggregated": "--chart-truth", "sampled": "--chart-estimate",
+  "aggregated": "--chart-truth", "sampled": "--chart-estimate", "measured": "--text",
   "line-1": "--chart-estimate", "line-2": "--chart-truth", "line-3": "--chart-third",
   "line-4": "--chart-fourth", "line-5": "--muted", "current": "--text",
   "spent": "--chart-estimate", "budget": "--chart-truth",
@@ -84,6 +84,7 @@ async function explore(chart, button) {
   chart.classList.add("explored");
   drawn.set(chart, plot);
   draw(chart, plot);
+  plot.on("plotly_click", ({ points: [point] }) => { if (point.customdata) location.assign(point.customdata); });
   button.textContent = BACK;
   button.focus();
 }

@@ -14,6 +14,7 @@ register = template.Library()
 
 register.filter("number", numbers.number)
 register.filter("significant", numbers.significant)
+register.filter("at_most", numbers.at_most)
 register.filter("duration", numbers.duration)
 register.filter("in_unit", numbers.in_unit)
 register.filter("explanation", explanation)

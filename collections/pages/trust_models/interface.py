@@ -1,12 +1,13 @@
 """What pages say of a trust model (docs/threat-model.md has the reasons)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from pages.words.parameters_table import ParameterRow
 from panprivacy.accounting.guarantees import Model
+from panprivacy.device_input import DeviceInput
 from panprivacy.trust import Trust
 
 
@@ -18,11 +19,13 @@ class Adversary:
         who: as a heading.
         learns: as the rest of a sentence that begins with them.
         protected: whether the model protects against them.
+        opens_device: whether they read what a device keeps.
     """
 
     who: str
     learns: str
     protected: bool
+    opens_device: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,13 @@ class ShownTrustModel:
     joining: str = "Take part with a device"
     simulated: str = "Real devices refuse simulations."
 
+    def for_input(self, device_input: DeviceInput) -> Self:
+        """The same of devices with this input: where they keep nothing, nobody can read it there."""
+        if device_input is not DeviceInput.RANDOMIZED:
+            return self
+        others = (adversary for adversary in self.adversaries if not adversary.opens_device)
+        return replace(self, adversaries=(*others, NOTHING_KEPT))
+
 
 UNTIL_COHORT = (
     "Nothing is released before the cohort is full; there are no partial estimates. The count is shown in "
@@ -143,5 +153,12 @@ UNTIL_COHORT = (
 )
 
 INTRUDER = Adversary(
-    "Someone who opens the device, again and again", "cannot read there whether the event happened", True
+    "Someone who opens the device, again and again",
+    "cannot read there whether the event happened",
+    True,
+    opens_device=True,
+)
+
+NOTHING_KEPT = Adversary(
+    "Someone who opens the device", "finds nothing of what it sent: it keeps no report", True
 )

@@ -32,13 +32,19 @@ SINGLE_SERVER = ShownTrustModel(
             "moves the result as one dishonest device does: a random valid answer counts instead",
             True,
         ),
-        Adversary("Someone who opens the device, with this server", "reads the true answer", False),
+        Adversary(
+            "Someone who opens the device, with this server",
+            "reads the true answer",
+            False,
+            opens_device=True,
+        ),
     ),
     observers=Observers(
         headings={
             Model.LOCAL: "Someone who reads one device's decrypted report",
             Model.AGGREGATOR: "Someone who sees only the combined result",
             Model.SAMPLED: "Someone who sees only the combined result, and not who took part",
+            Model.COUNT: "Someone who sees only the number of reports",
             Model.SHUFFLE: "Someone who sees all reports in random order",
             Model.PAN: "Someone who opens the device",
         },

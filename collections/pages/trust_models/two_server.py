@@ -33,7 +33,7 @@ TWO_SERVER = ShownTrustModel(
     summary="Each server receives one share, which alone reveals nothing. Devices split every answer into "
     "these two random shares: one for this server, the leader, and one for the helper. Both check each "
     "report without reading it, and only the totals of their shares are put together.",
-    publishing="Leader and helper make a key pair each, the helper checks and signs it too",
+    publishing="Leader and helper make the keys that it needs, the helper checks and signs it too",
     meaning="Every report is split between two servers, and neither can read it alone.",
     summing="Both servers verify the reports without reading them. Then each adds up its shares, and the two "
     "totals are put together.",
@@ -58,13 +58,19 @@ TWO_SERVER = ShownTrustModel(
             "learns whether the event happened between two looks, or between a look and the report; "
             "with a server that cheats, reads the true answer",
             False,
+            opens_device=True,
         ),
         Adversary(
             "Both servers together",
             "read each answer, scrambled by the device (the local guarantee)",
             False,
         ),
-        Adversary("Someone who opens the device, with both servers", "reads the true answer", False),
+        Adversary(
+            "Someone who opens the device, with both servers",
+            "reads the true answer",
+            False,
+            opens_device=True,
+        ),
     ),
     observers=Observers(
         headings={

@@ -33,8 +33,8 @@ def certainty(epsilon: float) -> str:
 
 
 def gain(epsilon: float) -> str:
-    """The same beside what it was before: "from 50% to at most 73% sure"."""
-    return f"from 50% to {certainty(epsilon)}"
+    """The same beside what it was before: "from 50% sure (a coin toss) to at most 73% sure"."""
+    return f"from 50% sure (a coin toss) to {certainty(epsilon)}"
 
 
 def allowance(delta: float | None) -> str:

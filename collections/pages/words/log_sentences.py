@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from audit.models import Entry
-from recipes.models import Recipe
-from recipes.selectors import recipes_of_subjects
+from pages.words.subjects import Subjects, linked
 from web.numbers import number
 
 SYSTEM = "The system"
@@ -41,41 +39,18 @@ def told(entries: Iterable[Entry], *, drafts: bool) -> list[Told]:
         drafts: whether the reader may open drafts, so that they are linked.
     """
     shown = list(entries)
-    recipes = recipes_of_subjects(entry.subject for entry in shown)
-    return [_told(entry, recipes.get(entry.subject), drafts=drafts) for entry in shown]
+    subjects = Subjects.of(shown)
+    return [_told(entry, subjects, drafts=drafts) for entry in shown]
 
 
-def _told(entry: Entry, recipe: Recipe | None, *, drafts: bool) -> Told:
-    what = _subject(entry, recipe, drafts=drafts)
+def _told(entry: Entry, subjects: Subjects, *, drafts: bool) -> Told:
+    what = subjects.in_words(entry, drafts=drafts)
     tell = _SENTENCES.get(entry.action, _by_title)
     try:
         sentence = tell(entry, what)
     except (KeyError, TypeError, ValueError, AttributeError):  # another version wrote other details
         sentence = _by_title(entry, what)
-    return Told(entry, sentence, str(recipe.identifier or "") if recipe is not None else "")
-
-
-def _subject(entry: Entry, recipe: Recipe | None, *, drafts: bool) -> SafeString:
-    if recipe is not None:
-        if recipe.identifier:
-            return _link(recipe.name, "recipe", recipe.identifier)
-        return _link(recipe.name, "recipe-draft", recipe.pk) if drafts else format_html("“{}”", recipe.name)
-    kind, _, name = entry.subject.partition(" ")
-    if kind == "population" and name:
-        try:
-            return _link(name, "population", name)
-        except NoReverseMatch:
-            return format_html("“{}”", name)
-    if kind == "series" and name:
-        return _link(str(entry.details.get("name") or name), "series", name)
-    if kind in ("draft", "proposal") and name.isdigit():
-        gone = entry.details.get("name")
-        return format_html("“{}”", gone) if isinstance(gone, str) else format_html("number {}", name)
-    return format_html("“{}”", entry.subject)
-
-
-def _link(name: str, page: str, key: Any) -> SafeString:
-    return format_html('“<a href="{}">{}</a>”', reverse(page, args=[key]), name)
+    return Told(entry, sentence, subjects.identifier(entry))
 
 
 def _who(entry: Entry) -> str:
@@ -93,7 +68,7 @@ def _published(entry: Entry, what: SafeString) -> SafeString:
     approved = _approved_by(entry)
     if not population:
         return format_html("{} published the recipe {}.{}", _who(entry), what, approved)
-    asked = _link(population, "population", population)
+    asked = linked(population, "population", population)
     return format_html(
         "{} published the recipe {} for the population {}.{}", _who(entry), what, asked, approved
     )
@@ -131,6 +106,15 @@ def _withheld(entry: Entry, what: SafeString) -> SafeString:
     return format_html("The result of {} was withheld{}: {}.{}", what, by, reason, back)
 
 
+def _held(entry: Entry, what: SafeString) -> SafeString:
+    issued = number(entry.details["issued"])
+    return format_html("The result of {} is held: more reports than {} tokens explain.", what, issued)
+
+
+def _allowed(entry: Entry, what: SafeString) -> SafeString:
+    return format_html("{} let the held result of {} pass: {}.", _who(entry), what, entry.details["reason"])
+
+
 def _announced(entry: Entry, what: SafeString) -> SafeString:
     return format_html(
         "{} announced intrusion {} of {} into the state of {}: {}",
@@ -152,7 +136,29 @@ def _population_created(entry: Entry, what: SafeString) -> SafeString:
     return format_html("{} created the population {} {}.", _who(entry), what, budget)
 
 
+def _budget_set(entry: Entry, what: SafeString) -> SafeString:
+    return format_html("{} set the budget of {}: {}.", _who(entry), what, budget_in_words(entry))
+
+
+def budget_in_words(entry: Entry) -> str:
+    """The budget that an entry tells of, as a clause."""
+    epsilon, delta = entry.details.get("epsilon"), entry.details.get("delta")
+    return "none" if epsilon is None else f"ε = {number(epsilon)}, δ = {number(delta)}"
+
+
 _OF_POPULATIONS = {"epsilon": "ε", "delta": "δ"}
+
+
+def attributes_in_words(entry: Entry) -> str:
+    """The attributes that an entry declares, each with its values."""
+    declared = entry.details["attributes"]
+    return "; ".join(f"{name}: {', '.join(values)}" for name, values in sorted(declared.items()))
+
+
+def _attributes_declared(entry: Entry, what: SafeString) -> SafeString:
+    return format_html(
+        "{} declared the attributes of the population {}: {}.", _who(entry), what, attributes_in_words(entry)
+    )
 
 
 def _population_changed(entry: Entry, what: SafeString) -> SafeString:
@@ -200,6 +206,22 @@ def _permission(entry: Entry, what: SafeString) -> SafeString:
     return _by_title(entry, what)
 
 
+def _rounds_published(entry: Entry, _: SafeString) -> SafeString:
+    name = entry.details.get("name") or entry.subject
+    if entry.details.get("simulation"):
+        return format_html("{} published {} in rounds, for simulated devices.", _who(entry), name)
+    what = linked(str(name), "series", entry.details["series"])
+    return format_html(
+        "{} published {} in {} rounds.{}", _who(entry), what, entry.details["rounds"], _approved_by(entry)
+    )
+
+
+def _input_published(entry: Entry, _: SafeString) -> SafeString:
+    return format_html(
+        "{} published the public input of round {}: {}.", _who(entry), entry.details["round"], entry.subject
+    )
+
+
 def _series_marked(entry: Entry, what: SafeString) -> SafeString:
     return format_html("{} marked the series {}: “{}”.", _who(entry), what, entry.details["note"])
 
@@ -229,20 +251,32 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "draft_saved": _drafted,
     "draft_deleted": _simple("{who} deleted the draft {what}."),
     "result_released": _simple("The result of {what} was released."),
+    "result_recorded": _simple("The older result of {what} was signed and entered in the public log."),
+    "result_held": _held,
+    "result_allowed": _allowed,
     "result_withheld": _withheld,
     "intrusion_announced": _announced,
     "approval_asked": _simple("{who} asked for the approval of {what}."),
     "approved": _simple("{who} approved {what}."),
     "declined": _declined,
     "series_published": _series_published,
+    "rounds_published": _rounds_published,
+    "round_input_published": _input_published,
     "series_stopped": _simple("{who} stopped the series {what}."),
     "series_marked": _series_marked,
     "series_round_skipped": _round_skipped,
     "ohttp_key_introduced": _simple("{who} introduced key {subject} for requests through relays."),
+    "attributes_declared": _attributes_declared,
+    "budget_set": _budget_set,
+    "hpke_key_introduced": _simple("{who} introduced key {subject} for reports."),
+    "signing_key_changed": _simple("The signing key of {subject} was changed."),
+    "partner_key_introduced": _simple("The key of the {subject} was introduced."),
+    "partner_key_retired": _simple("The key of the {subject} was retired."),
     "population_created": _population_created,
     "population_changed": _population_changed,
     "signed_in": _simple("{subject} signed in."),
     "signed_out_everywhere": _simple("{subject} signed out everywhere."),
+    "log_renamed": _simple("The public log lost entries, and goes on under a new name, {subject}."),
     "second_factor_enabled": _simple("{subject} set up a second factor."),
     "second_factor_disabled": _simple("{subject} switched the second factor off."),
     "second_factor_reset": _simple("{who} reset the second factor of {subject}."),

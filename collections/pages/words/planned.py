@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms.interface import Mechanism
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
 from panprivacy.recipe_plan import RecipePlan
 from panprivacy.shuffle.interface import ShuffleStatistic
@@ -37,7 +37,7 @@ def margin_text(margin: float, unit: str) -> str:
 
 
 @lru_cache(maxsize=256)  # some take a while
-def planned_of_devices(mechanism: Mechanism[Any], plan: RecipePlan) -> Planned | None:
+def planned_of_devices(mechanism: CohortStatistic[Any], plan: RecipePlan) -> Planned | None:
     """For as many devices as were stated; of recipes without a plan for a cohort that is just full."""
     stated = plan.population_size
     parameters = mechanism.parameters

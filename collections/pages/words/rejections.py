@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 
 EXPLANATIONS: Mapping[str, str] = {
+    # Recipes with tokens, of whatever trust model.
+    "token_missing": "It came without a token.",
+    "token_invalid": "Its token is not signed by the recipe's issuer, or is for another report.",
+    "token_of_another_recipe": "Its token is for another recipe.",
     # One server: docs/protocol.md.
     "malformed_report": "Not a report: members are missing, or are not what they should be.",
     "wrong_nonce_size": "Its nonce is not 16 bytes long.",

@@ -22,6 +22,7 @@ COMPUTATIONAL = "not stated in ε: computational"
 RELATION_NAMES = {
     Relation.REPLACE: "replacement",
     Relation.ADD_REMOVE: "add/remove",
+    Relation.PARTICIPATION: "one report",
     Relation.USER: "user level",
     Relation.RECORD: "record level",
 }
@@ -29,6 +30,7 @@ RELATION_NAMES = {
 RELATIONS = {
     Relation.REPLACE: "replacement (all that one device contributes, against anything else)",
     Relation.ADD_REMOVE: "add/remove (a device's report against the reference report, which says nothing)",
+    Relation.PARTICIPATION: "one report (a device takes part, against it does not)",
     Relation.USER: "user level (any number of appearances of one item, against none)",
     Relation.RECORD: "record level (one entry of the stream against any other; an item that came three times "
     "has three)",
@@ -82,7 +84,7 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
         # The sentence of the stronger relation speaks for both.
         alike.setdefault(replace(guarantee, relation=Relation.REPLACE), []).append(guarantee.relation)
     honest = {
-        (guarantee.model, tuple(relations)): guarantee.delta
+        (guarantee.model, tuple(relations)): guarantee
         for guarantee, relations in alike.items()
         if not guarantee.dishonest_fraction
     }
@@ -188,21 +190,31 @@ def _found(guarantee: Guarantee) -> str:
     )
 
 
-def _colluding(guarantee: Guarantee, honest_delta: float | None) -> str:
-    """What is left of a guarantee that has δ = `honest_delta` where nobody colludes."""
+def _colluding(guarantee: Guarantee, honest: Guarantee | None) -> str:
+    """What is left of the guarantee `honest`, of nobody colluding, where a part of the cohort does."""
     if guarantee.epsilon is None:
         return ""
     percent = significant(100 * guarantee.dishonest_fraction)
     found = ""
+    # At a larger δ an ε may be the smaller one: no stronger promise for it.
+    larger = (
+        honest is not None
+        and honest.delta is not None
+        and guarantee.delta is not None
+        and guarantee.delta > honest.delta
+    )
     if guarantee.found_epsilon is not None:
-        # At a larger δ the ε that is found may be the smaller one: no stronger promise for it.
-        delta = guarantee.delta
-        larger = delta is not None and honest_delta is not None and delta > honest_delta
         at = " at this larger δ" if larger else ""
         kind = "proved bracket, lower end" if guarantee.model is Model.SAMPLED else "worst case found"
         found = f" ({kind}{at}: {epsilon_text(guarantee.found_epsilon)})"
     numbers = f"ε = {epsilon_text(guarantee.epsilon)}, δ = {_delta(guarantee)}{found}"
-    return f"If {percent}% of the devices collude with the observer: {numbers}."
+    said = f"If {percent}% of the devices collude with the observer: {numbers}."
+    if larger and honest is not None and honest.epsilon is not None and guarantee.epsilon < honest.epsilon:
+        said += (
+            " This promises less, though its ε is smaller: it may fail altogether with the larger "
+            "probability δ."
+        )
+    return said
 
 
 def _local(guarantee: Guarantee) -> str:
@@ -222,6 +234,14 @@ def _aggregator(guarantee: Guarantee) -> str:
 
 def _sampled(guarantee: Guarantee) -> str:
     return _gains("Someone who sees only the combined result, and not which devices took part,", guarantee)
+
+
+def _counted(guarantee: Guarantee) -> str:
+    observer = "Someone who sees the number of reports, and knows who else takes part,"
+    if guarantee.epsilon is None:
+        return f"{observer} can see whether one device takes part."
+    allowed = allowance(guarantee.delta)
+    return f"{observer} gets {gain(guarantee.epsilon)} whether one device takes part{allowed}."
 
 
 def _shuffled(guarantee: Guarantee) -> str:
@@ -250,6 +270,7 @@ _SENTENCES = {
     Model.LOCAL: _local,
     Model.AGGREGATOR: _aggregator,
     Model.SAMPLED: _sampled,
+    Model.COUNT: _counted,
     Model.SHUFFLE: _shuffled,
     Model.PAN: _pan,
 }

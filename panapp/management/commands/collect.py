@@ -10,19 +10,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from devices_sim.fleet import PROCESSES, FleetError
+from devices_sim.fleet import PROCESSES
 from devices_sim.forecast import Forecast
 from devices_sim.trust_models import reporting_model
-from panapp.collection import CollectionStalledError, collection_run
-from panapp.database import require_migrated_database
-from panapp.device_file import OPTIONS, device_file
-from panapp.recipe_file import read_recipe_file, require_recipe_file, take_universe
-from panapp.services import SIMULATING, ServiceError, running_services
+from devices_sim.workloads.segments import checked_weights
+from panapp.device_file import OPTIONS, add_weights_option, device_file
+from panapp.recipe_file import has_rounds, read_recipe_file, require_recipe_file, take_universe
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
-from recipes.errors import PartnerUnavailableError
-from trust_models import TRUST_MODELS
+from panprivacy.rounds import RoundsDraft
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
@@ -32,7 +29,7 @@ WORKERS = Description(label="Workers", help="Number of worker processes.", minim
 class Command(BaseCommand):
     help = (
         "Publish a recipe, run one simulated device per distinct device of a CSV file, submit their "
-        "reports over HTTP, run the workers (and a helper or a shuffler where the recipe needs one), "
+        "reports over HTTP, run the workers (and every other server that the recipe needs), "
         "release, and print one JSON object."
     )
     # The checks of the whole project take longer than many a collection.
@@ -43,6 +40,7 @@ class Command(BaseCommand):
         for option, header in OPTIONS.items():
             parser.add_argument(f"--{option}", type=Path, help=f"CSV with the header {','.join(header)}")
         parser.add_argument("--seed", type=int, help="repeat the devices' random choices (simulation only)")
+        add_weights_option(parser)
         parser.add_argument(
             "--eager", action="store_true", help="let devices take every step, as real ones do"
         )
@@ -67,41 +65,49 @@ class Command(BaseCommand):
             raise CommandError(
                 "interrupted; what was published is closed, and its result withheld", returncode=INTERRUPTED
             ) from None
-        except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
-            raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(result, indent=None if options["json"] else 2, ensure_ascii=False))
 
     def run(self, options: dict[str, Any]) -> dict[str, Any]:
         started = time.monotonic()
         members = read_recipe_file(options["file"])
-        require_recipe_file(members)
-        take_universe(members, options["file"].parent)  # a stream is refused for what it is, not for its list
-        draft = RecipeDraft.from_mapping(members)
+        rounds = RoundsDraft.from_mapping(members) if has_rounds(members) else None
+        if rounds is None:
+            require_recipe_file(members)
+            # A stream is refused for what it is, not for its list.
+            take_universe(members, options["file"].parent)
+        draft = RecipeDraft.from_mapping(members) if rounds is None else rounds.recipe
+        if draft.target is not None:
+            raise FieldError(
+                "target",
+                "`collect` cannot run a recipe with a target. Publish it with --simulation and run "
+                "`devices_sim fleet --attributes`",
+            )
         model = reporting_model(draft)
         path = device_file(model, options, draft.statistic)
         # Before anything is started or published: calibration may find that the parameters cannot be met.
         statistic = draft.calibrated_statistic()
         WORKERS.check("workers", int, options["workers"])
         PROCESSES.check("processes", int, options["processes"])
+        checked_weights("weights", options["weights"], draft.segments)
         with model.workload(path, statistic) as workload:
-            require_migrated_database()
-            partner = TRUST_MODELS[draft.trust].partner
-            beside = {} if partner is None else {partner.name: settings.DATA_DIR / partner.name}
-            with running_services(
-                workers=options["workers"], partners=beside, environment=SIMULATING
-            ) as services:
-                result = collection_run(
-                    members=members,
-                    workload=workload,
-                    services=services,
-                    seed=options["seed"],
-                    eager=options["eager"],
-                    processes=options["processes"],
-                    actor=None,
-                    say=(lambda _: None) if options["json"] else self.say,
-                    forewarn=self.forewarn_if_long if options["json"] else self.forewarn,
-                ).as_dict()
-        result["seconds"]["total"] = round(time.monotonic() - started, 3)
+            # Not before: what runs servers takes longer to load than a file takes to be refused.
+            from panapp.collecting import collect
+
+            result = collect(
+                members=members,
+                draft=draft,
+                rounds=rounds,
+                workload=workload,
+                workers=options["workers"],
+                seed=options["seed"],
+                weights=options["weights"],
+                eager=options["eager"],
+                processes=options["processes"],
+                say=(lambda _: None) if options["json"] else self.say,
+                forewarn=self.forewarn_if_long if options["json"] else self.forewarn,
+            )
+        if rounds is None:
+            result["seconds"]["total"] = round(time.monotonic() - started, 3)
         return result
 
     def forewarn(self, forecast: Forecast) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shlex
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from devices_sim.workloads.flights import flights, home_airports, tail_numbers
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.database import require_migrated_database
 from panapp.demo_ledger import ledger_begin
+from panapp.installation import data_directory
 from panapp.pairing import KINDS, Pairing
 from panapp.ports import HOST
 from panapp.services import BASE_DIR, ServiceError, Services, running_services
@@ -28,16 +30,18 @@ from recipes.models import Recipe
 from releases.models import Release
 
 EVENTS = ("flights_count.json", "flights_histogram.json", "flights_mean.json", "flights_two_server.json")
+TOKENS = "flights_tokens.json"
 VALUES = "flights_shuffle.json"
 STREAM = "flights_stream.json"
+JETBLUE = "B6"
 ACCOUNTS = {"analyst": "Analysts", "auditor": "Auditors", "admin": ""}
 PORT = 8000
 
 
 class Command(BaseCommand):
     help = (
-        "Run collections on real flight data (three by one server, one by two, one through a shuffler, and "
-        "one of a stream), and serve the dashboard on this machine."
+        "Run collections on real flight data (three by one server, one by two, one with tokens through a "
+        "relay, one through a shuffler, and one of a stream), and serve the dashboard on this machine."
     )
     requires_system_checks = ()
 
@@ -65,10 +69,13 @@ class Command(BaseCommand):
     def run(self, *, serve: bool, port: int) -> None:
         # One partner of each kind for all: what is published with the form may name them too.
         beside = {role: settings.DATA_DIR / role for role in KINDS}
+        self.stdout.write(f"Starting the site, and beside it {', '.join(beside)}")
         with running_services(port=port if serve else None, partners=beside) as services:
             late = flights()
             for example in EVENTS:
                 self.collect(example, late, services)
+            # Of one airline, because every device asks for a token first.
+            self.collect(TOKENS, flights(JETBLUE), services)
             self.collect(VALUES, home_airports(), services)
             self.stream(STREAM, services)
             for recipe in ledger_begin():
@@ -143,11 +150,12 @@ class Command(BaseCommand):
     def show_pairings(self, pairings: Iterable[Pairing]) -> None:
         """Where the partners are, and with which settings other commands can publish for them too."""
         variables: dict[str, str] = {}
+        if "PANAPP_DATA_DIR" in os.environ:
+            variables["PANAPP_DATA_DIR"] = shlex.quote(str(data_directory().resolve()))
+        self.stdout.write("Beside it run these servers, each with a page that shows what it knows:")
         for pairing in pairings:
             variables |= pairing.site_variables()
-            self.stdout.write(
-                f"The {pairing.role} shows what it holds, and its log, at http://{HOST}:{pairing.port}/."
-            )
+            self.stdout.write(f"  {pairing.role:<8}  http://{HOST}:{pairing.port}/")
         settings_line = " ".join(f"{name}={value}" for name, value in variables.items())
         self.stdout.write(
             "To publish recipes that need one of them from another terminal (recipe, task), give it these "

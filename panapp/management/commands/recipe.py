@@ -200,4 +200,4 @@ def _recipe(identifier: str) -> Recipe:
 
 def _document(release: Release) -> dict[str, Any]:
     truth = SimulatedTruth.objects.filter(recipe=release.recipe).first()
-    return release_document(release.recipe, release, truth)
+    return release_document(release, truth)

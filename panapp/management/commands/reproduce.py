@@ -26,6 +26,7 @@ COLOURS = {
     "baseline-targeted": "#009e73",
     "aggregated": "#d55e00",
     "sampled": "#0072b2",
+    "measured": "#000000",
 }
 
 

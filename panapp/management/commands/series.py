@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -12,8 +13,8 @@ from django.utils import timezone
 from devices_sim.fleet import FleetError
 from panapp.collection import CollectionStalledError
 from panapp.database import require_migrated_database
-from panapp.device_file import OPTIONS
-from panapp.recipe_file import WITHOUT_APPROVAL, read_recipe_file, require_series_file
+from panapp.device_file import OPTIONS, add_weights_option
+from panapp.recipe_file import WITHOUT_APPROVAL, read_recipe_file, require_clocked_file, require_series_file
 from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
 from panapp.series_simulation import ROUND, series_simulate
 from panapp.services import ServiceError
@@ -25,6 +26,7 @@ from recipes.errors import PartnerUnavailableError
 from series.api import series_document
 from series.models import Round, Series
 from series.operations import SeriesStateError, series_mark, series_publish, series_stop
+from series.selectors import segment_to_follow
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
@@ -47,6 +49,7 @@ class Command(BaseCommand):
         stop = actions.add_parser("stop", help="give up the rounds that are not published yet")
         mark = actions.add_parser("mark", help="note something beside the trend")
         show = actions.add_parser("show", help="print a series with its rounds and results as JSON")
+        show.add_argument("--segment", metavar="LABEL", help="values and changes of one segment")
         for one in (stop, mark, show):
             one.add_argument("identifier", help="identifier of the series")
         mark.add_argument("note", help="one line, e.g. 'version 2.1 released'")
@@ -66,6 +69,8 @@ class Command(BaseCommand):
             )
         simulate.add_argument("--rounds", type=int, required=True, help="how many rounds")
         simulate.add_argument("--seed", type=int, help="repeat the devices' random choices")
+        simulate.add_argument("--segment", metavar="LABEL", help="tell the changes of one segment")
+        add_weights_option(simulate)
         simulate.add_argument(
             "--json", action="store_true", help="print the list on one line, and no progress"
         )
@@ -93,6 +98,13 @@ class Command(BaseCommand):
         if options["site"] is None and approval_needed(series["file"].get("population")):
             self.stderr.write(WITHOUT_APPROVAL)
         openings = [planned["opens_at"] for planned in series["rounds"]]
+        if series["document"] is not None and not options["json"]:
+            rounds = series["file"].get("rounds") or series["file"]["donation_rounds"]
+            self.stdout.write(
+                f"Published {series['name']!r}: {series['id']}, {rounds:,} rounds one after the other, "
+                f"the first {openings[0]}"
+            )
+            return
         if options["json"]:
             content = {"series": series["id"], **series["file"], "openings": openings}
             self.stdout.write(json.dumps(content, ensure_ascii=False))
@@ -115,13 +127,14 @@ class Command(BaseCommand):
         self.stdout.write("Marked")
 
     def show(self, options: dict[str, Any]) -> None:
-        self.stdout.write(json.dumps(_place(options).show(options["identifier"]), ensure_ascii=False))
+        series = _place(options).show(options["identifier"], options["segment"] or "")
+        self.stdout.write(json.dumps(series, ensure_ascii=False))
 
     def simulate(self, options: dict[str, Any]) -> None:
         if not settings.LOCAL:
             raise CommandError("series simulate runs where PANAPP_MODE is local only")
         members = read_recipe_file(options["file"])
-        require_series_file(members)
+        require_clocked_file(members)
         rounds = ROUNDS.check("rounds", int, options["rounds"])
         if "until" not in members:
             members["rounds"] = rounds
@@ -147,8 +160,9 @@ class _Here:
         at = parse_time("at", mark["at"])
         series_mark(series=_series(identifier), at=at, note=mark["note"], actor=None)
 
-    def show(self, identifier: str) -> dict[str, Any]:
-        return series_document(_series(identifier))
+    def show(self, identifier: str, segment: str) -> dict[str, Any]:
+        series = _series(identifier)
+        return series_document(series, segment_to_follow(series, segment))
 
 
 class _Elsewhere:
@@ -166,8 +180,9 @@ class _Elsewhere:
     def mark(self, identifier: str, mark: dict[str, str]) -> None:
         self._site.post(f"series/{identifier}/mark/", mark)
 
-    def show(self, identifier: str) -> dict[str, Any]:
-        return self._site.get(f"series/{identifier}/")
+    def show(self, identifier: str, segment: str) -> dict[str, Any]:
+        query = f"?{urlencode({'segment': segment})}" if segment else ""
+        return self._site.get(f"series/{identifier}/{query}")
 
 
 def _place(options: dict[str, Any]) -> _Here | _Elsewhere:

@@ -35,7 +35,7 @@ from peers.roles import HELPER, why_no_answer
 
 INPUT_ERROR = 2
 NO_RESULT = 3
-PARAMETERS = ("length", "max_measurement", "max_weight", "chunk_length")
+PARAMETERS = ("length", "max_measurement", "max_weight", "max_value", "chunk_length")
 POLL_SECONDS = 0.5
 
 

@@ -159,10 +159,10 @@ def test_nothing_is_decrypted_before_the_last_part_is_here(full: tuple[Recipe, l
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (b'{"users": 2, "messages": 9, "parts": 1}', "of 2 users"),
-        (b'{"users": 3, "messages": 1000000, "parts": 1}', "more messages"),
-        (b'{"users": 3, "messages": 9, "parts": 0}', "parts"),
-        (b'{"users": 3, "messages": 9, "parts": 10}', "parts"),
+        (b'{"users": 2, "messages": 9, "parts": 1, "signature": "", "rejected": {}}', "of 2 users"),
+        (b'{"users": 3, "messages": 1000000, "parts": 1, "signature": "", "rejected": {}}', "more messages"),
+        (b'{"users": 3, "messages": 9, "parts": 0, "signature": "", "rejected": {}}', "parts"),
+        (b'{"users": 3, "messages": 9, "parts": 10, "signature": "", "rejected": {}}', "parts"),
     ],
 )
 def test_batch_that_cannot_be_one_is_refused_for_good(
@@ -189,7 +189,10 @@ def test_batch_with_fewer_messages_than_announced_is_refused(
     full: tuple[Recipe, list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe, total = full
-    shorter = b'{"users": 3, "messages": %d, "parts": %d}' % (sum(total), PARTS - 1)
+    shorter = b'{"users": 3, "messages": %d, "parts": %d, "signature": "", "rejected": {}}' % (
+        sum(total),
+        PARTS - 1,
+    )
     settle(transport=_answering("/batch", shorter, monkeypatch), ticks=3)
     _assert_refused(recipe, "announced")
 

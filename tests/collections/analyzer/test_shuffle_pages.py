@@ -34,7 +34,7 @@ def test_open_recipe_says_who_learns_what_and_how_to_take_part_through_the_shuff
     page = page_of(client, recipe)
     for said in (
         "The shuffler and this server together, or this server where it reads what devices send there",
-        "as this server does, gets from 50% to at most 82% sure of a guess about one device",
+        "as this server does, gets from 50% sure (a coin toss) to at most 82% sure of a guess about one",
         "If 50% of the devices collude",
         "send-value",
         recipe.published.document["shuffler"]["verification_key"],
@@ -58,7 +58,7 @@ def test_released_recipe_counts_devices_not_messages(client: Client) -> None:
     recipe = finished([0, 1, 1])
     page = page_of(client, recipe)
     assert "from 3 devices" in page
-    assert "<dt>Devices</dt><dd>3</dd>" in page
+    assert "<dt>Devices</dt><dd>3" in page
     assert "Error bound (95%)" in page
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -12,9 +13,10 @@ from audit.models import Entry
 from ledger.models import Population
 from notifications.models import Delivery, Subscription
 from recipes.models import Approval, Recipe
-from releases.models import Release
-from series.models import Mark, Round, Series
+from releases.models import HeldResult, Release
+from series.models import Mark, PublicInput, Round, Series
 from simulations.models import Simulation
+from streams.models import AnnouncedIntrusion
 from web.scopes import Public, Scope
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -38,11 +40,17 @@ BODIES = {
         "workload": {"kind": "bernoulli", "devices": 5, "rate": 0.5},
     },
     ("POST", "api-withhold"): {"reason": "the helper is gone"},
+    ("POST", "api-held"): {"reason": "one attester counts twice"},
     ("POST", "api-populations"): {"name": "clinics", "description": "", "budget": None},
     ("POST", "api-series-list"): {**RECIPE, "every": "week", "rounds": 2},
     ("POST", "api-series-ask-approval"): {**RECIPE, "every": "week", "rounds": 2},
     ("POST", "api-series-mark"): {"note": "version 2"},
+    ("POST", "api-series-input"): {"round": 1, "input": {}},
     ("POST", "api-webhooks"): {"url": "https://receiver.example/", "events": ["result.released"]},
+    ("POST", "api-mails"): {"address": "ana@example.org", "events": ["result.released"]},
+    ("POST", "api-intrusions"): {"number": 1, "reason": "court order 4711"},
+    ("POST", "api-accounts"): {"username": "nova", "password": "correct horse battery", "groups": []},
+    ("PUT", "api-account"): {"active": False, "groups": ["Auditors"]},
     ("PUT", "api-population"): {"description": "All.", "budget": {"epsilon": 1.0, "delta": 1e-6}},
 }
 """Of requests that change something, what lets them succeed."""
@@ -67,8 +75,15 @@ class Operation:
             "<identifier:identifier>": str(recipe.identifier),
             "<slug:name>": "everyone",
             "<slug:series>": str(Series.objects.values_list("identifier", flat=True).first()),
-            "<slug:webhook>": str(Subscription.objects.values_list("identifier", flat=True).first()),
-            "<uuid:message>": str(Delivery.objects.values_list("message", flat=True).first() or uuid.uuid4()),
+            "<slug:webhook>": subscription_of("webhook"),
+            "<slug:mail>": subscription_of("email"),
+            "<int:approval>": str(Approval.objects.values_list("pk", flat=True).last()),
+            "<int:intrusion>": "1",
+            "<str:username>": "passer",
+            "<uuid:message>": str(
+                Delivery.objects.filter(purpose="event").values_list("message", flat=True).first()
+                or uuid.uuid4()
+            ),
             "<uuid:simulation>": str(Simulation.objects.values_list("pk", flat=True).first()),
         }
         path = f"/{self.route}"
@@ -79,9 +94,9 @@ class Operation:
     def body(self, draft: Recipe) -> dict[str, Any]:
         if (self.method, self.name) == ("POST", "api-publish"):
             return {"reviewed": draft.draft_hash}
-        if self.name in ("api-ask-approval", "api-approve"):
+        if self.name in ("api-ask-approval", "api-approve", "api-approval-approve"):
             return {"reviewed": draft.draft_hash}
-        if self.name == "api-decline":
+        if self.name in ("api-decline", "api-approval-decline"):
             return {"reviewed": draft.draft_hash, "note": "the cohort is too small"}
         return BODIES.get((self.method, self.name), {})
 
@@ -92,6 +107,10 @@ class Operation:
         return getattr(client, self.method.lower())(
             self.path(draft, recipe), body, content_type="application/json", headers=headers
         )
+
+
+def subscription_of(channel: str) -> str:
+    return str(Subscription.objects.filter(channel=channel).values_list("identifier", flat=True).first())
 
 
 def operations() -> list[Operation]:
@@ -112,8 +131,13 @@ def state() -> tuple[Any, ...]:
         list(Simulation.objects.order_by("pk").values_list("pk", "state")),
         list(Round.objects.order_by("pk").values_list("pk", "state")),
         Mark.objects.count(),
+        PublicInput.objects.count(),
+        AnnouncedIntrusion.objects.count(),
+        list(User.objects.order_by("pk").values_list("username", "is_active", "groups")),
+        list(Subscription.objects.order_by("pk").values_list("pk", "channel")),
         list(Delivery.objects.order_by("pk").values_list("pk", "state")),
         list(Release.objects.order_by("pk").values_list("pk", "outcome")),
+        list(HeldResult.objects.order_by("pk").values_list("pk", "allowed_reason")),
         list(Population.objects.order_by("pk").values_list("name", "description", "epsilon")),
         Entry.objects.exclude(action__in=("access_denied", "api_token_refused")).count(),
     )

@@ -12,12 +12,16 @@ from api_tokens.models import ApiToken
 from api_tokens.operations import token_create
 from audit.models import Entry
 from ledger.models import Population, Spending
+from notifications.operations import MOST_AN_HOUR, webhook_create
 from recipes.models import Recipe
 from releases.models import Release
 from series.models import Series
 from series.operations import rounds_advance
+from streams.models import AnnouncedIntrusion
+from streams.selectors import seen_bytes
 from tests.collections.api_tokens.requests import RECIPE
-from tests.factories import published_recipe, stream_members
+from tests.factories import published_recipe, published_stream, stream_members
+from tests.page_text import page_text
 from tests.scenes import account, analyst, finished_recipe
 from trust_models import publishing
 from trust_models.publishing import recipe_close
@@ -39,6 +43,11 @@ def api() -> Client:
 def administration() -> Client:
     user = account("ada", is_superuser=True)
     _, text = token_create(user=user, name="test", scopes=["populations:write"], days=1, actor=None)
+    return Client(headers={"Authorization": f"Bearer {text}"})
+
+
+def client_of(user: User, *scopes: str) -> Client:
+    _, text = token_create(user=user, name="test", scopes=scopes, days=1, actor=None)
     return Client(headers={"Authorization": f"Bearer {text}"})
 
 
@@ -271,10 +280,33 @@ def test_populations_are_made_and_changed(administration: Client) -> None:
     assert put(administration, path, {"description": "", "budget": None}).json()["budget"] is None
     entries = Entry.objects.filter(subject="population clinics").order_by("index")
     assert [(entry.action, entry.actor) for entry in entries] == [
-        ("population_created", "ada"),
-        ("population_changed", "ada"),
-        ("population_changed", "ada"),
+        (action, "ada")
+        for action in ("population_created", *["budget_set", "population_changed"] * 2, "budget_set")
     ]
+
+
+def test_attributes_are_declared_for_everybody_and_keep_their_places(administration: Client) -> None:
+    members = {"description": "", "budget": None}
+    systems = {"os": ["linux", "other"]}
+    path = "/api/v1/populations/everyone/"
+    assert put(administration, path, {**members, "attributes": systems}).json()["attributes"] == systems
+    longer = {"os": ["linux", "other", "mac"], "region": ["eu", "us"]}
+    assert put(administration, path, {**members, "attributes": longer}).status_code == 200
+    refused = {
+        "attributes.os": [{"os": ["other", "linux", "mac"]}, {"os": ["linux"]}, {"region": ["eu", "us"]}],
+        "attributes": [[], {"OS": ["a", "b"]}],
+    }
+    for field, given in refused.items():
+        for attributes in given:
+            answer = put(administration, path, {**members, "attributes": attributes})
+            assert (answer.status_code, answer.json()["field"]) == (400, field)
+    # Left out, they stay; a declaration that changes nothing is not entered.
+    assert put(administration, path, members).json()["attributes"] == longer
+    assert put(administration, path, {**members, "attributes": longer}).status_code == 200
+    entries = Entry.objects.filter(action="attributes_declared").order_by("index")
+    assert [entry.details["attributes"] for entry in entries] == [systems, longer]
+    page = page_text(Client().get("/log/?action=attributes_declared"))
+    assert "os: linux, other, mac; region: eu, us" in page
 
 
 @pytest.mark.parametrize(
@@ -336,3 +368,113 @@ def test_entry_of_a_session_after_a_token_names_no_token(api: Client, client: Cl
     saved, deleted = Entry.objects.filter(action__startswith="draft_").order_by("index")
     assert saved.details["api_token"] == ApiToken.objects.get().prefix
     assert "api_token" not in deleted.details
+
+
+def test_another_analyst_approves_of_a_series_and_who_asked_publishes_it(api: Client) -> None:
+    Population.objects.update(four_eyes=True)
+    members = {**RECIPE, "every": "week", "rounds": 2}
+    assert post(api, "/api/v1/series/", members).status_code == 409
+    asked = post(api, "/api/v1/series/ask-approval/", members).json()
+    other = client_of(account("otto", "Analysts"), "recipes:approve")
+    (listed,) = other.get("/api/v1/approvals/?state=asked").json()["results"]
+    assert listed == asked
+    assert (listed["draft"], listed["asked_by"], listed["document"]["every"]) == (None, "ana", "week")
+    address = f"/api/v1/approvals/{asked['number']}/"
+    decision = {"reviewed": asked["reviewed"]}
+    own = client_of(User.objects.get(username="ana"), "recipes:approve")
+    assert post(own, f"{address}approve/", decision).status_code == 409
+    assert post(other, f"{address}approve/", {"reviewed": "0" * 64}).status_code == 409
+    assert post(other, f"{address}decline/", decision).json()["field"] == "note"
+    approved = [post(other, f"{address}approve/", decision).json()["state"] for _ in range(2)]
+    assert approved == ["approved"] * 2
+    assert post(api, "/api/v1/series/", members).status_code == 201
+    assert other.get(address).json()["state"] == "used"
+    assert other.get("/api/v1/approvals/?state=void").json()["field"] == "state"
+
+
+def test_an_intrusion_that_is_announced_twice_is_one(administration: Client) -> None:
+    recipe = published_stream(announced_intrusions=2)
+    client = client_of(User.objects.get(username="ada"), "intrusions:announce")
+    address = f"{RECIPES}{recipe.identifier}/intrusions/"
+    members = {"number": 1, "reason": "court order 4711"}
+    answers = [post(client, address, members) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 409]
+    assert "the next one has the number 2" in answers[1].json()["detail"]
+    seen = client.get(f"{address}1/state/")
+    assert seen.content == seen_bytes(AnnouncedIntrusion.objects.get())
+    assert client.get(f"{address}2/state/").status_code == 404
+    assert post(client, address, {"number": True, "reason": "x"}).json()["field"] == "number"
+    assert post(client, address, {"number": 2, "reason": " "}).json()["field"] == "reason"
+    assert [each["number"] for each in client.get(address).json()["results"]] == [1]
+    entry = Entry.objects.get(action="intrusion_announced")
+    assert (entry.actor, entry.details["reason"]) == ("ada", "court order 4711")
+    assert post(client, f"{RECIPES}{published_recipe().identifier}/intrusions/", members).status_code == 404
+
+
+def test_accounts_are_made_grouped_and_switched_off_but_no_administrator(administration: Client) -> None:
+    ada = User.objects.get(username="ada")
+    client = client_of(ada, "accounts:write")
+    new = {"username": "nova", "password": "correct horse battery", "groups": ["Analysts"]}
+    answer = post(client, "/api/v1/accounts/", new)
+    assert (answer.status_code, answer["Location"]) == (201, "/api/v1/accounts/nova/")
+    assert User.objects.get(username="nova").check_password(str(new["password"]))
+    token = client_of(User.objects.get(username="nova"), "recipes:read")
+    assert token.get(f"{RECIPES}drafts/").status_code == 200
+    for changes, field in (
+        ({}, "username"),
+        ({"username": "a b"}, "username"),
+        ({"username": "nils", "password": "12345"}, "password"),
+        ({"username": "nils", "groups": ["Kings"]}, "groups"),
+        ({"username": "nils", "groups": "Analysts"}, "groups"),
+    ):
+        refused = post(client, "/api/v1/accounts/", {**new, **changes})
+        assert (refused.status_code, refused.json()["field"]) == (400, field)
+    off = {"active": False, "groups": []}
+    assert put(client, answer["Location"], off).json()["groups"] == []
+    assert token.get(f"{RECIPES}drafts/").status_code == 401
+    assert put(client, answer["Location"], {"active": "no", "groups": []}).json()["field"] == "active"
+    assert put(client, "/api/v1/accounts/ada/", off).status_code == 409
+    assert [each["username"] for each in client.get("/api/v1/accounts/").json()["results"]] == ["nova", "ada"]
+    told = Entry.objects.filter(subject="nova", action__in=("account_changed", "permission_changed"))
+    assert {(entry.actor, entry.details["change"]) for entry in told} == {
+        ("ada", "created"),
+        ("ada", "joined"),
+        ("ada", "flags"),
+        ("ada", "left"),
+    }
+
+
+def test_mail_is_subscribed_and_ended_and_webhooks_are_not_among_it(settings: Any) -> None:
+    settings.SITE_URL, settings.EMAIL_FROM = "http://localhost", "site@example.org"
+    user = account("mia")
+    client = client_of(user, "mail:write")
+    hook, _ = webhook_create(user=user, url="https://receiver.example/", events=["result.released"])
+    members = {"address": "mia@example.org", "events": ["result.released"]}
+    answer = post(client, "/api/v1/mail-subscriptions/", members)
+    assert answer.status_code == 201
+    assert answer.json()["confirmed_at"] is None
+    assert post(client, f"{answer['Location']}test/", {}).status_code == 409
+    (row,) = client.get("/api/v1/mail-subscriptions/").json()["results"]
+    assert row == client.get(answer["Location"]).json() == answer.json()
+    (sent,) = client.get(f"{answer['Location']}deliveries/").json()["results"]
+    assert sent["type"] == "confirm"
+    assert client.get(f"/api/v1/mail-subscriptions/{hook.identifier}/").status_code == 404
+    refused = post(client, "/api/v1/mail-subscriptions/", {**members, "address": "mia"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "address")
+    assert client.delete(answer["Location"]).status_code == 204
+    assert client.get("/api/v1/mail-subscriptions/").json()["results"] == []
+
+
+def test_new_secrets_are_bounded_and_a_rate_answers_429(settings: Any) -> None:
+    settings.SITE_URL = "http://localhost"
+    user = account("mia")
+    client = client_of(user, "webhooks:write")
+    hooks = [
+        webhook_create(user=user, url="https://receiver.example/", events=["result.released"])[0]
+        for _ in range(2)
+    ]
+    addresses = [f"/api/v1/webhooks/{hook.identifier}/rotate/" for hook in hooks]
+    answers = [post(client, addresses[number % 2], {}) for number in range(MOST_AN_HOUR + 1)]
+    assert [answer.status_code for answer in answers] == [200] * MOST_AN_HOUR + [429]
+    assert answers[-1].json()["type"] == "/problems/too-often"
+    assert Entry.objects.filter(action="webhook_secret_rotated").count() == MOST_AN_HOUR

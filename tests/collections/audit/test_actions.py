@@ -7,7 +7,7 @@ from django.test import Client
 from audit import registry
 from audit.models import Entry
 from audit.operations import entry_append
-from audit.registry import Action, action_declare, public_actions
+from audit.registry import Action, action_declare, public_actions, shown_details
 from audit.selectors import entries_of_recipe
 from tests.scenes import auditor
 
@@ -49,8 +49,25 @@ def test_action_that_no_installed_app_declares_is_shown_in_words_and_to_log_read
 def test_public_logs_tell_of_recipes_and_results_and_never_of_people() -> None:
     assert set(public_actions()) == {
         *("recipe_published", "recipe_closed", "result_released", "result_withheld", "intrusion_announced"),
+        *("result_held", "result_allowed", "result_recorded"),
         *("series_published", "series_marked", "series_round_skipped", "series_stopped"),
+        *("rounds_published", "round_input_published"),
         *("task_registered", "share_released", "task_ended"),
+        *("issuance_registered", "issuance_ended"),
         *("batch_registered", "batch_shuffled", "batch_ended"),
-        "ohttp_key_introduced",
+        *("ohttp_key_introduced", "hpke_key_introduced", "partner_key_introduced", "partner_key_retired"),
+        *("attributes_declared", "budget_set", "log_renamed", "signing_key_changed"),
+    }
+    # Everybody reads these in the public log, for good: no reason that somebody typed, and no account.
+    assert {name for action in public_actions() for name in shown_details(action) or ()} == {
+        *("name", "statistic", "population", "trust", "simulation", "closes_at", "reports", "result"),
+        *("every", "rounds", "rounds_left", "round", "of", "cohort_size", "full"),
+        # Of keys: hashes, numbers, and the public ones of partners.
+        *("sha256", "retires", "token_key", "key"),
+        # Of budgets: what they are, and the privacy events that recipes spend of them.
+        *("epsilon", "delta", "rule", "spends", "reserves", "spending_returned"),
+        # Of populations: what devices may say of themselves to themselves.
+        "attributes",
+        # Of a log that lost entries: its name before, and two sizes.
+        *("before", "entries", "lost"),
     }

@@ -13,11 +13,12 @@ from django.utils import timezone
 from audit.models import Entry
 from gateway.models import GatewayKey
 from gateway.tasks import expire_keys
-from gateway.views import LARGEST_CAPSULE
-from panprivacy.oblivious_http import capsules, keys, padding
+from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
 from panprivacy.oblivious_http.binary_http import Request, Response
+from public_log.integrating import integrate
 from recipes.models import Recipe
 from reports.models import ReportNonce
+from storage.signing_key import verification_key
 from tests.factories import as_json, published_recipe, report_of_count
 from tests.scenes import analyst
 
@@ -61,6 +62,16 @@ def test_get_in_a_capsule_is_answered_as_in_the_clear(client: Client) -> None:
     direct = client.get(path, headers={"accept": "application/json"})
     assert (response.status, response.content) == (200, direct.content)
     assert dict(response.headers)[b"content-type"] == direct["Content-Type"].encode()
+
+
+def test_the_log_can_be_checked_in_capsules(client: Client) -> None:
+    """As a device behind a relay does before it joins."""
+    recipe = published_recipe()
+    size = integrate()
+    paths = (f"/api/v1/recipes/{recipe.identifier}/proof/", f"/log/tile/0/000.p/{size}")
+    for path in paths:
+        response = asked(client, get(path, (b"accept", b"application/json")))
+        assert (response.status, response.content) == (200, client.get(path).content)
 
 
 def test_report_in_a_capsule_counts_once(client: Client) -> None:
@@ -126,8 +137,8 @@ def test_altered_cut_and_foreign_capsules_are_refused(client: Client) -> None:
 def test_other_methods_media_types_and_lengths_are_refused(client: Client) -> None:
     assert client.delete(ADDRESS).status_code == 405
     assert post(client, b"", "application/json").status_code == 415
-    assert post(client, bytes(LARGEST_CAPSULE + 1)).status_code == 413
-    assert post(client, bytes(LARGEST_CAPSULE)).status_code == 400
+    assert post(client, bytes(capsules.LARGEST_CAPSULE + 1)).status_code == 413
+    assert post(client, bytes(capsules.LARGEST_CAPSULE)).status_code == 400
 
 
 def test_old_key_opens_for_its_grace_period_and_the_new_one_is_in_the_log(
@@ -151,10 +162,11 @@ def test_old_key_opens_for_its_grace_period_and_the_new_one_is_in_the_log(
     assert "handed out" in capsys.readouterr().out
 
 
-def test_keys_may_be_kept_for_at_most_half_of_the_time_for_which_old_ones_open(
+def test_keys_are_signed_and_may_be_kept_for_at_most_half_of_the_time_for_which_old_ones_open(
     client: Client, settings: Any
 ) -> None:
     answer = client.get(ADDRESS)
     assert answer["Content-Type"] == "application/ohttp-keys"
+    assert signed_keys.verified(answer.content, answer[signed_keys.HEADER], verification_key())
     seconds = int(answer["Cache-Control"].removeprefix("max-age="))
     assert 2 * seconds <= settings.HPKE_GRACE_SECONDS

@@ -3,11 +3,13 @@
 The helper is the real one, behind its own addresses; only HTTP is left out.
 """
 
+import json
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -33,6 +35,10 @@ from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
 from peers.helper_calls import plain_task_register, task_end_at_helper
 from peers.partner import Partner
 from tests.network import Answer, deliver, verification_key_of
+
+_DOCUMENTS = Path(__file__).resolve().parents[2] / "panprivacy" / "published_documents.json"
+DOCUMENT = json.dumps(json.loads(_DOCUMENTS.read_text())[-1]["document"])
+"""Of a recipe, for tasks that are collected by themselves; anybody may report of it."""
 
 LEADER_URL = "https://leader.example/leader"
 HELPER_URL = "https://helper.example/helper"

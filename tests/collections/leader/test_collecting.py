@@ -20,6 +20,7 @@ from panprivacy.dap.basics import BatchMode, Extension, Interval, ReportError
 from panprivacy.dap.collection import CollectionJobReq, Query
 from tests.collections.leader.pair import (
     CLOCK,
+    DOCUMENT,
     FAULTS,
     HOUR,
     Answer,
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 def recipe_pair(min_batch_size: int = 3) -> Pair:
     """A task that is collected by itself when it closes, as a recipe's is."""
-    return Pair(min_batch_size=min_batch_size, interval=Interval(HOUR, 1), document="{}")
+    return Pair(min_batch_size=min_batch_size, interval=Interval(HOUR, 1), document=DOCUMENT)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
-from dap.models import BatchBucket
+from dap.models import BatchBucket, Task
 from dap.operations import task_close
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_jobs_plan
@@ -14,6 +14,8 @@ from leader.collecting import collection_job_advance, collection_job_drive
 from leader.models import AggregationJob, CollectionJob, Uploads
 from leader.results import TaskResult
 from leader.uploads import reports_upload
+from storage import group_commit
+from storage.group_commit import RowHeldError
 from tests.collections.leader.pair import Pair
 from tests.patience import PATIENCE
 
@@ -148,3 +150,35 @@ def test_uploads_planning_driving_and_collecting_at_once_lose_and_double_nothing
     assert leader + late + waiting == 3 + 24
     assert result.values[0] == 3
     assert refused <= late
+
+
+def test_upload_waits_for_nobody_who_holds_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All uploads of a process have one writer: where it waited, those to every task would."""
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time")
+    monkeypatch.setattr(group_commit, "HELD_SECONDS", 0.0)
+    pair = Pair()
+    reports = [pair.report(0)]
+    holding, may_end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            Task.objects.select_for_update().get(pk=pair.task.pk)
+            holding.set()
+            assert may_end.wait(PATIENCE)
+
+    def upload() -> None:
+        assert holding.wait(PATIENCE)
+        try:
+            with connection.cursor() as cursor:
+                # Where it did wait, it fails instead of never ending.
+                cursor.execute("SET lock_timeout = '1s'")
+            with pytest.raises(RowHeldError):
+                reports_upload(task=pair.task, reports=reports, now=pair.now)
+        finally:
+            may_end.set()
+
+    at_once(hold, upload)
+    assert not Uploads.objects.exists()
+    assert reports_upload(task=pair.task, reports=reports, now=pair.now) == []
+    assert Uploads.objects.get().count == 1

@@ -22,6 +22,7 @@ from panapp.celery import celery_application
 from panprivacy.dap.basics import Interval
 from tests.collections.leader.pair import (
     CLOCK,
+    DOCUMENT,
     HELPER_URL,
     HOUR,
     LEADER_KEY,
@@ -100,7 +101,7 @@ def test_task_that_fails_does_not_hold_up_the_others(pair: Pair, monkeypatch: py
 def test_periodic_look_costs_the_same_however_many_tasks_lie_idle() -> None:
     asked = []
     for _ in range(2):
-        waiting, collected = Pair(), Pair(interval=Interval(HOUR, 1), document="{}")
+        waiting, collected = Pair(), Pair(interval=Interval(HOUR, 1), document=DOCUMENT)
         for pair in (waiting, collected):
             pair.upload(0, 1, 2)
         collected.close()

@@ -19,6 +19,7 @@ from leader.uploads import reports_upload
 from panprivacy import base64_text
 from panprivacy.dap.basics import Extension, Interval, ReportError
 from panprivacy.dap.media import media_type
+from panprivacy.dap.token_extension import TOKEN_BYTES, token_extension
 from panprivacy.dap.upload import (
     HpkeConfigList,
     Report,
@@ -175,7 +176,20 @@ def test_upload_of_far_too_many_reports_is_looked_at_no_further_than_its_limit(
     tiny = bytes(24) + b"\0\0" + bytes(4) + 2 * b"\0\0\1x\0\0\0\1y"
     with pytest.raises(TooManyReportsError):
         upload_check(tiny * 1_000)
-    assert passed_over.call_count == 10 * 6
+    assert passed_over.call_count == 10 * 5
+
+
+def test_upload_with_a_token_in_each_of_many_reports_is_not_too_large() -> None:
+    pair = Pair()
+    metadata = ReportMetadata(secrets.token_bytes(16), pair.time, (token_extension(bytes(TOKEN_BYTES)),))
+    report = dataclasses.replace(pair.report(0), report_metadata=metadata)
+    upload_check(report.encode() * 200)
+    # As long, of as many bytes each, and anything but a single token.
+    small = (*(Extension(n, b"") for n in range(88)), Extension(88, b"xx"))
+    padded = dataclasses.replace(metadata, public_extensions=small)
+    assert len(padded.encode()) == len(metadata.encode())
+    with pytest.raises(TooManyReportsError, match="extensions"):
+        upload_check(dataclasses.replace(report, report_metadata=padded).encode() * 200)
 
 
 def test_upload_with_far_too_many_extensions_is_refused_before_it_is_decoded() -> None:

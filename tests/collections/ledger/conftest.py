@@ -5,8 +5,7 @@ from django.core.cache import caches
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_too_late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """However slow the machine is; one test says what happens where time runs out."""
-    monkeypatch.setattr("ledger.selectors.SECONDS", 600.0)
+def _nothing_is_remembered() -> Iterator[None]:
+    """By the tests after this one."""
     yield
     caches["composed"].clear()

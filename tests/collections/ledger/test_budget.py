@@ -1,5 +1,6 @@
 """What may be published, and what is refused: the budget holds exactly, whoever comes first."""
 
+import json
 import threading
 from typing import Any
 
@@ -17,6 +18,7 @@ from ledger.models import Population, Spending
 from ledger.operations import population_change, population_create, spending_return
 from ledger.selectors import balance_of, population_named
 from panprivacy.errors import FieldError
+from public_log.leaves import leaf_content
 from recipes.models import Recipe
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
@@ -55,7 +57,10 @@ def budgeted(
 
 
 @pytest.mark.django_db
-def test_publish_exactly_at_the_budget_is_allowed_and_a_hair_above_refused() -> None:
+def test_publish_exactly_at_the_budget_is_allowed_and_a_hair_above_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)  # what would fit is another test's
     two = composed_epsilon(events_of(**COHORT) * 2, DELTA)
     population = budgeted(two)
     published_recipe(population="clinics", **COHORT)
@@ -299,10 +304,28 @@ def test_every_change_of_a_budget_is_in_the_log_with_old_and_new_values() -> Non
     population = budgeted(2.0)
     population_change(population=population, description="Kiosks", budget=None, actor=None)
     population_change(population=population, description="Kiosks", budget=None, actor=None)
-    created, changed = Entry.objects.filter(subject="population clinics").order_by("index")
+    created, was_set, changed, removed = Entry.objects.filter(subject="population clinics").order_by("index")
     assert (created.action, created.details["epsilon"]) == ("population_created", 2.0)
     assert changed.action == "population_changed"
     assert changed.details == {"description": ["", "Kiosks"], "epsilon": [2.0, None], "delta": [DELTA, None]}
+    # For everybody, without the description.
+    rule = population.rule
+    assert was_set.action == removed.action == "budget_set"
+    assert was_set.details == {"epsilon": 2.0, "delta": DELTA, "rule": rule}
+    assert removed.details == {"epsilon": None, "delta": None, "rule": rule}
+
+
+@pytest.mark.django_db
+def test_what_a_recipe_spends_is_in_the_public_log_and_that_it_came_back() -> None:
+    recipe = published_recipe()
+    entry = Entry.objects.get(action="recipe_published")
+    assert entry.details["spends"] == Spending.objects.get(recipe=recipe.identifier).event
+    leaf = json.loads(leaf_content(entry))
+    assert leaf["details"]["spends"] == entry.details["spends"]
+    finish(recipe)
+    leaf = json.loads(leaf_content(Entry.objects.get(action="result_withheld")))
+    assert leaf["details"]["spending_returned"] is True
+    assert "reason" not in leaf["details"]
 
 
 @pytest.mark.django_db

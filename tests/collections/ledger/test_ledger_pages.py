@@ -163,6 +163,7 @@ def test_list_is_paged(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == ["p3", "p2", "p1", "p0", "everyone"]
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize("path", ["/populations/?before=x", "/populations/everyone/?before=x"])
 def test_pages_refuse_a_cursor_that_no_link_has(client: Client, path: str) -> None:
     assert client.get(path).status_code == 400
@@ -308,7 +309,33 @@ def test_administrator_makes_and_changes_a_population(administrator: Client) -> 
     )
     assert "Saved." in page_text(changed)
     assert population_named("clinics").budget is None
-    assert [entry.actor for entry in Entry.objects.filter(subject="population clinics")] == ["ada", "ada"]
+    entries = Entry.objects.filter(subject="population clinics").order_by("index")
+    assert {entry.actor for entry in entries} == {"ada"}
+    # The budget is public, the description is not.
+    assert [entry.action for entry in entries].count("budget_set") == 2
+
+
+def test_administrator_declares_attributes_and_everybody_reads_them(administrator: Client) -> None:
+    path, own = "/populations/everyone/edit/", {"description": "", "no_budget": "on"}
+    administrator.post(path, {**own, "attributes": "region: eu, us\n\nos: linux, mac\n"})
+    assert population_named("everyone").attributes == {"os": ["linux", "mac"], "region": ["eu", "us"]}
+    page = Client().get("/populations/everyone/").content.decode()
+    assert "<dt>os</dt><dd>linux, mac</dd>" in page
+    assert "<dt>region</dt><dd>eu, us</dd>" in page
+    # Saved with another thing changed, they stay as they are.
+    form = administrator.get(path).context["form"]
+    administrator.post(path, {**own, "attributes": form["attributes"].value()})
+    administrator.post(path, own)
+    assert Entry.objects.filter(action="attributes_declared").count() == 1
+    for lines, said in (
+        ("os: linux", "os: must be a list"),
+        ("os: mac, linux\nregion: eu, us", "os: must begin with linux, mac"),
+        ("os linux", "Write each attribute once"),
+        ("os: a, b\nos: c, d", "Write each attribute once"),
+    ):
+        answer = administrator.post(path, {**own, "attributes": lines})
+        assert answer.status_code == 422
+        assert said in " ".join(answer.context["form"].errors["attributes"])
 
 
 def test_budget_below_what_is_spent_is_saved_and_said(administrator: Client) -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 
 from notifications.delivering import deliveries_take, delivery_send
 from notifications.models import Attempt, Delivery, Subscription
-from notifications.operations import MOST_AN_HOUR, mail_subscribe
+from notifications.operations import MOST_AN_HOUR, TooOftenError, mail_subscribe
 from notifications.outbox import log_read
 from notifications.selectors import by_confirmation
 from panprivacy.errors import FieldError
@@ -137,7 +137,7 @@ def test_account_has_one_address_and_cannot_have_strangers_written_to_all_day(an
     for number in range(MOST_AN_HOUR):
         mail_subscribe(user=ana, address=f"a{number}@people.example", events=["recipe.published"])
     assert Subscription.objects.count() == 1
-    with pytest.raises(FieldError, match="within an hour"):
+    with pytest.raises(TooOftenError, match="within an hour"):
         mail_subscribe(user=ana, address=ADDRESS, events=["recipe.published"])
 
 

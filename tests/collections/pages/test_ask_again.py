@@ -49,10 +49,13 @@ def test_stream_is_asked_again_too(signed_in: Client) -> None:
 
 def test_edited_fields_are_marked_in_the_form_and_listed_before_publishing(signed_in: Client) -> None:
     recipe = published_recipe(epsilon=2.0)
-    data = form_data(name="Crash counter", steps="4", epsilon="1.25", cohort_size="5")
+    # A browser sends every choice, also those that the recipe's file leaves out.
+    untouched = {"admission": "open", "relay": "", "trust": "single_server"}
+    data = form_data(name="Crash counter", steps="4", epsilon="1.25", cohort_size="5", **untouched)
     form = page_text(signed_in.post(again_url(recipe), {**data, "action": "preview"}))
     assert 'id="mark_epsilon">Changed; it was 2.<' in form
     assert 'id="mark_steps"><' in form
+    assert form.count("Changed; it was") == 1
     review = page_text(signed_in.post(again_url(recipe), {**data, "action": "save"}, follow=True))
     assert "Changed from" in review
     assert "<del>2</del>" in review
@@ -79,6 +82,7 @@ def test_recipe_asked_again_unchanged_says_so(signed_in: Client) -> None:
     assert "it asks the same again" in review
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize("identifier", ["0" * 64, "abc", "%00", "0" * 63 + "%00", "9" * 4000])
 def test_recipe_that_is_not_there_cannot_be_asked_again(signed_in: Client, identifier: str) -> None:
     for url in (f"{reverse('recipe-new')}?from={identifier}", f"{reverse('recipe-new')}?draft={identifier}"):

@@ -67,7 +67,7 @@ def test_who_is_refused_at_a_page_again_and_again_is_on_record_once_an_hour(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.force_login(account("passerby"))
-    for number in range(1, 21):
+    for number in range(1, 6):
         # Other paths, methods and headers do not make it another page.
         assert client.get(f"/audit/{number}/").status_code == 403
         assert client.post(f"/audit/{number}/").status_code == 403
@@ -93,6 +93,7 @@ def test_analysts_auditors_and_staff_may_read_the_log(client: Client) -> None:
         assert client.get("/audit/").status_code == 200
 
 
+@pytest.mark.searches
 def test_log_finds_entries_by_index_hash_and_words(reader: Client) -> None:
     first, second = append("alpha"), append("beta")
     for text, found in [(str(first.index), first), (second.entry_hash[:12], second), ("ALPH", first)]:
@@ -108,6 +109,7 @@ def test_log_filters_by_action_and_actor(reader: Client) -> None:
     assert reader.get("/audit/", {"actor": "nobody"}).context["page"].rows == []
 
 
+@pytest.mark.searches
 def test_log_pages_by_key(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pages.log.views.PAGE_SIZE", 2)
     appended = [append(f"subject {number}").index for number in range(5)]
@@ -120,11 +122,13 @@ def test_log_pages_by_key(reader: Client, monkeypatch: pytest.MonkeyPatch) -> No
     assert seen == appended[::-1]
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize("query", ["q=%00", "actor=%00", "action=nonsense", f"q={'9' * 4000}", "q=%EF%BC%91"])
 def test_log_bears_any_search_text(reader: Client, query: str) -> None:
     assert reader.get(f"/audit/?{query}").status_code == (400 if "%00" in query else 200)
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize("query", ["before=x", f"before={'9' * 30}"])
 def test_log_refuses_a_page_that_no_link_led_to(reader: Client, query: str) -> None:
     assert reader.get(f"/audit/?{query}").status_code == 400
@@ -139,6 +143,7 @@ def test_entry_page_shows_details_neighbours_and_the_raw_entry(reader: Client) -
         assert text in page
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize("index", ["0", "99", "9" * 30, "9" * 5000])
 def test_entry_page_of_an_unknown_index_is_not_found(reader: Client, index: str) -> None:
     assert reader.get(f"/audit/{index}/").status_code == 404
@@ -147,10 +152,11 @@ def test_entry_page_of_an_unknown_index_is_not_found(reader: Client, index: str)
 def test_chain_check_says_that_the_log_holds(reader: Client) -> None:
     last = append("alpha")
     page = reader.get("/audit/chain/").content.decode()
-    assert "Every entry matches" in page
-    assert last.entry_hash in page
+    assert f"All {last.index} entries match" in page
+    assert reader.get("/log/checkpoint").content.decode().splitlines()[2] in page
 
 
+@pytest.mark.searches
 def test_chain_check_names_the_entry_that_was_changed_outside_the_product(reader: Client) -> None:
     from audit.guards import ENTRIES
 
@@ -161,11 +167,12 @@ def test_chain_check_names_the_entry_that_was_changed_outside_the_product(reader
             cursor.execute(statement)
     Entry.objects.filter(index=entry.index).update(subject="somebody else")
     page = reader.get("/audit/chain/", HTTP_HX_REQUEST="true").content.decode()
-    assert "The chain is broken" in page
+    assert "The log is broken" in page
     assert f"entry {entry.index} does not match its hash" in page
     assert "<html" not in page
 
 
+@pytest.mark.searches
 def test_exports_hold_what_the_filters_match(reader: Client) -> None:
     append("alpha")
     wanted = append("=beta()")
@@ -183,7 +190,11 @@ def test_json_export_is_enough_to_compute_every_hash_again(reader: Client) -> No
     entries = json.loads(reader.get("/audit/export.json").getvalue())
     assert len(entries) == Entry.objects.count() > 1
     hashes = [entry.pop("entry_hash") for entry in entries]
-    assert [hashlib.sha256(rfc8785.dumps(entry)).hexdigest() for entry in entries] == hashes
+    hashed = [
+        {name: value for name, value in entry.items() if value or name not in ("previous_hash", "salt")}
+        for entry in entries
+    ]
+    assert [hashlib.sha256(rfc8785.dumps(members)).hexdigest() for members in hashed] == hashes
 
 
 def test_page_and_exports_show_the_salt_to_those_who_may_see_the_actor(reader: Client) -> None:

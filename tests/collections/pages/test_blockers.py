@@ -22,8 +22,7 @@ SMALL = {"cohort_size": "20", "steps": "4", "population_size": "10000"}
 
 
 @pytest.fixture
-def signed_in(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr("recipes.refusals.SEARCH_SECONDS", 600.0)
+def signed_in(client: Client) -> Client:
     client.force_login(analyst())
     population_create(name="clinics", description="", budget=Budget(epsilon=2.0, delta=1e-6), actor=None)
     return client
@@ -96,6 +95,7 @@ def test_usual_recipe_is_told_nothing(signed_in: Client) -> None:
     assert "Devices refuse" not in page
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize("take", ["", "=", "nothing=1", "epsilon=", "epsilon=%00", "a=1&" * 200, "epsilon=x"])
 def test_button_that_nobody_made_does_no_harm(signed_in: Client, take: Any) -> None:
     answer = signed_in.post(new_url(), form_data(take=take))

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -92,6 +93,15 @@ def test_identifiers_of_several_drawings_differ() -> None:
     shown = shown_chart(chart_of(LINES), "key")
     identifiers = re.findall(r' id="(.*?)"', shown.wide + shown.narrow + small_chart(chart_of(LINES), "key"))
     assert len(identifiers) == len(set(identifiers)) == 6
+
+
+def test_chart_is_drawn_again_only_where_something_of_it_is_another() -> None:
+    first = shown_chart(chart_of(LINES), "key")
+    assert shown_chart(chart_of(replace(LINES, y=list(LINES.y))), "key").wide is first.wide
+    moved = shown_chart(chart_of(replace(LINES, y=[1.0, 4.0, None, 9.000000000000002])), "key")
+    assert moved.wide is not first.wide
+    titled = shown_chart(replace(chart_of(LINES), title="Another title"), "key")
+    assert "Another title" in titled.wide
 
 
 def test_series_of_one_name_is_in_the_legend_once() -> None:

@@ -22,8 +22,20 @@ def counted(having: int, others: int, **changes: object) -> Recipe:
     return finished_recipe([[1]] * having + [[0]] * others, **{**SURE, **changes})
 
 
-def asked(client: Client, *recipes: Recipe, path: str = COMPARE):
-    return client.get(path, {"recipe": [recipe.identifier for recipe in recipes]})
+SEGMENTS = ["2.0", "2.1 & later", "nightly"]
+
+
+def segmented(*counts: tuple[int, int]) -> Recipe:
+    """Of each of the first segments, devices with and without the event; at ε = 9 few of their bits flip."""
+    reports = []
+    for place, (having, lacking) in enumerate(counts):
+        for cell, devices in ((2 * place + 1, having), (2 * place, lacking)):
+            reports += [[int(at == cell) for at in range(2 * len(SEGMENTS))]] * devices
+    return finished_recipe(reports, epsilon=9.0, cohort_size=20, segments=SEGMENTS)
+
+
+def asked(client: Client, *recipes: Recipe, path: str = COMPARE, **more: str):
+    return client.get(path, {"recipe": [recipe.identifier for recipe in recipes], **more})
 
 
 def obstacles(client: Client, one: Recipe, other: Recipe) -> list[str]:
@@ -145,3 +157,56 @@ def test_nothing_chosen_shows_what_there_is(client: Client) -> None:
     assert one.identifier in page_text(client.get(COMPARE))
     assert client.get("/api/v1/comparisons/", {"recipe": one.identifier}).json()["field"] == "recipe"
     assert client.get(reverse("comparison-csv")).status_code == 404
+
+
+def test_one_segment_is_compared_by_its_own_devices(client: Client) -> None:
+    few, many = segmented((10, 40), (20, 20)), segmented((40, 10), (20, 20))
+    path, chosen = reverse("api-comparison"), ({}, {"segment": SEGMENTS[0]}, {"segment": SEGMENTS[1]})
+    answers = [asked(client, few, many, path=path, **segment).json() for segment in chosen]
+    assert [answer["segment"] for answer in answers] == [None, *SEGMENTS[:2]]
+    assert {answer["level"] for answer in answers} == {0.9}
+    shares = [answer["results"][1]["change"]["share"] for answer in answers]
+    # 30 of 90, 30 of 50 and 0 of 40 devices. 1,080 bits flip with 1.2e-4 each: more than 5 with 5e-9.
+    told = [share["difference"][0] for share in shares]
+    assert told == pytest.approx([30 / 90, 30 / 50, 0.0], abs=0.2)
+    assert [share["more_than_noise"] for share in shares] == [[True], [True], [False]]
+
+    page = page_text(asked(client, few, many, segment=SEGMENTS[1]))
+    assert '<strong aria-current="true">2.1 &amp; later</strong>' in page
+    assert "&amp;segment=nightly" in page
+    assert "No change beyond noise" in page
+    assert "percentage points of the devices of the segment" in page
+    content = asked(client, few, many, path=reverse("comparison-csv"), segment=SEGMENTS[0]).content
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert [row["segment"] for row in rows] == [SEGMENTS[0]] * 2
+    assert [float(row["estimate"]) for row in rows] == [one["estimate"][0] for one in answers[1]["results"]]
+
+
+def test_intervals_of_a_segment_reach_further_among_more_results(client: Client) -> None:
+    recipes = [segmented((20, 20)) for _ in range(3)]
+    changes = [
+        asked(client, *recipes[:many], path=reverse("api-comparison"), segment=SEGMENTS[0]).json()["results"][
+            1
+        ]["change"]
+        for many in (2, 3)
+    ]
+    for less, more in (changes, [change["share"] for change in changes]):
+        assert less["interval"]["level"] == more["interval"]["level"] == 0.9
+        assert more["interval"]["low"][0] < less["interval"]["low"][0]
+        assert less["interval"]["high"][0] < more["interval"]["high"][0]
+
+
+def test_a_hidden_segment_says_why_and_an_unknown_one_is_refused(client: Client) -> None:
+    one, other = segmented((20, 60)), segmented((20, 60), (20, 60), (1, 1))
+    path = reverse("api-comparison")
+    for segment in SEGMENTS[1:]:
+        answer = asked(client, one, other, path=path, segment=segment).json()
+        assert answer["results"][1]["obstacles"] == ["segment_hidden"]
+    assert answer["results"][1]["estimate"] == []
+    page = page_text(asked(client, one, other, segment="nightly"))
+    assert page.count("Not shown: it may have had fewer than 20 devices") == 2
+    assert "too few devices of this segment to show it" in page
+    refused = asked(client, one, other, path=path, segment="3.0")
+    assert (refused.status_code, refused.json()["field"]) == (400, "segment")
+    assert asked(client, one, other, segment="3.0").status_code == 422
+    assert asked(client, counted(20, 0), one, path=path, segment="2.0").status_code == 400

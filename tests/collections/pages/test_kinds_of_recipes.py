@@ -8,11 +8,15 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from pages.kinds import KINDS, kind_of
+from pages.publish.device_preview import preview_of_devices
 from pages.publish.forms import recipe_form_class
 from pages.publish.shuffle_preview import preview_of_shuffle
+from pages.recipe.presentation import _differ
 from pages.trust_models import SHOWN
 from panprivacy.catalogue import STATISTICS
+from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.mechanisms import MECHANISMS
+from panprivacy.randomizers import RANDOMIZERS
 from panprivacy.recipe import draft_fields
 from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.shuffle.histogram import ShuffleHistogram
@@ -57,11 +61,22 @@ def stream_data(**changes: Any) -> dict[str, Any]:
 
 def test_every_statistic_and_every_trust_model_belongs_to_one_kind() -> None:
     assert [name for kind in KINDS.values() for name in kind.statistics] == list(
-        {**MECHANISMS, **SHUFFLE_STATISTICS, **STREAM_STATISTICS}
+        {**MECHANISMS, **RANDOMIZERS, **SHUFFLE_STATISTICS, **STREAM_STATISTICS}
     )
-    assert [trust for kind in KINDS.values() for trust in kind.trusts] == list(Trust)
+    # Devices that randomize one value have the trust models of devices with events.
+    assert list(dict.fromkeys(trust for kind in KINDS.values() for trust in kind.trusts)) == list(Trust)
     for statistic in STATISTICS.values():
         assert set(trusts_of(statistic)) <= set(kind_of(statistic).trusts)
+
+
+@pytest.mark.parametrize(("statistic", "kept"), [("categories", False), ("histogram", True)])
+def test_scheme_in_the_form_is_not_asked_of_two_servers_that_get_plain_shares(
+    statistic: str, kept: bool
+) -> None:
+    form = recipe_form_class(STATISTICS[statistic])()
+    for trust, expected in (("single_server", True), ("two_server", kept)):
+        members = form.members({"trust": trust, "encryption": DEFAULT_SCHEME})
+        assert ("encryption" in members) == expected
 
 
 @pytest.mark.parametrize("trust", Trust)
@@ -72,6 +87,18 @@ def test_every_trust_model_says_whom_it_protects_against_and_whom_not(trust: Tru
         assert adversary.who[0].isupper()
         assert not adversary.learns.endswith(".")
     assert trust in SHOWN
+
+
+@pytest.mark.parametrize("trust", trusts_of(STATISTICS["categories"]))
+def test_nobody_reads_a_device_that_keeps_nothing(trust: Trust) -> None:
+    of_events = SHOWN[trust].for_input(STATISTICS["histogram"].device_input)
+    of_values = SHOWN[trust].for_input(STATISTICS["categories"].device_input)
+    assert of_events == SHOWN[trust]
+    opening = [
+        adversary for adversary in of_values.adversaries if adversary.who.startswith("Someone who opens")
+    ]
+    assert [adversary.protected for adversary in opening] == [True]
+    assert "event" not in "".join(adversary.learns for adversary in of_values.adversaries)
 
 
 @pytest.mark.parametrize("statistic", sorted(STATISTICS))
@@ -400,3 +427,33 @@ def test_preview_of_a_test_promises_a_verdict_and_no_margin(signed_in: Client) -
     assert "A verdict" in figures
     assert "95 of 100 repeats" not in figures
     assert "<circle" not in figures
+
+
+@pytest.mark.parametrize(("participation", "reporting"), [("cover", 10_000), ("relayed", 1_800)])
+def test_preview_of_rare_categories_says_the_default_s_error_and_who_sends(
+    participation: str, reporting: int
+) -> None:
+    statistic = STATISTICS["rare_categories"](
+        STATISTICS["rare_categories"]
+        .parameters_class(
+            k=4,
+            epsilon=4.0,
+            delta=1e-6,
+            cohort_size=100,
+            participation=participation,
+            devices=10_000,
+            counted_devices=2_000,
+            rare_share=0.1,
+        )
+        .calibrated()
+    )
+    preview = preview_of_devices(statistic, 10_000)
+    assert "The default's standard error is about" in preview.note
+    # M/2N of the nine tenths with the default, and ten times as many of the others, less the limit of 0.99.
+    assert preview.reporting == pytest.approx(reporting, rel=0.06)
+
+
+def test_margins_that_differ_much_are_told_one_by_one() -> None:
+    assert _differ([57.0, 6.0, 6.0])
+    assert not _differ([6.0, 7.0, 6.5])
+    assert not _differ([None, 6.0])

@@ -20,6 +20,8 @@ HASH = "0" * 64
         (f"/recipes/{HASH}/", "There is no such recipe"),
         (f"/recipes/new/?from={HASH}", "There is no such recipe"),
         ("/populations/nowhere/", "There is no such population"),
+        ("/series/0123456789abcdef/", "There is no such series"),
+        ("/feed.atom?series=abc", "There is no such series"),
         ("/recipes/drafts/999/", "There is no such draft"),
         ("/recipes/drafts/999/edit/", "There is no such draft"),
         ("/audit/999999/", "There is no such entry in the log"),

@@ -51,6 +51,7 @@ def test_filters_that_leave_nothing_are_said_and_can_be_cleared(client: Client) 
     assert "Clear the filters" not in page_text(client.get("/"))
 
 
+@pytest.mark.searches
 def test_population_and_event_are_found_by_an_index() -> None:
     for narrowed, index in (
         ({"population": "clinics"}, "recipe_of_population"),

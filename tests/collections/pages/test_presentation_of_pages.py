@@ -9,7 +9,7 @@ from pages.words.sentences import guarantee_sentence, guarantee_texts, protectio
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.planning.expectation import Z_95
 from panprivacy.trust import Trust
-from web.numbers import at_place, estimate_with_margin, number, place_of, significant
+from web.numbers import at_most, at_place, estimate_with_margin, number, place_of, significant
 
 
 def guarantee(
@@ -33,6 +33,13 @@ def guarantee(
 )
 def test_significant_shows_two_digits(uncertainty: float, shown: str) -> None:
     assert significant(uncertainty) == shown
+
+
+@pytest.mark.parametrize(
+    ("bound", "shown"), [(12.345, "13"), (12.0, "12"), (0.0412, "0.042"), (99.6, "100"), (1234.5, "1,300")]
+)
+def test_upper_bounds_are_rounded_up(bound: float, shown: str) -> None:
+    assert at_most(bound) == shown
 
 
 def test_rounding_up_to_a_new_digit_moves_the_place() -> None:
@@ -84,7 +91,7 @@ def test_local_sentence_says_how_sure_somebody_can_become() -> None:
 def test_aggregator_sentence_names_the_gain_and_the_allowance() -> None:
     # e^0.036/(1 + e^0.036) = 0.50899...
     sentence = guarantee_sentence(guarantee(Model.AGGREGATOR, 0.036, delta=1e-6))
-    assert "from 50% to at most 50.9% sure" in sentence
+    assert "from 50% sure (a coin toss) to at most 50.9% sure" in sentence
     assert "a failure probability (δ) of 1e-6" in sentence
 
 
@@ -103,6 +110,15 @@ def test_a_certainty_that_hides_nothing_says_so(epsilon: float) -> None:
 def test_certainty_is_never_rounded_to_one_hundred_percent() -> None:
     for tenths in range(1, 200):
         assert "100" not in certainty(tenths / 10)
+
+
+def test_smaller_epsilon_beside_a_larger_delta_is_said_to_promise_less() -> None:
+    honest = guarantee(Model.SHUFFLE, 0.5, delta=1e-6)
+    less = {"dishonest_fraction": 0.5, "delta": 1e-3}
+    (text,) = guarantee_texts([honest, guarantee(Model.SHUFFLE, 0.4, **less)])
+    assert "This promises less, though its ε is smaller" in text.colluding
+    (text,) = guarantee_texts([honest, guarantee(Model.SHUFFLE, 0.6, **less)])
+    assert "promises less" not in text.colluding
 
 
 def test_pan_sentence_rests_on_encryption() -> None:

@@ -84,6 +84,7 @@ def test_save_with_valid_values_makes_a_draft_and_shows_its_review(signed_in: Cl
     assert "at most 73% sure" in page
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -407,6 +408,7 @@ def test_a_question_is_shown_as_text_never_as_markup(signed_in: Client) -> None:
     assert re.search(r"&lt;script&gt;alert", page)
 
 
+@pytest.mark.searches
 def test_a_huge_draft_number_is_not_found(signed_in: Client) -> None:
     assert signed_in.get(f"/recipes/drafts/{'9' * 30}/").status_code == 404
     assert signed_in.get(f"/recipes/drafts/{'9' * 5000}/").status_code == 404

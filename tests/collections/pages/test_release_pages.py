@@ -71,6 +71,7 @@ def test_overview_shows_drafts_to_analysts_only(client: Client) -> None:
     assert "Secret draft?" in page_text(client.get("/"))
 
 
+@pytest.mark.searches
 def test_overview_finds_recipes_by_words_by_identifier_and_by_status(client: Client) -> None:
     crash = published_recipe(question="Did it crash?")
     finished_recipe([[1]] * 6, question="Was it slow?")
@@ -89,6 +90,7 @@ def test_overview_finds_recipes_by_words_by_identifier_and_by_status(client: Cli
         assert missed not in page
 
 
+@pytest.mark.searches
 def test_overview_pages_by_key_and_keeps_the_filters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pages.overview.views.PAGE_SIZE", 2)
     for number in range(5):
@@ -103,11 +105,13 @@ def test_overview_pages_by_key_and_keeps_the_filters(client: Client, monkeypatch
     assert seen == [f"Question {number}?" for number in (4, 3, 2, 1, 0)]
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize("query", ["before=-1", "before=x", f"before={'9' * 40}", "before=1.5"])
 def test_overview_refuses_a_page_that_no_link_led_to(client: Client, query: str) -> None:
     assert client.get(f"/?{query}").status_code == 400
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize("query", ["q=%00", "q=%ff", "status=%00", f"q={'a' * 5000}"])
 def test_overview_bears_any_search_text(client: Client, query: str) -> None:
     assert client.get(f"/?{query}").status_code == (400 if "%00" in query else 200)
@@ -133,7 +137,7 @@ def test_open_recipe_shows_everything_public_but_no_estimate(client: Client) -> 
         recipe.identifier,
         "About 30 of 400",
         "88% sure",
-        "Someone who sees only the combined result gets from 50%",
+        "Someone who sees only the combined result gets from 50% sure (a coin toss) to at most",
         "If 50% of the devices collude",
         "devices_sim join",
     ):

@@ -1,5 +1,7 @@
 """Segments from the form to the result: its page, its files, and what is not shown."""
 
+import csv
+import io
 import json
 from typing import Any
 
@@ -167,6 +169,29 @@ def test_result_tells_shown_segments_beside_the_truth_and_nothing_of_small_ones(
     assert "<strong>more than noise</strong>" in page
     assert "nightly: it may have had fewer than 20 devices, the cohort size." in page
     assert page.count("30 of 40") == 1
+
+
+def test_csv_has_a_line_for_each_shown_segment_below_the_whole(simulated: Simulation, client: Client) -> None:
+    recipe = simulated.recipe
+    document = json.loads(
+        b"".join(client.get(reverse("result-json", args=[recipe.identifier])).streaming_content)  # type: ignore[arg-type]
+    )
+    text = client.get(reverse("result-csv", args=[recipe.identifier])).getvalue().decode()
+    whole, old, new, nightly = csv.DictReader(io.StringIO(text))
+    assert (whole["segment"], float(whole["estimate"])) == ("", document["estimate"][0])
+    for line, told in ((old, document["segments"][0]), (new, document["segments"][1])):
+        widest = told["intervals"][0]
+        assert line["segment"] == told["label"]
+        numbers = [float(line[name]) for name in ("estimate", "low_95", "high_95", "share", "level")]
+        assert numbers == [told["answers"][0], *widest["answers"][0], told["shares"][0], widest["level"]]
+        assert float(line["segment_devices"]) == told["devices"]
+        assert float(line["truth_of_simulation"]) == told["truth"]["answers"][0]
+    assert (old["difference"], float(new["difference"])) == (
+        "",
+        document["segments"][1]["difference"]["shares"][0],
+    )
+    assert (nightly["segment"], nightly["estimate"]) == ("nightly", "")
+    assert "fewer than 20 devices" in nightly["segment_reason"]
 
 
 def test_result_without_segments_says_so_to_programs_only(client: Client) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.urls import reverse
 
+from pages.series.charts import trend_chart
 from releases.selectors import interval_of
 from reports.operations import reports_submit
 from series.models import Series
@@ -172,10 +173,15 @@ def test_all_series_are_listed_and_none_says_how_to_begin(client, publisher):
     assert reverse("series", args=[series.identifier]) in client.get(reverse("series-list")).content.decode()
 
 
-def test_the_book_names_what_is_reserved(publisher):
-    series = repeated(publisher, population="everyone")
-    page = page_text(publisher.get(reverse("population", args=["everyone"])))
-    assert f"Reserved: series {series.identifier} round 3" in page
+def test_book_and_log_call_a_series_by_its_name(publisher):
+    series = repeated(publisher, population="everyone", segments=["2.0", "2.1"])
+    series_mark(series=series, at=START, note="version 2.1 released", actor=None)
+    link = f'<a href="{reverse("series", args=[series.identifier])}">{series.name}</a>'
+    book = page_text(publisher.get(reverse("population", args=["everyone"])))
+    assert f"Reserved for {link}" in book
+    assert f"series {series.identifier} round 3" in book
+    assert "2 times randomized response with devices (n) = 20" in book
+    assert f"The series “{link}” was marked." in page_text(publisher.get(reverse("public-log")))
 
 
 def test_programs_read_the_same_trend(client, publisher, monkeypatch):
@@ -196,3 +202,49 @@ def test_programs_read_the_same_trend(client, publisher, monkeypatch):
     assert second["change"]["more_than_noise"] == [True]
     assert second["change"]["share"]["difference"] == pytest.approx([1.0], abs=0.02)
     assert client.get(reverse("api-series", args=["0" * 16])).status_code == 404
+
+
+def test_a_trend_follows_one_segment_and_says_where_it_is_hidden(client, publisher, monkeypatch):
+    now = [START]
+    time_is(monkeypatch, lambda: now[0])
+    series = repeated(publisher, segments=["2.0", "2.1"])
+    rare, often, other = [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]
+    asked(series, [rare] * 40 + [other] * 60)
+    now[0] = START + timedelta(days=7)
+    asked(series, [often] * 40 + [other] * 60)
+    now[0] = START + timedelta(days=14)
+    asked(series, [often] * 40)
+    path = reverse("series", args=[series.identifier])
+    old, new = (page_text(client.get(path, {"segment": label})) for label in ("2.0", "2.1"))
+    assert "Up by" in old
+    assert "of the segment" in old
+    assert '<a href="?segment=2.1">2.1</a>' in old
+    assert "Up by" not in new
+    assert "No change beyond noise" in new
+    assert "No result: it may have had fewer than 20 devices, the cohort size." in new
+    assert client.get(path, {"segment": "3"}).status_code == 404
+
+    answer = client.get(reverse("api-series", args=[series.identifier]), {"segment": "2.1"}).json()
+    assert answer["segment"] == "2.1"
+    first, second, third = answer["rounds"]
+    assert first["interval"]["level"] == 0.95
+    assert second["change"]["more_than_noise"] == [False]
+    assert (third["outcome"], third["values"], third["change"]) == ("released", [], None)
+    refused = client.get(reverse("api-series", args=[series.identifier]), {"segment": "3"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "segment")
+
+
+def test_several_numbers_of_a_round_are_drawn_as_lines_by_round(client, publisher, monkeypatch):
+    now = [START]
+    time_is(monkeypatch, lambda: now[0])
+    series = repeated(publisher, statistic="histogram", k=5, steps=5)
+    for week in (0, 1):
+        now[0] = START + timedelta(days=7 * week)
+        counts = [count for count in (1, 2, 3, 4, 5) for _ in range(20 + week)]
+        asked(series, [[int(count == place) for place in range(6)] for count in counts])
+    chart = trend_chart(series, trend(series), [])
+    (panel,) = chart.panels
+    assert [line.x for line in panel.series] == [[1.0, 2.0]] * 5
+    assert "Those of 6 that are furthest from zero" in chart.description
+    page = page_text(client.get(reverse("series", args=[series.identifier])))
+    assert "those of the chart hold together" not in page

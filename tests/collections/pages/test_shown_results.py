@@ -191,7 +191,9 @@ def test_what_is_said_of_all_estimates_counts_those_that_are_not_shown() -> None
     assert (excerpt.count, excerpt.any_below_zero) == (size, True)
     assert (excerpt.least_margin, excerpt.largest_margin) == (400.0, 900.0)
     said = error_sentence(recipe, smallest_last)
-    assert "chosen beforehand, is 7.0" in said
+    assert "chosen beforehand, is at most 7.0" in said
+    alike = release(values=[1.0, 2.0], standard_errors=[7.0, 7.0], projection=[1.0, 2.0])
+    assert "chosen beforehand, is 7.0" in error_sentence(recipe, alike)
     assert "± 900 elements" in said
     assert headline(recipe, smallest_last).text == (
         "400 estimates: appearances of each item, each within ± 900 elements of the truth"

@@ -91,7 +91,14 @@ def test_lines_of_a_chart_differ_without_colours_and_have_none_of_their_own(char
 
 
 @pytest.mark.parametrize(
-    ("styles", "kinds"), [(DASHES, Role), (DASHES, Basis), (SYMBOLS, Role), (SYMBOLS, ROLES)]
+    ("styles", "kinds"),
+    [
+        # What was measured on collections is drawn as points.
+        (DASHES, [role for role in Role if role is not Role.MEASURED]),
+        (DASHES, Basis),
+        (SYMBOLS, Role),
+        (SYMBOLS, ROLES),
+    ],
 )
 def test_lines_of_a_chart_have_a_dash_or_symbol_each(styles: dict[str, str], kinds: Iterable[str]) -> None:
     assert len({styles[kind] for kind in kinds}) == len(list(kinds))

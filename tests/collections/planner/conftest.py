@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -5,7 +6,12 @@ import pytest
 from django.core.cache import caches
 
 from panprivacy.planning import curves
+from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import operations
+from tests.patience import PATIENCE
+
+PLANS: dict[tuple[str, Depth], Plan] = {}
+"""What tasks have answered here: several tests ask the same."""
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +36,18 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Curves that are computed in no time."""
     monkeypatch.setattr(curves, "POINTS", 3)
-    monkeypatch.setattr(curves, "AXIS_POINTS", 3)
-    monkeypatch.setattr(operations, "TASK_SECONDS", 8.0)
+    monkeypatch.setattr(curves, "AXIS_POINTS", 2)
+    monkeypatch.setattr(operations, "TASK_SECONDS", PATIENCE)
+
+    def remembered(question: Question, stop: Any, depth: Depth = Depth.WHOLE) -> Plan:
+        key = (json.dumps(question.as_dict()), depth)
+        if depth == Depth.QUICK or operations.TASK_SECONDS < PATIENCE:
+            return plan_of(question, stop, depth)
+        if key not in PLANS:
+            PLANS[key] = plan_of(question, stop, depth)
+        return PLANS[key]
+
+    monkeypatch.setattr(operations, "plan_of", remembered)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def test_plan_of_the_documented_example_answers_everything(client: Client, sent:
     answer = post(client, example)
     assert answer.status_code in (200, 202)
     content = answer.json()
-    assert content["expectation"]["bytes"] == {"state": 66, "report": 146}
+    assert content["expectation"]["bytes"] == {"state": 66, "report": 146, "token": 485, "relayed": 1024}
     assert content["solution"]["found"]
     solved = content["solution"]["closest"]
     again = post(client, {**solved, "unknown": "epsilon", "targets": {"margin": 2.0}}).json()

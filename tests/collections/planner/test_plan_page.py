@@ -59,6 +59,24 @@ def test_page_says_the_expected_error_reports_and_bytes(client: Client, sent: li
     assert re.search(r"About 1,000; 94[12] to 1,05[89] in 95 of 100 repeats", sampled)
 
 
+def test_page_plans_by_segment_and_leaves_their_names_to_the_recipe(client: Client, sent: list[Any]) -> None:
+    asked = {"unknown": "nothing", "epsilon": "4", "cohort_size": "500", "segments": "2"}
+    page = page_of(client, **asked)
+    assert "If all 2 are equally large, about 5,000 devices each." in page
+    assert "Each surely has a cohort of its own, and is shown." in page
+    assert "none surely has a cohort" in page_of(client, **{**asked, "cohort_size": "5000"})
+    link = re.search(r'href="([^"]+)">New recipe with the numbers as', page)
+    assert link
+    client.force_login(analyst())
+    form = client.get(link[1]).context["form"]
+    assert form["epsilon"].value() == "4"
+    assert not form["segments"].value()
+    assert 'name="segments"' not in page_of(client, statistic="mean", unknown="nothing")
+    refused = client.get(reverse("plan"), {**asked, "segments": "21"})
+    assert refused.status_code == 422
+    assert "segments" in refused.context["form"].errors
+
+
 def test_page_answers_what_to_choose_and_leads_to_a_recipe_with_it(client: Client, sent: list[Any]) -> None:
     page = page_of(client, sent, margin="2", aggregator_epsilon="", unknown="epsilon", cohort_size="500")
     found = re.search(r"For ± 2 points, choose a privacy loss of ε = ([0-9.]+)\.", page)
@@ -119,6 +137,7 @@ def test_htmx_with_impossible_values_leaves_the_figures_and_names_the_field(clie
     assert "Expect" not in page
 
 
+@pytest.mark.searches
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -169,7 +188,7 @@ def rest_of(page: str) -> str:
 def test_page_shows_the_first_part_of_the_tasks_answer_once_and_then_the_whole(
     client: Client, sent: list[Any]
 ) -> None:
-    rest = rest_of(page_of(client, unknown="epsilon", margin="2", aggregator_epsilon="", epsilon="0.9"))
+    rest = rest_of(page_of(client, unknown="epsilon", margin="2", aggregator_epsilon=""))
     assert "begun" not in rest
     ((question, slot),) = sent
     store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())

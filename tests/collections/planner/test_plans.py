@@ -12,6 +12,7 @@ from panprivacy.planning.plan import Depth, Question, plan_of
 from planner import operations, store, tasks
 from planner.operations import BusyError, State, plan_answer, plan_begun, plan_compute, plan_state
 from planner.tasks import compute_plan
+from tests.patience import PATIENCE
 
 SHIPPED_TASK_SECONDS = operations.TASK_SECONDS  # fixtures shorten it
 
@@ -36,6 +37,18 @@ def test_answer_without_time_has_the_expectation_and_sends_one_task(sent: list[A
     assert first.plan["expectation"]["margin_points"] == pytest.approx(1.89, abs=0.01)
     assert first.plan["solution"] is None
     assert len(sent) == 1
+
+
+@pytest.mark.usefixtures("no_time")
+def test_first_answer_of_a_process_has_time_for_what_it_loads(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "_is_first", threading.Lock())
+    monkeypatch.setattr(operations, "FIRST_SECONDS", PATIENCE)
+    first, second = (plan_answer(question=question()).plan for _ in range(2))
+    assert first["solution"]["found"]
+    assert first["curves"]["margin_by_epsilon"]
+    assert second["solution"] is None
 
 
 @pytest.mark.usefixtures("no_time")

@@ -18,7 +18,7 @@ from recipes.models import Approval, Recipe
 from recipes.operations import recipe_draft_save
 from series.operations import rounds_advance, series_approval_ask, series_publish
 from tests.clock import time_is
-from tests.factories import recipe_members
+from tests.factories import recipe_members, stream_members
 from tests.scenes import account
 from trust_models.publishing import recipe_publish, recipe_publish_file
 
@@ -216,3 +216,29 @@ def test_a_series_is_approved_once_for_all_its_rounds_and_published_once(author,
     assert Entry.objects.get(action="series_published").details["approved_by"] == "another account"
     with pytest.raises(ApprovalNeededError):
         series_publish(members=members, actor=author)
+
+
+def test_approval_covers_one_list_of_items_and_no_other(author: User, other: User) -> None:
+    members = stream_members(items="listed", universe_size=2, table_size=2)
+    draft = recipe_draft_save(members=members, actor=author)
+    approved = {"reviewed": draft.draft_hash, "actor": other, "approve": True}
+
+    def publish(universe: list[str]) -> Recipe:
+        return recipe_publish(recipe=draft, reviewed=draft.draft_hash, actor=author, universe=universe)
+
+    first = draft_approval_ask(recipe=draft, reviewed=draft.draft_hash, actor=author)
+    approval_decide(approval=first, **approved)
+    with pytest.raises(ApprovalNeededError, match="not this list of items"):
+        publish(["a", "b"])
+    listed = draft_approval_ask(recipe=draft, reviewed=draft.draft_hash, actor=author, universe=["b", "a"])
+    assert listed.pk != first.pk
+    again = draft_approval_ask(recipe=draft, reviewed=draft.draft_hash, actor=author, universe=["a", "b"])
+    assert again.pk == listed.pk
+    with pytest.raises(RecipeStateError, match="changed after it was shown"):
+        approval_decide(approval=listed, **approved)
+    approval_decide(approval=listed, universe=listed.universe, **approved)
+    with pytest.raises(ApprovalNeededError, match="not this list of items"):
+        publish(["a", "c"])
+    assert publish(["a", "b"]).status == Recipe.Status.PUBLISHED
+    entry = Entry.objects.filter(action="approved").latest("index")
+    assert entry.details["universe"] == listed.universe

@@ -24,6 +24,7 @@ def _migrated_in_the_end() -> Iterator[None]:
     executor.migrate(executor.loader.graph.leaf_nodes())
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_migrated_in_the_end")
 def test_migration_states_what_recipes_that_were_published_before_it_guarantee() -> None:

@@ -19,11 +19,6 @@ from tests.factories import published_recipe, recipe_members
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _all_the_time_in_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusals, "SEARCH_SECONDS", 600.0)
-
-
 DELTA = 1e-6
 STEP = PRECISION * 1.02
 """Beyond a suggested value times this lies nothing that fits: the search ends within `PRECISION`, and three
@@ -92,6 +87,13 @@ def test_recipe_beyond_two_limits_is_told_both_of_them(settings: Any) -> None:
     found = refusals_of(statistic_of(), None)
     assert [error.field for error in found.errors] == ["cohort_size", "epsilon"]
     assert values(found) == {"cohort_size": 100, "epsilon": 1.0}
+
+
+def test_largest_delta_is_named_exactly(settings: Any) -> None:
+    settings.LARGEST_DELTA = 1e-7
+    found = refusals_of(statistic_of(), None)
+    assert [error.field for error in found.errors] == ["delta"]
+    assert values(found) == {"delta": 1e-7}
 
 
 def test_remedy_does_away_with_limit_and_budget_at_once(settings: Any) -> None:

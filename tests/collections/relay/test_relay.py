@@ -12,14 +12,14 @@ import pytest
 from django.test import Client
 
 from panapp.roles import role_named
-from panprivacy.oblivious_http import capsules, keys, padding
+from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
 from panprivacy.oblivious_http.binary_http import Request, Response
 from relay import forwarding
-from relay.views import LARGEST_CAPSULE
 from tests.factories import published_recipe
 
 SOURCE = random.Random(9458)
-SITE = "https://telemetry.example"
+SITE, HELPER = "https://telemetry.example", "https://helper.example"
+KEY_SIGNATURE = "A" * 86 + "=="
 Sent = tuple[str, str, Mapping[str, str], bytes]
 
 
@@ -28,7 +28,7 @@ def relay(settings: Any) -> Client:
     """A client of this process, which answers as a relay would."""
     role = role_named("relay")
     settings.ROLE, settings.ROOT_URLCONF, settings.MIDDLEWARE = role, role.urlconf, list(role.middleware)
-    settings.RELAY_GATEWAYS = {"site": SITE}
+    settings.RELAY_GATEWAYS = {"site": SITE, "site/helper": HELPER}
     return Client(REMOTE_ADDR="198.51.100.7", headers={"cookie": "a=b", "x-forwarded-for": "198.51.100.7"})
 
 
@@ -46,7 +46,13 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, status: int, content_type: str, body: bytes) -> None:
-    answer = (status, {"Content-Type": content_type, "Set-Cookie": "a=b", "Cache-Control": "max-age=5"}, body)
+    headers = {
+        "Content-Type": content_type,
+        "Set-Cookie": "a=b",
+        "Cache-Control": "max-age=5",
+        signed_keys.HEADER: KEY_SIGNATURE,
+    }
+    answer = (status, headers, body)
     monkeypatch.setattr(forwarding, "https_transport", lambda *_, **__: answer)
 
 
@@ -91,13 +97,29 @@ def test_nothing_of_who_asked_goes_along_and_nothing_is_sent_twice(relay: Client
     assert request == ("POST", url, {"Content-Type": capsules.REQUEST_MEDIA_TYPE}, b"capsule")
 
 
+def test_gateways_of_a_sites_partners_have_addresses_below_the_sites(relay: Client, sent: list[Sent]) -> None:
+    for name, status in {"site/helper": 504, "site/shuffler": 404, "other/helper": 404}.items():
+        answer = relay.post(f"/relay/{name}", b"capsule", content_type=capsules.REQUEST_MEDIA_TYPE)
+        assert answer.status_code == status
+    [(_, url, _, _)] = sent
+    assert url.startswith(HELPER)
+
+
 def test_keys_are_fetched_through_the_relay_and_may_be_kept_as_long_as_the_gateway_says(
     relay: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(monkeypatch, 200, keys.MEDIA_TYPE, b"keys")
     answer = relay.get("/relay/site")
     assert (answer.content, answer["Cache-Control"]) == (b"keys", "max-age=5")
+    assert answer[signed_keys.HEADER] == KEY_SIGNATURE
     assert "Set-Cookie" not in answer
+
+
+def test_signature_of_keys_stands_beside_no_answer_to_a_capsule(
+    relay: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, 200, capsules.RESPONSE_MEDIA_TYPE, b"capsule")
+    assert signed_keys.HEADER not in post(relay, b"capsule")
 
 
 def test_refusals_of_the_gateway_are_passed_on(relay: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +150,7 @@ def test_what_no_gateway_answers_is_not_passed_on(
         (b"Cache-Control: max-age=5\r\n Set-Cookie: a=b", 4, 200),
         (b"Cache-Control: max-age=5, \xe9", 4, 200),
         (b"Cache-Control: " + b"a" * 60_000, 4, 200),
+        (signed_keys.HEADER.encode() + b": " + b"A" * 89, 4, 200),
         (b"X: y", 1024 * 1024 + 1, 504),
     ],
 )
@@ -151,6 +174,7 @@ def test_hostile_gateway_reaches_neither_the_headers_nor_the_memory_of_a_relay(
     assert answer.status_code == status
     assert "Set-Cookie" not in answer
     assert "max-age" not in answer.get("Cache-Control", "")
+    assert signed_keys.HEADER not in answer
 
 
 @pytest.mark.parametrize("status", [200, 400])
@@ -165,13 +189,16 @@ def test_other_gateways_methods_media_types_and_lengths_are_refused(relay: Clien
     assert relay.post("/relay/other", b"", content_type=capsules.REQUEST_MEDIA_TYPE).status_code == 404
     assert relay.delete("/relay/site").status_code == 405
     assert post(relay, b"capsule", "text/plain").status_code == 415
-    assert post(relay, bytes(LARGEST_CAPSULE + 1)).status_code == 413
+    assert post(relay, bytes(capsules.LARGEST_CAPSULE + 1)).status_code == 413
     assert sent == []
 
 
 def test_status_names_the_gateways_and_nothing_else(relay: Client) -> None:
     page = relay.get("/").content.decode()
     assert SITE in page
-    (gateway,) = relay.get("/status.json").json()["gateways"]
-    assert gateway == {"name": "site", "relay": "http://testserver/relay/site", "gateway": SITE}
+    relay_url = "http://testserver/relay"
+    assert relay.get("/status.json").json()["gateways"] == [
+        {"name": "site", "relay": f"{relay_url}/site", "gateway": SITE},
+        {"name": "site/helper", "relay": f"{relay_url}/site/helper", "gateway": HELPER},
+    ]
     assert relay.get("/api/v1/recipes/").status_code == relay.get("/admin/").status_code == 404

@@ -19,6 +19,7 @@ def excerpts() -> list[object]:
     return list(Release.objects.order_by("pk").values_list("excerpt", flat=True))
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_migration_reads_the_cause_of_earlier_withholdings_and_leaves_releases_final(
     monkeypatch: pytest.MonkeyPatch,

@@ -223,7 +223,11 @@ def test_stopping_gives_back_what_is_left_and_leaves_what_is_asked(clock, pilots
         series_stop(series=series, actor=None)
 
 
-def test_a_series_that_does_not_fit_or_goes_beyond_the_site_s_limits_stores_nothing(clock, pilots, settings):
+def test_a_series_that_does_not_fit_or_goes_beyond_the_site_s_limits_stores_nothing(
+    clock, pilots, settings, monkeypatch
+):
+    monkeypatch.setattr("recipes.budget.ROUNDS_SECONDS", -1.0)  # what would fit is another test's
+    monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)
     with pytest.raises(FieldError, match="would be exceeded"):
         published(rounds=40, epsilon=1.0, cohort_size=20)
     settings.SMALLEST_COHORT = 1_000
@@ -242,6 +246,22 @@ def test_what_a_refusal_says_would_do_does_for_all_rounds(clock, pilots):
     assert advice is not None
     assert not is_refused(**{**dear, "cohort_size": int(advice[2].replace(",", ""))})
     assert not is_refused(**{**dear, "epsilon": float(advice[1])})
+
+
+def test_a_refusal_says_how_many_rounds_fit_and_just_so_many_do(clock, pilots, monkeypatch):
+    monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)  # what else would fit is another test's
+    dear = {"epsilon": 1.0, "cohort_size": 20}
+    with pytest.raises(FieldError) as refusal:
+        published(rounds=40, **dear)
+    said = re.search(r"(\S+) rounds? fits? as", refusal.value.message)
+    assert said is not None
+    fitting = int(said[1])
+    assert 0 < fitting < 40
+    assert is_refused(rounds=fitting + 1, **dear)
+    assert not is_refused(rounds=fitting, **dear)
+    with pytest.raises(FieldError) as refusal:
+        published(rounds=2, epsilon=8.0, cohort_size=20)
+    assert "not one round fits as it is" in refusal.value.message
 
 
 def test_a_first_round_that_is_over_already_is_refused(clock, pilots):

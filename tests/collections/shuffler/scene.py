@@ -14,6 +14,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
+from panprivacy.asked_admission import Admission
 from panprivacy.encryption import generate_private_key
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
 from panprivacy.shuffle.interface import ShuffleStatistic
@@ -24,6 +25,7 @@ from peers.shuffler_calls import recipe_register
 from shuffler.models import Batch
 from storage.signing_key import verification_key
 from tests.patience import PATIENCE
+from tests.tokens import token_admission
 
 T = TypeVar("T")
 
@@ -85,7 +87,10 @@ class Collection:
         }
         draft = RecipeDraft.from_mapping(shuffle_members(**changes))
         self.recipe: PublishedRecipe = draft.publish(
-            ShufflerAndAnalyzer(**named), timezone.now(), simulation=simulation
+            ShufflerAndAnalyzer(**named),
+            timezone.now(),
+            simulation=simulation,
+            admission=token_admission() if draft.admission == Admission.TOKEN else None,
         )
 
     @property

@@ -5,8 +5,10 @@ from functools import partial
 import msgpack
 import pytest
 
+from panprivacy.signed_count import ReleasedCount
 from peers.shuffler_calls import ShuffledBatch, batch_ask
 from shuffler.models import Submission
+from storage.signing_key import signing_key
 from tests.collections.shuffler.scene import Collection, at_once, peer
 
 
@@ -28,5 +30,6 @@ def test_batch_asked_for_by_several_workers_at_once_is_shuffled_once() -> None:
     collection = Collection(cohort_size=2).registered()
     sent = collection.fill()
     ask = partial(batch_ask, peer(), identifier=collection.identifier)
-    assert at_once(*[ask] * 4) == [ShuffledBatch(2, len(sent), 1)] * 4
+    signature = ReleasedCount(collection.identifier, 2).sign(signing_key())
+    assert at_once(*[ask] * 4) == [ShuffledBatch(2, len(sent), 1, signature, {})] * 4
     assert not Submission.objects.exists()

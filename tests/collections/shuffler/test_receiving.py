@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from panprivacy.signed_count import ReleasedCount
 from peers.shuffler_calls import NotFull, ShuffledBatch, batch_ask, part_fetch
 from shuffler import receiving
 from shuffler.limits import largest_body
 from shuffler.models import Submission, SubmissionNonce
+from storage.signing_key import signing_key
 from tests.collections.shuffler.scene import Collection, peer
 from tests.memory import peak_of
 
@@ -106,7 +108,7 @@ class TestHostileBodies:
     @pytest.mark.parametrize(
         ("change", "says"),
         [
-            ({"device": "me"}, "must be MessagePack"),
+            ({"device": "me"}, "members nonce and messages"),
             ({"messages": None}, "members nonce and messages"),
             ({"nonce": None}, "members nonce and messages"),
             ({"nonce": None, "name": bytes(16)}, "members nonce and messages"),
@@ -223,7 +225,8 @@ class TestBatch:
         sent = collection.fill([0, 1, 1, 2])
         together = b"".join(bytes(row.payload) for row in Submission.objects.order_by("pk"))
         batch = batch_ask(peer(), identifier=collection.identifier)
-        assert batch == ShuffledBatch(4, len(sent), 1)
+        signature = ReleasedCount(collection.identifier, 4).sign(signing_key())
+        assert batch == ShuffledBatch(4, len(sent), 1, signature, {})
         part = part_fetch(peer(), identifier=collection.identifier, number=0)
         assert sorted(collection.decrypted(part)) == sorted(sent)
         # One order in (number of messages)! is the old one: at most 1 in 12!.

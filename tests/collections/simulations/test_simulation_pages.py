@@ -112,6 +112,16 @@ def test_pasted_file_is_simulated(client: Client) -> None:
     assert started(client, kind="events", csv=CSV.replace("\n", "\r\n")).devices == 30
 
 
+def test_sizes_of_segments_are_asked_for_where_there_are_some(client: Client) -> None:
+    assert "Sizes of the segments" not in page_text(client.get(address_of(draft_recipe())))
+    address = address_of(draft_recipe(segments=["2.0", "2.1"]))
+    assert "The order is 2.0, 2.1." in page_text(client.get(address))
+    refused = client.post(address, {**FORM, "weights": "9, x"})
+    assert "Must be a number of at least 0 and at most 1,000,000,000, not" in page_text(refused)
+    assert client.post(address, {**FORM, "weights": "9, 1"}).status_code == 302
+    assert Simulation.objects.get().workload["weights"] == [9.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -172,3 +182,11 @@ def test_recipe_with_a_shuffler_offers_values_and_says_where_no_shuffler_is_set_
     answer = client.post(address_of(recipe), {"kind": "flights", "csv": "", "seed": ""})
     assert answer.status_code == 422
     assert "trust: cannot be shuffler here: no shuffler is set up" in page_text(answer)
+
+
+def test_file_of_vectors_has_a_column_for_each_coordinate_and_no_aircraft_has_one(client: Client) -> None:
+    recipe = draft_recipe(statistic="vector_mean", steps=None, dimension=20, trust="two_server")
+    page = page_text(client.get(address_of(recipe)))
+    assert "Its header is device,x1,…,x20; at most" in page
+    assert "Aircraft" not in page
+    assert "Its header is device,step,events; at most" in page_text(client.get(address_of(draft_recipe())))

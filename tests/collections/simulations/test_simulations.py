@@ -1,5 +1,7 @@
 """Starting, running chunk by chunk, ending and cancelling."""
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,15 +9,21 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from audit.actions import ACCESS_DENIED
+from audit.operations import entry_append
 from devices_sim.transport import Answer, TransportError
 from ledger.models import Spending
 from panprivacy.errors import FieldError
+from panprivacy.transparency.policy import Policy
+from panprivacy.transparency.signed_note import COSIGNATURE, VerifierKey
+from public_log.selectors import log_verifier_key
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.operations import SIMULATION_LIFETIME, result_release
 from simulations.errors import SimulationRefusedError
 from simulations.models import DeviceChunk, Simulation
 from simulations.operations import (
+    LOG_WAIT,
     MOST_AT_ONCE,
     chunk_run,
     chunks_take,
@@ -35,7 +43,7 @@ CSV = "device,step,events\n" + "".join(f"d{i},{1 + i % 4},{int(i % 3 == 0)}\n" f
 class Dying(Site):
     """A worker that dies once it has sent so many requests."""
 
-    left = 1
+    left = 3  # the recipe, its proof, and one request with reports
 
     def exchange(self, *arguments: Any, **named: Any) -> Answer:
         if not self.left:
@@ -109,6 +117,13 @@ def test_simulation_of_random_events_ends_with_the_object_of_collect(
     assert (release.reports, result["truth"]) == (40, SimulatedTruth.objects.get().values[0])
     assert planned_margin(simulation) is not None
     assert not DeviceChunk.objects.exists()
+
+
+def test_segments_are_as_large_as_their_weights_say(site: Site) -> None:
+    workload = {"kind": "bernoulli", "devices": 40, "rate": 0.2, "weights": [0, 1]}
+    simulation = run(start(workload, segments=["old", "new"]), site)
+    old, new = SimulatedTruth.objects.get(recipe=simulation.recipe).segments
+    assert (old["devices"], new["devices"]) == (0, 40)
 
 
 def test_simulation_is_marked_and_spends_nothing(site: Site) -> None:
@@ -204,6 +219,42 @@ def test_site_that_does_not_answer_is_told_and_tried_again(site: Site) -> None:
     assert (simulation.state, simulation.problem) == ("reported", "")
 
 
+def test_no_device_reports_before_the_witnesses_saw_the_recipe(site: Site, settings: Any) -> None:
+    log, witness = log_verifier_key().text, VerifierKey("w.example", COSIGNATURE, bytes(range(32))).text
+    settings.LOG_POLICY = Policy.parse(f"log {log}\nwitness w {witness}\nquorum w\n".encode())
+    simulation = start()
+    (chunk,) = chunks_take(simulation=simulation)
+    chunk_run(chunk=chunk, transport=site)
+    simulation.refresh_from_db()
+    assert (simulation.state, simulation.done) == ("running", 0)
+    assert "the quorum w is not reached" in simulation.problem
+    waits = DeviceChunk.objects.get().send_after
+    assert waits is not None
+    assert waits - timezone.now() <= LOG_WAIT
+    settings.LOG_POLICY = None
+    chunk_run(chunk=chunk, transport=site)
+    simulation.refresh_from_db()
+    assert (simulation.state, simulation.done, simulation.problem) == ("reported", 40, "")
+
+
+def test_devices_that_the_log_contradicts_report_never_and_the_simulation_says_why(site: Site) -> None:
+    class Forging(Site):
+        def exchange(self, method: str, target: str, **named: Any) -> Answer:
+            answer = super().exchange(method, target, **named)
+            return replace(answer, body=re.sub(rb"index \d", b"index 0", answer.body))
+
+    entry_append(action=ACCESS_DENIED, subject="s", actor=None, details={})
+    simulation = start()
+    (chunk,) = chunks_take(simulation=simulation)
+    chunk_run(chunk=chunk, transport=Forging())
+    simulation.refresh_from_db()
+    assert (simulation.state, simulation.done) == ("failed", 0)
+    assert simulation.problem.startswith("the public log does not vouch for this recipe: the proof does not")
+    assert Recipe.objects.get().status == Recipe.Status.CLOSED
+    assert Release.objects.get().outcome == "withheld"
+    chunk_run(chunk=chunk, transport=site)
+
+
 def test_recipe_that_somebody_closes_ends_the_simulation(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     small_chunks(monkeypatch)
     simulation = start()
@@ -264,6 +315,13 @@ def test_flights_are_those_of_the_data_set() -> None:
         ({"kind": "bernoulli", "devices": 10, "rate": True}, {}, "workload.rate", "must be"),
         ({"kind": "poisson", "devices": 10}, {}, "workload.rate", "is missing"),
         ({"kind": "poisson", "devices": 10, "rate": -1}, {}, "workload.rate", "at least 0"),
+        ({"kind": "flights", "weights": [1]}, {"steps": 31}, "workload.weights", "no segments"),
+        (
+            {"kind": "bernoulli", "devices": 10, "rate": 0.1, "weights": [1]},
+            {"segments": ["a", "b"]},
+            "workload.weights",
+            "2 numbers",
+        ),
         ({"kind": "flights", "devices": 5}, {"steps": 31}, "workload", "devices"),
         ({"kind": "flights"}, {}, "workload.kind", "31 steps"),
         ({"kind": "values", "csv": ""}, {}, "workload.kind", "must be one of"),

@@ -20,11 +20,15 @@ from leader.aggregating import aggregation_job_drive
 from leader.collecting import collection_job_drive
 from leader.end_notices import end_notice_drive
 from leader.uploads import reports_upload
+from panprivacy.admission import report_nonce
 from panprivacy.dap.basics import Role
 from panprivacy.dap.hpke import seal_input_share
 from panprivacy.dap.lengths import report_lengths
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
+from panprivacy.dap.token_extension import token_extension
 from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
+from panprivacy.dap.vdafs import context_of, prio3_of
+from panprivacy.privacy_pass.tokens import Token
 from panprivacy.trust import Trust
 from panprivacy.two_server.part import VDAF, encode_part
 from panprivacy.two_server.shared_key import SharedKey
@@ -64,6 +68,14 @@ def losing_answers(*methods: str) -> Transport:
     return network.losing_answers(reached, *methods)
 
 
+def losing_counts(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    """A network that loses the helper's answers on how many reports it counted."""
+    answer = reached(method, url, headers, body)
+    if url.endswith("/count"):
+        raise TimeoutError
+    return answer
+
+
 def partner(transport: Any = reached, *, key: bytes | None = None) -> Partner:
     return Partner(
         url=HELPER_URL,
@@ -92,22 +104,32 @@ def task(recipe: Recipe, side: Side) -> Task | None:
     return task_named(task_id=bytes.fromhex(str(recipe.identifier)), side=side)
 
 
-def sealed_report(recipe: Recipe, bits: Sequence[int], *, other_helper_part: bool = False) -> Report:
+def sealed_report(
+    recipe: Recipe,
+    bits: Sequence[int],
+    *,
+    other_helper_part: bool = False,
+    token: bytes | None = None,
+) -> Report:
     """What a device without randomized response would upload.
 
     Args:
         other_helper_part: take the helper's shares from another sharing of the same bits, so that verifying
             the two halves fails.
+        token: carried by the report, whose identifier it then gives.
     """
     published = recipe.published
     source = secrets.SystemRandom()
-    nonce = secrets.token_bytes(16)
+    nonce = secrets.token_bytes(16) if token is None else report_nonce(Token.decode(token))
     key = published.public_key.bound_to(nonce)
-    sharings = [[bytes(key.encrypt(bit, source)) for bit in bits] for _ in range(2)]
-    parts = [[key.split(sharing) for sharing in one] for one in sharings]
-    leader = b"".join(part for part, _ in parts[0])
-    helper = b"".join(part for _, part in parts[1 if other_helper_part else 0])
-    return _sealed(recipe, nonce, leader, helper)
+
+    def parts() -> list[tuple[bytes, bytes]]:
+        return [key.split(bytes(key.encrypt(bit, source))) for bit in bits]
+
+    shared = parts()
+    leader = b"".join(part for part, _ in shared)
+    helper = b"".join(part for _, part in (parts() if other_helper_part else shared))
+    return _sealed(recipe, nonce, leader, helper, token)
 
 
 def unopenable_report(recipe: Recipe) -> Report:
@@ -134,17 +156,41 @@ def poisoned_report(recipe: Recipe, elements: Sequence[int]) -> Report:
     return _sealed(recipe, nonce, leader, helper)
 
 
-def _sealed(recipe: Recipe, nonce: bytes, leader: bytes, helper: bytes) -> Report:
+def _sealed(
+    recipe: Recipe,
+    nonce: bytes,
+    leader: bytes,
+    helper: bytes,
+    token: bytes | None = None,
+    public: bytes = b"",
+) -> Report:
     source = secrets.SystemRandom()
     task_id, configuration = task_of(recipe.published)
-    metadata = ReportMetadata(nonce, REPORT_TIME)
-    aad = InputShareAad(task_id, configuration, metadata, b"")
+    extensions = () if token is None else (token_extension(token),)
+    metadata = ReportMetadata(nonce, REPORT_TIME, extensions)
+    aad = InputShareAad(task_id, configuration, metadata, public)
     config = hpke_config_list(now=timezone.now()).configs[0]
     sealed = [
         seal_input_share(config, role, aad, PlaintextInputShare((), share), source)
         for role, share in ((Role.LEADER, leader), (Role.HELPER, helper))
     ]
-    return Report(metadata, b"", *sealed)
+    return Report(metadata, public, *sealed)
+
+
+def shared_report(recipe: Recipe, measurement: Sequence[int], *, encoded: bool = False) -> Report:
+    """A plain report: shares of a measurement with their proof.
+
+    Args:
+        encoded: whether `measurement` is field elements already, as a cheat would choose them.
+    """
+    source = secrets.SystemRandom()
+    task_id, configuration = task_of(recipe.published)
+    vdaf, nonce = prio3_of(configuration), secrets.token_bytes(16)
+    shard = vdaf.shard_encoded if encoded else vdaf.shard
+    public, (leader, helper) = shard(
+        context_of(task_id), measurement, nonce, source.randbytes(vdaf.rand_size)
+    )
+    return _sealed(recipe, nonce, leader, helper, public=public)
 
 
 def upload(recipe: Recipe, reports: Sequence[Report]) -> list[Any]:

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
+from dap.admission import TokenError
 from dap.models import ReportRejection, Side
 from helper.ending import helper_task_end
 from leader.aggregating import JOB_REFUSED
@@ -75,6 +76,12 @@ def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(sig
     assert "disabled" not in page.split("Two servers</label>")[0].rpartition("<input")[2]
 
 
+def test_warning_of_single_reports_does_not_blame_an_epsilon_within_the_limit(signed_in: Client) -> None:
+    page = page_text(signed_in.get(new_url("vector_mean")))
+    assert "Devices refuse reports that tell this much by themselves (their local ε is above 16)" in page
+    assert "Devices refuse ε above" not in page
+
+
 def test_form_without_a_helper_shows_two_servers_disabled_and_why(signed_in: Client, settings: Any) -> None:
     settings.HELPER_KEY = None
     page = page_text(signed_in.get(new_url()))
@@ -103,7 +110,7 @@ def test_draft_of_two_servers_is_reviewed_and_published(signed_in: Client) -> No
     review = signed_in.post(new_url(), form_data(trust="two_server"), follow=True)
     page = page_text(review)
     assert "either server by itself" in page
-    assert "Leader and helper make a key pair each" in page
+    assert "Leader and helper make the keys that it needs" in page
     assert "unless one of the two servers helps them" in page
     draft = Recipe.objects.get()
     answer = signed_in.post(
@@ -279,7 +286,7 @@ def test_commands_to_take_part_with_one_server_name_no_helper(client: Client) ->
 
 def test_every_reason_for_a_rejection_is_explained() -> None:
     named = {*ARRIVAL_REASONS, "value_out_of_range", "wrong_length", *(error.reason for error in ReportError)}
-    assert {*named, JOB_REFUSED} == set(EXPLANATIONS)
+    assert {*named, *TokenError, JOB_REFUSED} == set(EXPLANATIONS)
 
 
 def test_every_trust_model_is_described_and_only_one_server_is_protected_from_with_two() -> None:

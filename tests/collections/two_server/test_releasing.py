@@ -148,7 +148,7 @@ def test_release_does_without_the_count_of_a_helper_that_does_not_say_it() -> No
     recipe = recipe_close(recipe=recipe, actor=None)
     for step in range(12):
         assert result_release(recipe=recipe) is None or step > COUNT_ATTEMPTS
-        tick(now=timezone.now() + timedelta(minutes=6 * step), transport=scene.losing_answers("GET"))
+        tick(now=timezone.now() + timedelta(minutes=6 * step), transport=scene.losing_counts)
     release = Release.objects.get()
     assert (release.outcome, release.reports) == ("released", 5)
     assert [server["counted"] for server in release.servers] == [5, None]
@@ -159,7 +159,7 @@ def test_release_waits_a_little_for_a_count_whose_answer_was_lost() -> None:
     upload(recipe, [sealed_report(recipe, [1]) for _ in range(5)])
     recipe = recipe_close(recipe=recipe, actor=None)
     for step in range(3):
-        tick(now=timezone.now() + timedelta(minutes=6 * step), transport=scene.losing_answers("GET"))
+        tick(now=timezone.now() + timedelta(minutes=6 * step), transport=scene.losing_counts)
     settle(after=timedelta(minutes=18))
     release = result_release(recipe=recipe)
     assert release is not None
@@ -221,7 +221,7 @@ def test_exports_name_the_trust_model_and_tell_of_both_servers() -> None:
     recipe = collected(1, 1, 1, 1, 1)
     release = result_release(recipe=recipe)
     assert release is not None
-    document = release_document(recipe, release, None)
+    document = release_document(release, None)
     assert document["trust"] == "two_server"
     assert [server["url"] for server in document["servers"]] == [scene.LEADER_URL, scene.HELPER_URL]
     header, row = "".join(release_csv(recipe, release, None)).splitlines()

@@ -53,7 +53,7 @@ def test_every_way_to_write_a_length_is_read() -> None:
         b"\x81\x91\x01\x01",
         b"\xc7\x00\x01",
         b"\x82\xa1a\x01\xa1a\x02",
-        msgpack.packb({"a": 1, "b": 2, "c": 3}),
+        msgpack.packb({"a": 1, "b": 2, "c": 3, "d": 4}),
         msgpack.packb([0] * 1_001),
         msgpack.packb([[], [], [], [], []]),
         msgpack.packb([{}, {}, {}, {}, {}]),

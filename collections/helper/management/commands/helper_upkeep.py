@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from helper.ending import upkeep
+from public_log.partner_keys import partner_keys_enter
 from storage import clock
 
 
@@ -12,5 +13,6 @@ class Command(BaseCommand):
     help = "Delete unused keys, keys after their grace period, and tasks whose time was over long ago."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        partner_keys_enter()
         upkeep(now=clock.settled_now())
         self.stdout.write("Done.")

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from public_log.partner_keys import partner_keys_enter
 from shuffler.ending import upkeep
 from storage import clock
 
@@ -12,5 +13,6 @@ class Command(BaseCommand):
     help = "Delete batches that closed without being full, and full ones that nobody fetched for long."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        partner_keys_enter()
         upkeep(now=clock.settled_now())
         self.stdout.write("Done.")

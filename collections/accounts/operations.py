@@ -1,0 +1,74 @@
+"""Making and changing accounts. Every operation is one transaction; its signals append the audit entries."""
+
+from collections.abc import Sequence
+
+from django.contrib.auth.models import Group, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from panprivacy.errors import FieldError
+
+
+class AccountStateError(ValueError):
+    """The account is one that is changed on pages only. The message says why."""
+
+
+@transaction.atomic
+def account_create(*, username: str, password: str, groups: Sequence[str]) -> User:
+    """A new account, which can sign in at once. It is no administrator.
+
+    Raises:
+        FieldError: naming `username`, `password` or `groups`.
+    """
+    members = _groups(groups)
+    user = User(username=username)
+    try:
+        user.clean_fields(exclude=("password",))
+        user.validate_unique()
+    except ValidationError as error:
+        raise FieldError("username", _clause(error)) from None
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise FieldError("password", _clause(error)) from None
+    user.set_password(password)
+    user.save(force_insert=True)
+    user.groups.set(members)
+    return user
+
+
+@transaction.atomic
+def account_change(*, user: User, active: bool, groups: Sequence[str]) -> User:
+    """Switch an account on or off, and set its groups. Setting what is so changes nothing.
+
+    One that is switched off is signed out, and its API tokens work no more.
+
+    Raises:
+        AccountStateError: it is an administrator.
+        FieldError: naming `groups`.
+    """
+    members = _groups(groups)
+    locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if locked.is_superuser or locked.is_staff or locked.user_permissions.exists():
+        raise AccountStateError(
+            "administrators, and accounts with permissions of their own, are changed on pages"
+        )
+    if locked.is_active != active:
+        locked.is_active = active
+        locked.save(update_fields=["is_active"])
+    locked.groups.set(members)
+    return locked
+
+
+def _groups(names: Sequence[str]) -> list[Group]:
+    known = {group.name: group for group in Group.objects.order_by("name")}
+    for name in names:
+        if name not in known:
+            raise FieldError("groups", f"must be of {', '.join(known)}, not {name!r}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _clause(error: ValidationError) -> str:
+    said = " ".join(error.messages).rstrip(".")
+    return f"is refused: {said[:1].lower()}{said[1:]}"

@@ -1,0 +1,108 @@
+"""Telling the issuer that a recipe has ended, until it has said how many tokens it issued."""
+
+from datetime import datetime, timedelta
+from functools import partial
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from admission.models import REASON_LENGTH, Issuance
+from panprivacy.admission import tokens_of
+from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from peers.issuer_calls import issuance_end_ask
+from peers.transport import Transport, https_transport
+from recipes.models import Recipe
+
+logger = structlog.get_logger(__name__)
+
+LEASE = timedelta(minutes=5)
+"""For which a worker has a row for itself; the time limit of a task."""
+
+LONGEST_WAIT = timedelta(minutes=5)
+"""Between two attempts at a request that keeps failing."""
+
+REQUEST_SECONDS = 10.0
+"""For one request: the answer is a number. An issuer that is silent holds a worker no longer."""
+
+MOST_AT_ONCE = 20
+"""Recipes of which one task speaks; the next one goes on."""
+
+_transport: Transport = partial(https_transport, seconds=REQUEST_SECONDS)
+
+
+def issuance_begin(*, recipe: Recipe, issuer_url: str) -> None:
+    """Note who issues; call it in the transaction that publishes the recipe."""
+    Issuance.objects.create(recipe=recipe, issuer_url=issuer_url)
+
+
+def issuance_end(*, recipe: Recipe, reason: str, now: datetime) -> None:
+    """Have the issuer told; call it in the transaction that closes the recipe. The first reason stays."""
+    Issuance.objects.filter(recipe=recipe, reason="").update(reason=reason[:REASON_LENGTH], send_after=now)
+
+
+@transaction.atomic
+def issuances_take(*, now: datetime) -> list[int]:
+    """Keys of rows whose issuer is to be told now, leased to the caller."""
+    due = Issuance.objects.select_for_update(skip_locked=True).filter(issued=None, send_after__lte=now)
+    taken = list(due.order_by("send_after").values_list("pk", flat=True)[:MOST_AT_ONCE])
+    Issuance.objects.filter(pk__in=taken).update(send_after=now + LEASE)
+    return taken
+
+
+def issuances_drive(*, taken: list[int], now: datetime, transport: Transport = _transport) -> None:
+    """Tell the issuers of these. May run at any time, twice at once, or die anywhere.
+
+    Of an issuer that did not answer, no further one is asked: they are as if it had been silent to them, too.
+    """
+    silent: dict[str, str] = {}
+    for issuance in Issuance.objects.filter(pk__in=taken, issued=None).select_related("recipe"):
+        error = silent.get(issuance.issuer_url)
+        if error is None:
+            try:
+                _tell(issuance, transport)
+                continue
+            except PeerUnavailableError as found:
+                error = silent[issuance.issuer_url] = str(found)
+            except PeerRefusedError as found:
+                # Whatever it objects to, it is told again: its key must go, and the result waits for it.
+                error = f"the issuer refuses: {found}"
+        _failed(issuance, error, now)
+
+
+def _tell(issuance: Issuance, transport: Transport) -> None:
+    recipe = issuance.recipe
+    admission = tokens_of(recipe.published)
+    issuer = PeerClient(
+        url=issuance.issuer_url,
+        verification_key=admission.issuer_key,
+        signing_key=settings.SIGNING_KEY,
+        transport=transport,
+    )
+    count = issuance_end_ask(
+        issuer,
+        identifier=str(recipe.identifier),
+        reason=issuance.reason,
+        issuer_key=admission.issuer_key,
+    )
+    # Only what is not there yet: the first answer stands, and another one would be refused by the database.
+    Issuance.objects.filter(pk=issuance.pk, issued=None).update(
+        issued=count.issued,
+        signature=count.signature,
+        attempts=0,
+        failing_since=None,
+        last_error="",
+    )
+
+
+def _failed(issuance: Issuance, error: str, now: datetime) -> None:
+    """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
+    wait = min(timedelta(seconds=2 ** min(issuance.attempts, 10)), LONGEST_WAIT)
+    Issuance.objects.filter(pk=issuance.pk, issued=None).update(
+        attempts=F("attempts") + 1,
+        failing_since=issuance.failing_since or now,
+        last_error=error[:300],
+        send_after=now + wait,
+    )
+    logger.warning("issuer_request_failed", recipe=issuance.recipe.identifier, error=error)

@@ -1,0 +1,14 @@
+"""Tasks carry no secrets, and are safe to run at any time, twice."""
+
+from celery import shared_task
+
+from admission.operations import issuances_drive, issuances_take
+from storage import clock
+
+
+@shared_task
+def tell_issuers() -> None:
+    """Tell issuers of the recipes that have ended."""
+    taken = issuances_take(now=clock.database_now())
+    if taken:
+        issuances_drive(taken=taken, now=clock.settled_now())

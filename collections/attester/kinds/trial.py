@@ -1,0 +1,20 @@
+"""`trial`: any fresh key is a device. For simulations and demonstrations; production refuses it."""
+
+import hashlib
+
+from django.http import HttpRequest
+
+from attester.kinds.interface import Attestation
+from attester.kinds.signatures import signed_by
+
+_PSEUDONYM = b"panapp-trial-device-1\n"
+
+
+class Trial(Attestation):
+    """Each key that somebody makes is a device: this limits nobody."""
+
+    name = "trial"
+    title = "Any key: for trials only, as it limits nobody"
+
+    def identify(self, request: HttpRequest, body: bytes) -> bytes:
+        return hashlib.sha256(_PSEUDONYM + signed_by(request, body)).digest()

@@ -1,0 +1,118 @@
+"""`webauthn`: browsers and people's devices. One credential is one device; a one-time code enrols it.
+
+Nonces are not stored. An assertion is for one nonce of the last minutes and one capsule
+(`panprivacy.attestation`), so that who copies it can only have the same capsule answered again.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone
+from webauthn import verify_authentication_response, verify_registration_response
+from webauthn.helpers.exceptions import WebAuthnException
+from webauthn.helpers.structs import AttestationFormat
+
+from attester.enrolling import code_use
+from attester.kinds.interface import Attestation, refused, unattested
+from attester.models import Device
+from attester.nonces import nonce_make, nonce_read
+from panprivacy import base64_text
+from panprivacy.attestation import assertion_challenge
+from peers.required import required
+from web.problems import Problem
+
+HEADER = "Panapp-Assertion"
+"""Base64url of a JSON object: the nonce, and the assertion as browsers write it (`toJSON`)."""
+
+LONGEST_HEADER = 8 * 1024
+LONGEST_IDENTIFIER = 1023
+"""Bytes of a credential's identifier (WebAuthn, section 4)."""
+
+_FAULTS = (WebAuthnException, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What the library raises for what is no credential."""
+
+
+class Credentials(Attestation):
+    """The credential must be enrolled."""
+
+    name = "webauthn"
+    title = "WebAuthn credentials of browsers and phones, enrolled by one-time codes"
+    takes_codes = True
+
+    def identify(self, request: HttpRequest, body: bytes) -> bytes:
+        header = request.headers.get(HEADER, "")
+        if not header:
+            raise unattested(f"Send an assertion over this capsule in {HEADER}.")
+        try:
+            return _asserted(header, body)
+        except _FAULTS:
+            raise refused() from None
+
+    def enrol(self, code: str, members: Mapping[str, Any]) -> None:
+        try:
+            nonce, credential = members["nonce"], members["credential"]
+            verified = verify_registration_response(
+                credential=credential,
+                expected_challenge=nonce_read(nonce, _now()),
+                expected_rp_id=_host(),
+                expected_origin=_origin(),
+            )
+            # Who made the authenticator is not asked for: it would tell devices apart.
+            if len(members) != 2 or verified.fmt != AttestationFormat.NONE:
+                raise ValueError
+            if not 0 < len(verified.credential_id) <= LONGEST_IDENTIFIER:
+                raise ValueError
+        except _FAULTS:
+            detail = "Send a fresh nonce of ours and a credential that was made with it, without attestation."
+            raise Problem("credential-refused", "The credential is refused", 422, detail) from None
+        code_use(
+            code=code,
+            key=verified.credential_id,
+            credential_key=verified.credential_public_key,
+            uses=verified.sign_count,
+        )
+
+    def nonce(self) -> str:
+        return nonce_make(_now())
+
+
+def _asserted(header: str, capsule: bytes) -> bytes:
+    """The pseudonym. Raises one of `_FAULTS`, or Problem."""
+    if len(header) > LONGEST_HEADER:
+        raise ValueError
+    content = json.loads(base64_text.decode_url(header))
+    nonce, credential = nonce_read(content["nonce"], _now()), content["credential"]
+    device = Device.objects.filter(key=base64_text.decode_url(credential["id"]), revoked=False).first()
+    if device is None or device.credential_key is None:
+        raise refused()
+    verified = verify_authentication_response(
+        credential=credential,
+        expected_challenge=assertion_challenge(nonce, capsule),
+        expected_rp_id=_host(),
+        expected_origin=_origin(),
+        credential_public_key=bytes(device.credential_key),
+        credential_current_sign_count=device.uses,
+    )
+    if verified.new_sign_count:
+        # A copy of the authenticator would count anew. Of two that come at once, one is taken.
+        unused = Device.objects.filter(pk=device.pk, uses=device.uses)
+        if not unused.update(uses=verified.new_sign_count):
+            raise refused()
+    return bytes(device.pseudonym)
+
+
+def _now() -> int:
+    return int(timezone.now().timestamp())
+
+
+def _origin() -> str:
+    parts = urlsplit(required(settings.ATTESTER_URL, "PANAPP_ATTESTER_URL"))
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _host() -> str:
+    return urlsplit(_origin()).hostname or ""

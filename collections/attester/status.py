@@ -1,0 +1,40 @@
+"""What an attester says of itself to everybody: its kind, how many there are in coarse steps, its log."""
+
+from typing import Any
+
+from django.conf import settings
+
+from attester.kinds import attestation
+from attester.models import Device, EnrolmentCode, Handle, Issued
+from panprivacy.coarse import STEPS, coarse
+from peers.required import required
+from peers.server_status import server_status
+
+
+def status() -> dict[str, Any]:
+    """Everything that the page shows, as plain JSON values."""
+    kind = attestation()
+    return {
+        **server_status(required(settings.ATTESTER_URL, "PANAPP_ATTESTER_URL")),
+        "issuer": required(settings.ISSUER_URL, "PANAPP_ISSUER_URL"),
+        "attestation": kind.name,
+        "attestation_said": kind.title,
+        # Nobody is to see here that one device more has come, or asked (coarse.py).
+        **{name: _coarse(count) for name, count in counts().items()},
+    }
+
+
+def counts() -> dict[str, int]:
+    """How many there are of each kind of row: for the administrator, exactly."""
+    return {
+        "devices": Device.objects.filter(revoked=False).count(),
+        "devices_revoked": Device.objects.filter(revoked=True).count(),
+        "codes_unused": EnrolmentCode.objects.filter(used=False).count(),
+        "tokens_handed_out": Issued.objects.count(),
+        "tokens_withheld": Handle.objects.filter(withheld=True).count(),
+    }
+
+
+def _coarse(count: int) -> int:
+    # In steps of a fiftieth of itself, or of 10.
+    return coarse(count, max(count + 1, STEPS))

@@ -1,0 +1,53 @@
+"""What is due: old answers and codes are deleted, and the issuer is told which tokens were withheld."""
+
+import secrets
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from attester.enrolling import codes_expire
+from attester.issuer import Issuer
+from attester.models import PSEUDONYM_BYTES
+from attester.settling import answers_erase, handles_told, handles_untold
+from panprivacy.attestation import CAPSULE_BYTES
+from panprivacy.oblivious_http import capsules, padding
+from panprivacy.oblivious_http.keys import KeyConfig
+from panprivacy.oblivious_prf import evaluation
+from panprivacy.token_request import token_request
+
+NO_RECIPE = "0" * 64
+"""Not the hash of any document."""
+
+
+def upkeep(*, now: datetime) -> None:
+    """Delete what is kept for a day, and codes that nobody used. Safe to run at any time, twice."""
+    answers_erase(today=now.date())
+    codes_expire(today=now.date())
+
+
+def withheld_tell(*, issuer: Issuer, url: str, config: KeyConfig) -> int:
+    """Tell the issuer of all withheld tokens; the number of those that it did not know of.
+
+    Later requests of devices tell it, too. Here a request for a recipe that cannot be takes their place.
+
+    Args:
+        url: the issuer's base address.
+        config: its key for capsules.
+
+    Raises:
+        Problem: the issuer does not answer as it should.
+    """
+    total = 0
+    while told := handles_untold():
+        asked = evaluation.ask(secrets.token_bytes(PSEUDONYM_BYTES), secrets.SystemRandom())
+        issuer.answer(asked.element, _for_no_recipe(url, config), told)
+        handles_told(told)
+        total += len(told)
+    return total
+
+
+def _for_no_recipe(url: str, config: KeyConfig) -> bytes:
+    inner = token_request(urlsplit(url).netloc, NO_RECIPE, b"")
+    capsule, _ = capsules.seal(config, padding.padded(inner.encode()), secrets.SystemRandom())
+    if len(capsule) != CAPSULE_BYTES:
+        raise ValueError("a sealed token request has one length")
+    return capsule

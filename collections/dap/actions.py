@@ -1,0 +1,7 @@
+"""What the audit log tells of aggregators."""
+
+from audit.registry import action_declare
+
+KEY_INTRODUCED = action_declare(
+    "hpke_key_introduced", "Key for reports introduced", public=True, shown=("sha256", "retires")
+)

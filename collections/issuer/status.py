@@ -1,0 +1,47 @@
+"""What an issuer says of itself to everybody: its recipes, how many tokens it issued, its log."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count
+
+from issuer.models import Handle, Issuance
+from panprivacy.coarse import coarse
+from panprivacy.recipe import format_time, recipe_of
+from peers.required import required
+from peers.server_status import recipe_status, server_status, time_status
+
+
+def status(issuances: Sequence[Issuance]) -> dict[str, Any]:
+    """Everything that a page with these recipes shows, as plain JSON values."""
+    issuing = [issuance for issuance in issuances if issuance.state == Issuance.State.ISSUING]
+    counts = tokens_among(issuing)
+    return {
+        **server_status(required(settings.ISSUER_URL, "PANAPP_ISSUER_URL")),
+        "attester": settings.ATTESTER_URL,
+        "recipes": [_public(issuance, counts[issuance.pk]) for issuance in issuances],
+    }
+
+
+def tokens_among(issuances: Sequence[Issuance]) -> Counter[int]:
+    """Tokens that were issued so far and not withheld, by the rows' keys; exact: for operators only."""
+    handles = Handle.objects.filter(issuance__in=issuances, withheld=False)
+    return Counter(dict(handles.values_list("issuance").annotate(Count("pk")).order_by()))
+
+
+def _public(issuance: Issuance, count: int) -> dict[str, Any]:
+    recipe = recipe_of(issuance.document)
+    return {
+        "identifier": issuance.identifier,
+        **recipe_status(recipe),
+        # While it issues nobody is to see that one device more has asked (coarse.py).
+        "tokens": coarse(count, recipe.calibrated_statistic.cohort_size),
+        "issued": issuance.issued,
+        "state": issuance.state,
+        "state_said": issuance.get_state_display(),
+        "created_at": format_time(issuance.created_at),
+        "ended_at": time_status(issuance.ended_at),
+        "outcome": issuance.outcome,
+    }

@@ -1,0 +1,15 @@
+"""Which servers signed the number of reports of a result, in a sentence."""
+
+from collections.abc import Sequence
+
+from releases.servers import ServerShown
+
+
+def signers_sentence(servers: Sequence[ServerShown]) -> str:
+    """Who signed, and who did not; empty where nobody did, as in results from before numbers were signed."""
+    signed = [server.name.lower() for server in servers if server.signature is not None]
+    unsigned = [server.name.lower() for server in servers if server.signature is None]
+    if not signed:
+        return ""
+    sentence = f"Signed by the {' and the '.join(signed)}."
+    return f"{sentence} The {' and the '.join(unsigned)} did not sign." if unsigned else sentence

@@ -1,0 +1,37 @@
+"""From a released result of `categories` to the form of `rare_categories`, with γ as it came out."""
+
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from panprivacy.randomizers.categories import Categories
+from panprivacy.randomizers.rare_categories import RareCategories
+from panprivacy.randomizers.rare_parameters import LARGEST_SHARE, SMALLEST_SHARE
+from recipes.models import Recipe
+from releases.models import Release
+from releases.selectors import excerpt_of
+from releases.shares import shares_of
+
+_DIGITS = 3
+
+
+def rarely_address(recipe: Recipe, release: Release) -> str:
+    """The form of `rare_categories` with the same categories and devices, and the share γ that the result has
+    for all categories but 0; empty where that is no such share, or the result no such result.
+
+    γ only says how precise the next result will be: no guarantee rests on it.
+    """
+    shares, excerpt = shares_of(recipe, release), excerpt_of(release)
+    if recipe.statistic != Categories.statistic or shares is None or 0 not in excerpt.positions:
+        return ""
+    rare = 1 - shares.share(excerpt.values[excerpt.positions.index(0)])
+    if not SMALLEST_SHARE <= rare <= LARGEST_SHARE:
+        return ""
+    filled = {
+        "statistic": RareCategories.statistic,
+        "k": len(recipe.published.calibrated_statistic.labels),
+        "devices": round(shares.of),
+        "rare_share": f"{rare:.{_DIGITS}g}",
+        "population": recipe.published.population,
+    }
+    return f"{reverse('recipe-new')}?{urlencode(filled)}"

@@ -1,0 +1,110 @@
+"""The form that asks a draft in rounds, one after the other, and what is to be expected of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from pages.publish.forms import number_field, recipe_form_class
+from pages.words.sentences import GuaranteeText, guarantee_texts
+from panprivacy.catalogue import statistic_class
+from panprivacy.errors import FieldError
+from panprivacy.rounds import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
+from panprivacy.rounds_privacy import DonationAmplified, donation_amplified, rounds_guarantees
+from panprivacy.trust_models import under_trust
+from recipes.budget import Effect, effect_of
+
+ONE_OF_BOTH = "Fill in either “Rounds” or “Donation rounds”, not both."
+
+SUGGESTED_SECONDS = 86_400
+
+
+class RoundsForm(forms.Form):
+    """How many rounds, and how long each is open. Once it is valid, `draft` is what they ask."""
+
+    draft: RoundsDraft
+
+    rounds = number_field(ROUNDS, int, required=False)
+    donation_rounds = number_field(DONATION_ROUNDS, int, required=False)
+    round_seconds = number_field(ROUND_SECONDS, int, required=True)
+    public_input = forms.BooleanField(
+        label="Each round waits for its public input",
+        required=False,
+        help_text="For example a model that the devices of a round improve. You publish it through the API.",
+    )
+
+    def __init__(self, *arguments: Any, members: dict[str, Any], **options: Any) -> None:
+        """
+        Args:
+            members: of the stored draft. Its closing time is left out, as each round has its own; with
+                donation rounds its sampling rate too, as that follows from their number.
+        """
+        super().__init__(*arguments, **options)
+        self.asked = {name: value for name, value in members.items() if name != "closes_at"}
+        self.fields["round_seconds"].initial = SUGGESTED_SECONDS
+        self.fields[
+            "donation_rounds"
+        ].help_text += " The sampling rate of the draft does not count then: it is 1/m."
+
+    def members(self) -> dict[str, Any]:
+        """The file of the recipe in rounds."""
+        given = {name: value for name, value in self.cleaned_data.items() if value not in (None, False)}
+        without = {"sampling_rate"} if "donation_rounds" in given else set()
+        return {name: value for name, value in self.asked.items() if name not in without} | given
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not self.errors and (cleaned["rounds"] is None) == (cleaned["donation_rounds"] is None):
+            self.add_error("rounds", ONE_OF_BOTH)
+        if not self.errors:
+            try:
+                self.draft = RoundsDraft.from_mapping(self.members())
+            except FieldError as error:
+                self.add_refusal(error)
+        return cleaned
+
+    def add_refusal(self, error: FieldError) -> None:
+        """Show a refusal at its field, or above all with the label that it has in the form of a recipe."""
+        if error.field in self.fields:
+            self.add_error(error.field, f"{error.message[:1].upper()}{error.message[1:]}.")
+        else:
+            form = recipe_form_class(statistic_class(self.asked.get("statistic")))
+            self.add_error(None, form.refusal(error))
+
+
+@dataclass(frozen=True)
+class RoundsPreview:
+    """What all rounds together promise and cost.
+
+    Attributes:
+        draft: what is asked.
+        seconds: for which all rounds are open, one after the other.
+        guarantees: for all of them together.
+        effect: on the population's budget, of which all of them are one line.
+        donation: appendix A's numbers; None where devices may give in several rounds.
+    """
+
+    draft: RoundsDraft
+    seconds: int
+    guarantees: list[GuaranteeText]
+    effect: Effect
+    donation: DonationAmplified | None
+
+
+def rounds_preview(draft: RoundsDraft) -> RoundsPreview:
+    """What is to be expected of a recipe in rounds; takes up to seconds.
+
+    Raises:
+        FieldError: the parameters cannot be met, or there is no such population.
+    """
+    statistic = draft.statistic
+    stated = under_trust(rounds_guarantees(statistic, draft.rounds, once=draft.once), draft.recipe.trust)
+    return RoundsPreview(
+        draft=draft,
+        seconds=draft.rounds * draft.round_seconds,
+        guarantees=guarantee_texts(stated),
+        effect=effect_of(
+            statistic, draft.recipe.population, event_of=draft.event_of, condition=draft.condition
+        ),
+        donation=donation_amplified(statistic, draft.rounds) if draft.once else None,
+    )

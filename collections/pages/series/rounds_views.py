@@ -1,0 +1,81 @@
+"""Pages on which a draft is asked in rounds."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views import View
+
+from pages.access import PublishersOnly
+from pages.kinds import kind_of
+from pages.series.publishing import published_or_asked
+from pages.series.rounds_form import RoundsForm, RoundsPreview, rounds_preview
+from panprivacy.catalogue import statistic_class
+from panprivacy.errors import FieldError
+from recipes.approvals import approval_needed
+from recipes.models import Recipe
+
+
+class DraftRoundsView(PublishersOnly):
+    """Ask a draft in rounds. The draft stays as it is."""
+
+    def get(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = _draft(pk)
+        return _page(request, RoundsForm(members=recipe.draft), recipe)
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = _draft(pk)
+        form = RoundsForm(request.POST, members=recipe.draft)
+        if not form.is_valid():
+            return _page(request, form, recipe, status=422)
+        if request.POST.get("action") == "preview":
+            return _page(request, form, recipe, preview=_preview(form))
+        answer = published_or_asked(request, form, form.draft.recipe.population)
+        return answer or _page(request, form, recipe, status=422)
+
+
+class DraftRoundsPreviewView(PublishersOnly, View):
+    """What all rounds promise and cost, for HTMX."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest, pk: int) -> HttpResponse:
+        recipe = _draft(pk)
+        form = RoundsForm(request.POST, members=recipe.draft)
+        preview = _preview(form) if form.is_valid() else None
+        return render(request, "series/_rounds_preview.html", _shown(form, recipe, preview))
+
+
+def _draft(pk: int) -> Recipe:
+    return get_object_or_404(Recipe, pk=pk, status=Recipe.Status.DRAFT)
+
+
+def _preview(form: RoundsForm) -> RoundsPreview | None:
+    """Of a valid form; None, with the reason among its errors, where there is none."""
+    try:
+        return rounds_preview(form.draft)
+    except FieldError as error:
+        form.add_refusal(error)
+        return None
+
+
+def _shown(form: RoundsForm, recipe: Recipe, preview: RoundsPreview | None) -> dict[str, Any]:
+    problems = [
+        (str(form.fields[name].label) if name in form.fields else "", " ".join(map(str, messages)))
+        for name, messages in form.errors.items()
+    ]
+    kind = kind_of(statistic_class(recipe.statistic))
+    return {"form": form, "recipe": recipe, "preview": preview, "problems": problems, "kind": kind}
+
+
+def _page(
+    request: HttpRequest,
+    form: RoundsForm,
+    recipe: Recipe,
+    *,
+    preview: RoundsPreview | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context = _shown(form, recipe, preview)
+    context["needs_approval"] = approval_needed(recipe.draft["population"])
+    return render(request, "series/rounds.html", context, status=status)

@@ -1,0 +1,31 @@
+"""What pages need to offer checking: for the script, and as lines to paste."""
+
+from django.urls import reverse
+
+from public_log.selectors import site_policy
+
+
+def verification_context() -> dict[str, object]:
+    """Keys for `transparency/_verify.html`, from which the browser checks entries."""
+    policy = site_policy()
+    return {
+        "log_key": policy.logs[0].text,
+        "witness_keys": " ".join(witness.key.text for witness in policy.witnesses.values()),
+    }
+
+
+def commands_for(identifier: str, site: str, *, released: bool) -> str:
+    """Lines to paste: they fetch a recipe, or its result, with its proof and the site's policy, show the
+    policy, and check all of it offline.
+
+    Args:
+        site: where it is, without a slash at the end.
+    """
+    file = "result.json" if released else "recipe.json"
+    content = reverse("api-result" if released else "api-recipe", args=[identifier])
+    proof = reverse("api-release-proof" if released else "api-recipe-proof", args=[identifier])
+    return (
+        f"curl -fsSo {file} {site}{content} -o proof {site}{proof} -o policy {site}{reverse('log-policy')}\n"
+        "cat policy\n"
+        f"python3 -m panprivacy.transparency verify {file} --proof proof --policy policy"
+    )

@@ -1,0 +1,27 @@
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+
+class PublicLogConfig(AppConfig):
+    """The log of an installation with workers: a periodic task signs what was entered."""
+
+    default = True
+    name = "public_log"
+
+    def ready(self) -> None:
+        autodiscover_modules("log_checks")
+
+
+class SignedAtOnceConfig(PublicLogConfig):
+    """The log of one without: whoever enters something signs it."""
+
+    default = False
+
+    def ready(self) -> None:
+        super().ready()
+        from django.db.models.signals import post_save
+
+        from audit.models import Entry
+        from public_log.signing_at_once import sign_after_commit
+
+        post_save.connect(sign_after_commit, sender=Entry, dispatch_uid="public_log")

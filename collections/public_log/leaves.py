@@ -1,0 +1,31 @@
+"""What everybody sees of an entry."""
+
+from typing import Any
+
+import rfc8785
+
+from audit.models import Entry
+from audit.registry import shown_details
+from panprivacy.transparency.tiles import LONGEST_ENTRY
+
+
+def leaf_content(entry: Entry) -> str:
+    """The entry's leaf, canonical JSON.
+
+    `commitment` is the entry's hash: who is shown the entry can check it against the leaf, and nobody else
+    learns anything from it. Of a public action the leaf has time, action, subject and those details that the
+    action shows; never who did it.
+    """
+    members: dict[str, Any] = {"commitment": entry.entry_hash}
+    shown = shown_details(entry.action)
+    if shown is not None:
+        members |= {
+            "action": entry.action,
+            "at": entry.at.isoformat(),
+            "subject": entry.subject,
+            "details": {name: entry.details[name] for name in shown if name in entry.details},
+        }
+    content = rfc8785.dumps(members)
+    if len(content) > LONGEST_ENTRY:
+        content = rfc8785.dumps({"commitment": entry.entry_hash})
+    return content.decode()

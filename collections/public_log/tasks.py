@@ -1,0 +1,21 @@
+"""The periodic tasks of sites; other installations sign at once (`signing_at_once`)."""
+
+from celery import shared_task
+
+from public_log.cosigning import witnesses_ask
+from public_log.integrating import integrate
+from public_log.partner_keys import partner_keys_enter
+from storage import clock
+
+
+@shared_task
+def integrate_entries() -> None:
+    """Give new entries their leaves. Safe to run at any time, twice."""
+    partner_keys_enter()
+    integrate()
+
+
+@shared_task
+def ask_witnesses() -> None:
+    """Have witnesses sign the newest checkpoint. Safe to run at any time, twice."""
+    witnesses_ask(now=clock.database_now())

@@ -1,0 +1,6 @@
+"""What API tokens may be for, of results. Reading them needs none."""
+
+from ledger.access import may_change_populations
+from web.scopes import scope_declare
+
+RESULTS_ALLOW = scope_declare("results:allow", "Let held results pass", may=may_change_populations)

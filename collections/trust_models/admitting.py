@@ -1,0 +1,128 @@
+"""Who may report of a recipe, and on which way: the issuer makes a key and signs the document, before anyone
+reads it.
+
+A key that is in no published document binds nobody: the issuer forgets it after a day.
+"""
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from admission.operations import issuance_begin
+from panprivacy.asked_admission import ADMISSION, RELAY, Admission, TokenAdmission
+from panprivacy.errors import FieldError
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.request_bytes import relayed_bytes, report_bytes
+from panprivacy.statistic import Statistic
+from peers.issuer_calls import REQUEST_BYTES, recipe_register, token_key_ask
+from peers.partner import Partner
+from peers.roles import ISSUER
+from recipes.models import IssuerSignature, Recipe
+from trust_models.agreement import asked, require_signed
+
+NO_TOKENS = FieldError(ADMISSION, f"cannot be {Admission.TOKEN.value}")
+
+NO_RELAY = (
+    "no relay is set up for this installation. Set PANAPP_RELAY_URL to the address at a relay that leads to "
+    "this site (docs/operations.md, “A relay”)"
+)
+
+
+@dataclass(frozen=True)
+class Admitting:
+    """Who stands between devices and this site; None is nobody.
+
+    Attributes:
+        issuer: of tokens.
+        relay_url: address at a relay that leads to this site, without a trailing slash.
+    """
+
+    issuer: Partner | None = None
+    relay_url: str | None = None
+
+
+def admitting_here() -> Admitting:
+    """As the settings name them."""
+    return Admitting(ISSUER.configured(), settings.RELAY_URL)
+
+
+def require_admitted(draft: RecipeDraft, statistic: Statistic[Any], admitting: Admitting) -> None:
+    """Refuse what cannot be had here.
+
+    Args:
+        statistic: the draft's, with its derived parameters computed.
+
+    Raises:
+        FieldError: `admission` or `relay`, and what to set up, or how long reports are.
+    """
+    if draft.admission == Admission.TOKEN and admitting.issuer is None:
+        raise FieldError(NO_TOKENS.field, f"{NO_TOKENS.message}: {ISSUER.missing}. {ISSUER.how_to_set_up}")
+    if draft.relay:
+        if admitting.relay_url is None:
+            raise FieldError(RELAY, f"cannot be true: {NO_RELAY}")
+        relayed_bytes(report_bytes(draft, statistic))
+
+
+@dataclass(frozen=True)
+class AskedTokens:
+    """The issuer's part of a document that is being made.
+
+    Attributes:
+        request: the name under which the issuer keeps the key until it has signed.
+    """
+
+    issuer: Partner
+    admission: TokenAdmission
+    request: bytes
+
+
+@dataclass(frozen=True)
+class AgreedIssuer:
+    """That the issuer signed the document."""
+
+    issuer: Partner
+    signature: bytes
+
+    def store(self, recipe: Recipe) -> None:
+        """Keep it, in the transaction that publishes the recipe."""
+        IssuerSignature.objects.create(recipe=recipe, signature=self.signature)
+        issuance_begin(recipe=recipe, issuer_url=self.issuer.url)
+
+
+def tokens_ask(draft: RecipeDraft, admitting: Admitting) -> AskedTokens | None:
+    """Have the issuer make a key for this recipe alone; None where anybody may report.
+
+    Raises:
+        FieldError: it refuses.
+        PartnerUnavailableError: it did not answer.
+    """
+    issuer = admitting.issuer
+    if draft.admission != Admission.TOKEN or issuer is None:
+        return None
+    request = secrets.token_bytes(REQUEST_BYTES)
+    admission = asked(NO_TOKENS, ISSUER, issuer, lambda: token_key_ask(issuer, request=request))
+    return AskedTokens(issuer, admission, request)
+
+
+def issuer_agree(tokens: AskedTokens, published: PublishedRecipe) -> AgreedIssuer:
+    """Have the issuer check and sign the document.
+
+    Raises:
+        FieldError: it refuses.
+        PartnerUnavailableError: it did not answer, or signed with another key than its own.
+    """
+    signature = asked(
+        NO_TOKENS,
+        ISSUER,
+        tokens.issuer,
+        lambda: recipe_register(
+            tokens.issuer,
+            identifier=published.identifier,
+            document=published.canonical,
+            request=tokens.request,
+        ),
+    )
+    require_signed(ISSUER, tokens.issuer, published, signature)
+    return AgreedIssuer(tokens.issuer, signature)

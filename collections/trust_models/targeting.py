@@ -1,0 +1,165 @@
+"""Whom of its population a recipe asks: what publishing checks of its target (docs/adr/0027).
+
+Only devices know their attributes. What shows that many are asked are released results, which rooms above
+this one store: `results_declare` says how they are read.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.selectors import population_named
+from panprivacy.asked_target import CitedTarget
+from panprivacy.errors import FieldError
+from panprivacy.recipe import RecipeDraft
+from panprivacy.signed_result import result_hash
+from panprivacy.targeting.citation import Citation
+from panprivacy.targeting.evidence import CitationRefusedError, cited_sizes
+from panprivacy.targeting.sizes import (
+    Sizes,
+    SizesBy,
+    at_least,
+    require_apart,
+    require_large,
+    require_rest,
+)
+from panprivacy.targeting.target import EVERYBODY, FIELD
+from recipes.models import Recipe
+
+Results = Callable[[str], Mapping[str, Any] | None]
+"""From a recipe's identifier to what the site signed of its result; None where there is none."""
+
+_DECLARED: list[Results] = []
+
+
+def results_declare(results: Results) -> None:
+    """Say how signed results are read: once, when the site starts."""
+    _DECLARED[:] = [results]
+
+
+@dataclass(frozen=True)
+class Targeted:
+    """A target that rests on released results of this site.
+
+    Attributes:
+        cited: what the document will say.
+        sizes: by the cited results.
+        population: of the recipe.
+        simulation: whether it asks simulated devices.
+    """
+
+    cited: CitedTarget
+    sizes: SizesBy
+    population: str
+    simulation: bool
+
+    @property
+    def at_least(self) -> float:
+        """So many devices are surely in it."""
+        return at_least(self.cited.target, self.sizes)
+
+    def require_apart(self) -> None:
+        """Refuse a target that differs by too few devices from everybody, from another recipe's, or from
+        all the others together; and any of real devices without a budget. Asked again in the transaction
+        that publishes, while the population is locked.
+
+        Raises:
+            FieldError: named `target`.
+        """
+        smallest = self.cited.smallest
+        # Also where no recipe asks everybody yet: so that one may, later.
+        require_apart(self.cited.target, (EVERYBODY,), self.sizes, smallest)
+        if self.simulation:
+            return  # no real device is in any of them
+        if population_named(self.population).budget is None:
+            # What three and more results tell together is held by nothing else.
+            raise FieldError(FIELD, "needs a population with a budget")
+        others = []
+        for identifier, other in _published_targets(self.population):
+            others.append(other)
+            if other.target != self.cited.target:
+                sizes = {**_sizes_of(identifier, other, self.population), **self.sizes}
+                require_apart(self.cited.target, (other.target,), sizes, max(smallest, other.smallest))
+        floor = max([smallest, *(other.smallest for other in others)])
+        require_rest(self.cited.target, (other.target for other in others), self.sizes, floor)
+
+
+def target_require(draft: RecipeDraft, *, simulation: bool) -> Targeted | None:
+    """The target of a draft, with the results that it rests on; None where it asks everybody.
+
+    Args:
+        simulation: whether the draft is to be published as one.
+
+    Raises:
+        FieldError: named `target…` or `smallest_target`: it is not declared by the population, a result is
+            not there or does not show how many devices there are, they are too few, or the target differs by
+            too few devices from another one, or the population has no budget.
+    """
+    asked = draft.target
+    if asked is None:
+        return None
+    declared = population_named(draft.population).declared
+    asked.target.require_declared(declared)
+    sizes: dict[str, Sizes] = {}
+    hashes: dict[str, str] = {}
+    for name, identifier in asked.recipes.items():
+        result = _result_of(name, identifier)
+        hashes[name] = result_hash(result)
+        citation = Citation(recipe=identifier, result=hashes[name])
+        try:
+            sizes[name] = cited_sizes(
+                result,
+                citation,
+                attribute=name,
+                population=draft.population,
+                simulation=simulation,
+                values=declared.values[name],
+            )
+        except CitationRefusedError as error:
+            raise FieldError(f"{FIELD}.{name}", str(error)) from error
+    cited = asked.cited(hashes, draft.parameters)
+    require_large(cited.target, sizes, cited.smallest)
+    targeted = Targeted(cited, sizes, draft.population, simulation)
+    targeted.require_apart()
+    return targeted
+
+
+def _result_of(name: str, identifier: str) -> Mapping[str, Any]:
+    result = next((found for read in _DECLARED if (found := read(identifier)) is not None), None)
+    if result is None:
+        raise FieldError(
+            f"{FIELD}.{name}.recipe", "must be a recipe of this site that has released its result"
+        )
+    return result
+
+
+def _published_targets(population: str) -> Iterator[tuple[str, CitedTarget]]:
+    """Those of all recipes for real devices of a population, whatever became of them; each once, after the
+    identifier of the newest recipe that has it.
+    """
+    named = Recipe.objects.filter(population=population, simulation=False, document__contains=f'"{FIELD}":')
+    told = set()
+    for recipe in named.exclude(status=Recipe.Status.DRAFT).order_by("-pk"):
+        target = recipe.published.target
+        if target is not None and (content := str(target.members())) not in told:
+            told.add(content)
+            yield str(recipe.identifier), target
+
+
+def _sizes_of(identifier: str, cited: CitedTarget, population: str) -> SizesBy:
+    """Of the target of a published recipe, whose results were checked when it was published."""
+    try:
+        return {
+            name: cited_sizes(
+                _result_of(name, citation.recipe),
+                citation,
+                attribute=name,
+                population=population,
+                simulation=False,
+            )
+            for name, citation in cited.citations.items()
+        }
+    except (CitationRefusedError, FieldError) as error:
+        raise FieldError(
+            FIELD, f"cannot be compared with that of the recipe {identifier} ({cited.target}): {error}"
+        ) from error

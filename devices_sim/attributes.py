@@ -1,0 +1,77 @@
+"""What devices know of themselves, for recipes that ask a part of them. It never leaves a device."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from devices_sim.workloads.csv_rows import CsvRows
+from panprivacy.errors import FieldError
+from panprivacy.targeting.attributes import FIELD, own_attributes, require_name, require_value
+
+NONE_GIVEN = FieldError(FIELD, "is missing: the recipe asks devices with certain ones only (--attributes)")
+
+_DEVICE = "device"
+
+
+def attributes_given(text: str) -> dict[str, str]:
+    """A device's own, as `os=linux,region=eu`, or the name of a file that says so, in one line or more.
+
+    Raises:
+        FieldError: named `attributes`.
+        OSError: the file cannot be read.
+    """
+    if "=" in text or not text.strip():
+        return own_attributes(text)
+    try:
+        return own_attributes(",".join(line for line in Path(text).read_text().splitlines() if line.strip()))
+    except UnicodeDecodeError as error:
+        raise FieldError(FIELD, f"{text} must be UTF-8 text ({error.reason})") from None
+
+
+@dataclass(frozen=True)
+class FleetAttributes:
+    """Those of simulated devices. Picklable.
+
+    Attributes:
+        of_all: what every device has.
+        of_device: by the device's name, what it has beside that.
+    """
+
+    of_all: Mapping[str, str] = field(default_factory=dict)
+    of_device: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def given(cls, text: str) -> Self:
+        """The same for all devices as `os=linux,region=eu`, or a CSV file with the header device,os,….
+
+        A device that the file does not name has none.
+
+        Raises:
+            FieldError: names the column, and says in which line.
+            OSError: the file cannot be read.
+        """
+        return cls(of_all=own_attributes(text)) if "=" in text else cls(of_device=_read(Path(text)))
+
+    def of(self, device: str) -> Mapping[str, str]:
+        """What this device has."""
+        return {**self.of_all, **self.of_device.get(device, {})}
+
+
+def _read(path: Path) -> dict[str, dict[str, str]]:
+    with path.open("rb") as file:
+        first = file.readline().decode("utf-8-sig", "replace")
+        header = [name.strip().lower() for name in first.split(",")]
+        if header[:1] != [_DEVICE] or len(header) < 2:
+            raise FieldError(_DEVICE, "line 1 must be the header device,NAME,… with names of attributes")
+        names = [require_name(FIELD, name) for name in header[1:]]
+        file.seek(0)
+        rows, found = CsvRows(file, (_DEVICE, *names)), {}
+        for device, *values in rows:
+            rows.require_device_name(device)
+            if device in found:
+                raise FieldError(_DEVICE, f"line {rows.line}, column 1: {device} stands twice")
+            found[device] = {
+                name: require_value(name, value.strip()) for name, value in zip(names, values, strict=True)
+            }
+    return found

@@ -1,0 +1,58 @@
+"""Tokens of simulated devices: each asks as a device of its own, sampled or not, at once."""
+
+import random
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from devices_sim.identity import identity_drawn
+from devices_sim.tokens import TokenClient, token_drawn
+from devices_sim.transport import Closable, Transport, WireReport
+from panprivacy.recipe import PublishedRecipe
+
+
+@dataclass(frozen=True)
+class FleetToken:
+    """A token (354 bytes) and the nonce (16 bytes) of the report that it is good for."""
+
+    token: bytes
+    nonce: bytes
+
+
+class FleetTokens(Closable):
+    """The tokens of one recipe. Keeps connections and the issuer's key over devices.
+
+    Args:
+        recipe: verified.
+        transport: what reaches other servers; stays open.
+    """
+
+    def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
+        self._recipe = recipe
+        self._client = None if recipe.admission is None else TokenClient(recipe, transport)
+
+    def obtained(self, random_source: random.Random) -> FleetToken | None:
+        """A fresh device's token; None where anybody may report.
+
+        Args:
+            random_source: the device's own: the same gives the same key and requests.
+
+        Raises:
+            TransportError: as of `TokenClient.obtained`.
+        """
+        if self._client is None:
+            return None
+        key = identity_drawn(random_source)
+        state = token_drawn(self._recipe, random_source, now=datetime.now(UTC))
+        done = self._client.obtained(
+            state, key, lambda _: None, random_source=random_source, created=int(time.time())
+        )
+        return FleetToken(done.token, done.report_nonce)
+
+    def shown(self, report: WireReport, token: FleetToken | None) -> WireReport:
+        """The report with the device's token, where it has one."""
+        return report if token is None else replace(report, token=token.token)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()

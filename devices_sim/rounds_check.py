@@ -1,0 +1,106 @@
+"""A device's look at the document of all rounds before it takes part in one."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from devices_sim.algorithm import DeviceError
+from devices_sim.log_check import LogCheck
+from devices_sim.rounds_memory import RoundsMemory
+from devices_sim.transport import API, Transport, TransportError, json_object
+from panprivacy import base64_text
+from panprivacy.limits import RecipeLimits
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.round_input import RoundInput
+from panprivacy.rounds_document import PublishedRounds, RoundRefusedError
+
+
+class AlreadyGaveError(DeviceError):
+    """The device gave in another round of a recipe in which it gives once."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One round, checked.
+
+    Attributes:
+        rounds: what all of them are.
+        number: of this one.
+        input: its public input; None where there is none.
+        memory: where the device notes that it gives; None for simulated ones.
+    """
+
+    rounds: PublishedRounds
+    number: int
+    input: RoundInput | None
+    memory: RoundsMemory | None = None
+
+    def give(self) -> None:
+        """Note that the device's coin let it take part. Call it before anything is kept of the round: a
+        device that loses power in between gives nothing, rather than twice."""
+        if self.rounds.once and self.memory is not None:
+            self.memory.give(self.rounds.identifier, self.number)
+
+
+def round_require(
+    recipe: PublishedRecipe,
+    transport: Transport,
+    verification_key: bytes,
+    *,
+    memory: RoundsMemory | None,
+    log: LogCheck | None = None,
+    limits: RecipeLimits | None = None,
+) -> Turn | None:
+    """Check a verified recipe that is a round; None for one that is none.
+
+    Args:
+        transport: to the site that published it.
+        verification_key: of that site, 32 bytes, pinned.
+        memory: what was seen before; None for simulated devices, which have no past.
+        log: checks that the log has the document and the public input, where one is asked.
+        limits: of the device, for all rounds together; None for a simulated one.
+
+    Raises:
+        RoundRefusedError: it is not one of the rounds that it claims to be, or another was before.
+        AlreadyGaveError: the device has given, and gives once.
+        RecipeVerificationError, FieldError: of the documents; or all rounds together are beyond the limits.
+        LogRefusedError, TransportError: as of `LogCheck`, and where no answer comes.
+    """
+    place = recipe.round
+    if place is None:
+        return None
+    key = Ed25519PublicKey.from_public_bytes(verification_key)
+    rounds = PublishedRounds.verified(*_fetched(transport, f"rounds/{place.of}/", log), key)
+    if rounds.identifier != place.of:
+        raise RoundRefusedError("the site answered with another document of rounds")
+    rounds.require_round(recipe)
+    if memory is None or not memory.is_known(place.of):
+        rounds.require_promise(limits)
+    given = None
+    if place.input is not None:
+        given = RoundInput.verified(*_fetched(transport, f"round-inputs/{place.input}/", log), key)
+        if (given.identifier, given.of, given.number) != (place.input, place.of, place.number):
+            raise RoundRefusedError("its public input is of another round")
+    if memory is not None:
+        memory.see(place.of, place.number, recipe.identifier)
+        before = memory.gave_in(place.of)
+        if rounds.once and before is not None and before != place.number:
+            raise AlreadyGaveError(f"this device gave in round {before:,}, and gives once")
+    return Turn(rounds, place.number, given, memory)
+
+
+def _fetched(transport: Transport, target: str, log: LogCheck | None) -> tuple[dict[str, Any], str, bytes]:
+    """Document, identifier and signature, not verified but for the log."""
+    served = json_object(transport.get(f"{API}/{target}"))
+    document, identifier = served.get("document"), served.get("id")
+    try:
+        signature = base64_text.decode(served.get("signature"), 64)
+    except base64_text.Base64Error:
+        signature = b""
+    if not isinstance(document, dict) or not isinstance(identifier, str) or not signature:
+        raise TransportError("the document is not of the documented form")
+    if log is not None:
+        log.require_file(json.dumps(served).encode(), target, transport, what="document")
+    return document, identifier, signature

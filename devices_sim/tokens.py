@@ -1,0 +1,222 @@
+"""A device's token of a recipe, from joining to its report (docs/protocol.md, "Tokens").
+
+Every device asks for one, at a random time before the first possible report, whether or not its coin lets it
+take part. The attester knows the device and not the recipe, the issuer the recipe and not the device.
+
+All draws are made when a device joins, and every request is stored before it is sent: after a crash the same
+bytes are sent, and a second token is never asked for.
+"""
+
+import http
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from devices_sim.oblivious_transport import answer_of
+from devices_sim.transport import Answer, Closable, Transport, TransportError, refusal
+from panprivacy.admission import challenge, token_key, tokens_of
+from panprivacy.attestation import sign_capsule
+from panprivacy.oblivious_http import capsules, padding, signed_keys
+from panprivacy.oblivious_http.binary_http import InvalidBinaryHttpError
+from panprivacy.oblivious_http.keys import MEDIA_TYPE, KeyConfig
+from panprivacy.oblivious_http.signed_keys import UnsignedKeysError
+from panprivacy.privacy_pass import blind_rsa, issuance
+from panprivacy.privacy_pass.issuance import InvalidResponseError, PendingToken
+from panprivacy.privacy_pass.tokens import NONCE_BYTES, TokenResponse
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.token_request import token_request
+
+TOKEN_TARGET, KEYS_TARGET = "/token", "/issuer-keys"
+"""Below the attester's address."""
+
+ALREADY_ISSUED, NOT_ATTESTED = "/problems/already-issued", "/problems/not-attested"
+
+Store = Callable[["TokenState"], None]
+
+
+class NotAttestedError(TransportError):
+    """The attester does not know this device."""
+
+
+class AlreadyIssuedError(TransportError):
+    """This device has had its token of this recipe, and it was another than the one asked for now."""
+
+
+class WrongAnswerError(TransportError):
+    """An answer that gives no token: attester or issuer are broken, or cheat."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenState:
+    """What a device keeps of its token. Secret: who has it recognizes the report.
+
+    Attributes:
+        asks_at: not before; random, of no meaning.
+        nonce, salt, factor: the client's draws (32 and 48 bytes, 1 to n - 1).
+        capsule, secret: the sealed request and what opens its answer, once it was about to be sent.
+        token: 354 bytes, verified, once it came; empty until then.
+    """
+
+    asks_at: datetime
+    nonce: bytes
+    salt: bytes
+    factor: int
+    capsule: bytes = b""
+    secret: bytes = b""
+    token: bytes = b""
+
+    @property
+    def report_nonce(self) -> bytes:
+        """Of the one report for which the token is good, 16 bytes."""
+        return self.nonce[16:]
+
+
+def token_drawn(recipe: PublishedRecipe, random_source: random.Random, *, now: datetime) -> TokenState:
+    """All draws of a device that joins a recipe with tokens.
+
+    Args:
+        random_source: `secrets.SystemRandom()`; seeded ones in simulations only.
+        now: from then on the device may ask, until the first possible report.
+    """
+    key = token_key(tokens_of(recipe))
+    return TokenState(
+        asks_at=_asking_time(recipe, random_source, now),
+        nonce=random_source.randbytes(NONCE_BYTES),
+        salt=random_source.randbytes(blind_rsa.DETERMINISTIC.salt_bytes),
+        factor=random_source.randrange(1, key.n),
+    )
+
+
+def _asking_time(recipe: PublishedRecipe, random_source: random.Random, now: datetime) -> datetime:
+    """Evenly between now and the first possible report; at once where that is past, or of a simulation."""
+    steps = timedelta(seconds=recipe.parameters.step_count * (recipe.step_seconds or 0))
+    span = (recipe.opens_at + steps - now).total_seconds()
+    wait = 0 if recipe.simulation else max(0, int(span)) * random_source.random()
+    return now.replace(microsecond=0) + timedelta(seconds=int(wait))
+
+
+class TokenClient(Closable):
+    """Asks an attester for tokens of one recipe, and verifies them. Not safe to share between threads.
+
+    Args:
+        recipe: verified, with tokens.
+        transport: what reaches other servers; stays open. The attester, which knows its devices, is asked
+            directly.
+    """
+
+    def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
+        self._admission = tokens_of(recipe)
+        self._key, self._challenge_digest = token_key(self._admission), challenge(recipe).digest
+        self._identifier = recipe.identifier
+        self._attester = transport.at(self._admission.attester_url)
+        self._issuer_config: KeyConfig | None = None
+
+    def close(self) -> None:
+        self._attester.close()
+
+    def obtained(
+        self,
+        state: TokenState,
+        signing_key: Ed25519PrivateKey,
+        store: Store,
+        *,
+        random_source: random.Random,
+        created: int,
+    ) -> TokenState:
+        """The state with its token. Repeat until it returns: no second token is issued.
+
+        Args:
+            state: as drawn, or as last stored.
+            signing_key: by which the attester knows this device.
+            store: keeps the state; called before anything is sent, and with the token.
+            random_source: `secrets.SystemRandom()`; seeded ones in simulations only.
+            created: now, in seconds since 1970.
+
+        Raises:
+            NotAttestedError: the attester does not know the device.
+            AlreadyIssuedError: no further attempt can succeed.
+            WrongAnswerError: what came is no token of this recipe.
+            TransportError: no token for another reason; the same request stays for another attempt.
+        """
+        pending = issuance.ask_with(self._key, self._challenge_digest, state.nonce, state.salt, state.factor)
+        sealed = state if state.capsule else self._sealed(state, pending, store, random_source)
+        answer = self._posted(sealed, signing_key, created)
+        if _kind(answer) == capsules.KEY_PROBLEM:
+            # The issuer has not read the request, so sealing it to a newer key asks for no second token.
+            self._issuer_config = None
+            sealed = self._sealed(state, pending, store, random_source)
+            answer = self._posted(sealed, signing_key, created)
+        if answer.status != http.HTTPStatus.OK:
+            raise _refused(answer)
+        response = _opened(sealed, answer)
+        if response.status != http.HTTPStatus.OK:
+            # Nothing was issued; the same capsule would only bring the same answer.
+            store(replace(sealed, capsule=b"", secret=b""))
+            raise refusal(response, "the issuer")
+        try:
+            token = pending.finish(TokenResponse.decode(response.body))
+        except (InvalidMessageError, InvalidResponseError) as error:
+            raise WrongAnswerError(f"the issuer's answer gives no token: {error}") from error
+        done = replace(sealed, salt=b"", factor=0, capsule=b"", secret=b"", token=token.encode())
+        store(done)
+        return done
+
+    def _sealed(
+        self, state: TokenState, pending: PendingToken, store: Store, random_source: random.Random
+    ) -> TokenState:
+        """With a capsule to the issuer, stored."""
+        request = token_request(self._admission.issuer_name, self._identifier, pending.request.encode())
+        if self._issuer_config is None:
+            self._issuer_config = self._fetched()
+        try:
+            capsule, context = capsules.seal(
+                self._issuer_config, padding.padded(request.encode()), random_source
+            )
+        except InvalidMessageError as error:
+            raise WrongAnswerError(f"the issuer's key cannot be used: {error}") from error
+        sealed = replace(state, capsule=capsule, secret=context.secret)
+        store(sealed)
+        return sealed
+
+    def _fetched(self) -> KeyConfig:
+        answer = self._attester.get(KEYS_TARGET, accept=MEDIA_TYPE)
+        signature = answer.headers.get(signed_keys.HEADER.lower(), "")
+        issuer = Ed25519PublicKey.from_public_bytes(self._admission.issuer_key)
+        try:
+            return signed_keys.verified(answer.body, signature, issuer)[0]
+        except UnsignedKeysError as error:
+            raise WrongAnswerError(f"no token was asked for: {error}") from error
+
+    def _posted(self, state: TokenState, signing_key: Ed25519PrivateKey, created: int) -> Answer:
+        url = self._admission.attester_url + TOKEN_TARGET
+        fields = sign_capsule(url, state.capsule, signing_key, created)
+        return self._attester.exchange(
+            *("POST", TOKEN_TARGET),
+            body=state.capsule,
+            content_type=fields.pop("Content-Type"),
+            accept=capsules.RESPONSE_MEDIA_TYPE,
+            fields=fields,
+        )
+
+
+def _opened(state: TokenState, answer: Answer) -> Answer:
+    """What the issuer answered, which nobody else can read."""
+    try:
+        opened = capsules.resumed(state.capsule, state.secret).open(answer.body)
+        return answer_of(opened)
+    except (capsules.CapsuleError, InvalidBinaryHttpError) as error:
+        raise WrongAnswerError(f"the attester's answer is not the issuer's: {error}") from error
+
+
+def _refused(answer: Answer) -> TransportError:
+    error = refusal(answer, TOKEN_TARGET)
+    kinds = {NOT_ATTESTED: NotAttestedError, ALREADY_ISSUED: AlreadyIssuedError}
+    return error.told_as(kinds.get(str(error.problem.get("type")), TransportError))
+
+
+def _kind(answer: Answer) -> object:
+    return None if answer.status == http.HTTPStatus.OK else refusal(answer, TOKEN_TARGET).problem.get("type")

@@ -1,0 +1,58 @@
+"""What `collect` does with a recipe and devices that it has checked. A module of its own, as loading it takes
+longer than refusing a file does."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from devices_sim.fleet import FleetError
+from devices_sim.workloads.bucket import Workload
+from panapp.collection import CollectionStalledError, collection_run, roles_beside
+from panapp.database import require_migrated_database
+from panapp.rounds_collection import rounds_collect, rounds_run
+from panapp.services import SIMULATING, ServiceError, running_services
+from panprivacy.recipe import RecipeDraft
+from panprivacy.rounds import RoundsDraft
+from recipes.errors import PartnerUnavailableError
+
+
+def collect(
+    *,
+    members: dict[str, Any],
+    draft: RecipeDraft,
+    rounds: RoundsDraft | None,
+    workload: Workload[Any],
+    workers: int,
+    **options: Any,
+) -> dict[str, Any]:
+    """Run everything that the recipe needs, collect, and stop it again; the object that is printed.
+
+    Args:
+        members: fields of the recipe file.
+        draft: what they say; of a recipe in rounds, that of each round.
+        workers: worker processes.
+        options: what `collection_run` and `rounds_run` take alike: seed, weights, eager, processes, say,
+            forewarn.
+
+    Raises:
+        CommandError: it did not come to its end; it says why.
+    """
+    statistic = draft.calibrated_statistic()
+    try:
+        require_migrated_database()
+        with running_services(
+            workers=workers,
+            partners={role: settings.DATA_DIR / role for role in roles_beside(draft)},
+            environment=SIMULATING,
+            # Publishing asks for them, and they are remembered.
+            meanwhile=statistic.guarantees,
+        ) as services:
+            if rounds is not None:
+                results = rounds_run(draft=rounds, workload=workload, services=services, **options)
+                return rounds_collect(draft=rounds, results=results)
+            return collection_run(
+                members=members, workload=workload, services=services, actor=None, **options
+            ).as_dict()
+    except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
+        raise CommandError(str(error)) from error

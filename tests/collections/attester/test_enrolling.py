@@ -1,0 +1,209 @@
+"""Who is a device: lists, one-time codes, revoking, and the commands for them."""
+
+import io
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from attester.enrolling import MOST_FAULTS, ListRefusedError, devices_read
+from attester.models import Device, EnrolmentCode
+from attester.upkeep import upkeep
+from audit.models import Entry
+from panprivacy import base64_text
+from tests.collections.attester.scene import FakeIssuer, KeyedDevice, ask, problem
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(device: KeyedDevice) -> str:
+    return base64_text.encode(device.public)
+
+
+def enrol(tmp_path: Path, *rows: str) -> str:
+    """Output of `attester enrol` for a file with these lines below the columns."""
+    path = tmp_path / "devices.csv"
+    path.write_text("\n".join(("name,key", *rows)))
+    return command("enrol", str(path))
+
+
+def command(*arguments: str) -> str:
+    output = io.StringIO()
+    call_command("attester", *arguments, stdout=output)
+    return output.getvalue()
+
+
+def send_code(members: dict[str, Any]) -> HttpResponse:
+    return Client().post("/attester/enrolments", json.dumps(members), "application/json")
+
+
+class TestLists:
+    def test_list_enrols_and_the_same_list_again_changes_nothing(self, tmp_path: Path) -> None:
+        one, two, new = KeyedDevice(), KeyedDevice(), KeyedDevice()
+        rows = [f"one,{text_of(one)}", f"two,{text_of(two)}"]
+        assert enrol(tmp_path, *rows) == "2 new, 0 with another key, 0 unchanged.\n"
+        pseudonym = Device.objects.get(name="one").pseudonym
+        assert enrol(tmp_path, *rows) == "0 new, 0 with another key, 2 unchanged.\n"
+        assert enrol(tmp_path, f"one,{text_of(new)}") == "0 new, 1 with another key, 0 unchanged.\n"
+        assert Device.objects.get(key=new.public).pseudonym == pseudonym
+        entries = Entry.objects.order_by("index").values_list("action", "subject", "details")
+        enrolled = ("devices_enrolled", "devices")
+        assert list(entries) == [
+            (*enrolled, {"new": 2, "replaced": 0}),
+            (*enrolled, {"new": 0, "replaced": 1}),
+        ]
+
+    def test_faults_are_told_with_their_lines_and_then_nothing_is_enrolled(self, tmp_path: Path) -> None:
+        good, other = text_of(KeyedDevice()), text_of(KeyedDevice())
+        rows = [
+            f"one,{good}",
+            "two",
+            f"three,{other},more",
+            f",{other}",
+            "four,AAAA",
+            f"{'x' * 201},{other}",
+            f"one,{other}",
+            f"five,{good}",
+        ]
+        with pytest.raises(CommandError) as error:
+            enrol(tmp_path, *rows)
+        lines = str(error.value).splitlines()
+        assert lines[0] == "Nothing was changed:"
+        assert [line.split(":")[0] for line in lines[1:]] == [f"line {number}" for number in range(3, 10)]
+        assert lines[-1] == "line 9: key: stands in line 2, too"
+        assert not Device.objects.exists()
+
+    def test_many_faults_are_counted_and_not_all_told(self) -> None:
+        with pytest.raises(ListRefusedError, match="and 5 more") as error:
+            devices_read(["name,key", *["x"] * (MOST_FAULTS + 5)])
+        assert len(str(error.value).splitlines()) == MOST_FAULTS + 1
+
+    def test_other_columns_and_files_that_cannot_be_read_are_refused(self, tmp_path: Path) -> None:
+        for columns in ("", "key,name", "name;key"):
+            with pytest.raises(ListRefusedError, match="line 1: the columns must be name,key"):
+                devices_read([columns, "one,two"])
+        with pytest.raises(CommandError, match="file: cannot be read"):
+            command("enrol", str(tmp_path / "nothing.csv"))
+
+    def test_keys_of_others_and_revoked_devices_are_refused(self, tmp_path: Path) -> None:
+        one, two = KeyedDevice(), KeyedDevice()
+        enrol(tmp_path, f"one,{text_of(one)}", f"two,{text_of(two)}")
+        with pytest.raises(CommandError, match="three: its key is that of one"):
+            enrol(tmp_path, f"three,{text_of(one)}")
+        assert command("revoke", "one", text_of(two)) == "2 revoked.\n"
+        assert command("revoke", "one") == "0 revoked. The others had been revoked before.\n"
+        with pytest.raises(CommandError, match="one: was revoked"):
+            enrol(tmp_path, f"one,{text_of(one)}")
+        with pytest.raises(CommandError, match="nobody: no device has this name or key"):
+            command("revoke", "nobody", "one")
+
+    def test_list_is_read_from_standard_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"name,key\none,{text_of(KeyedDevice())}\n"))
+        assert command("enrol", "-").startswith("1 new")
+
+    def test_counts_and_export_show_what_there_is(self, tmp_path: Path) -> None:
+        one = KeyedDevice()
+        enrol(tmp_path, f"one,{text_of(one)}")
+        command("codes", "3")
+        assert "devices  1\n" in (counted := command("counts"))
+        assert "codes_unused  3\n" in counted
+        assert command("export") == f"name,key,revoked\none,{text_of(one)},no\n"
+
+
+class TestCodes:
+    def test_code_enrols_one_device_and_again_the_same_one(self, issuer: FakeIssuer) -> None:
+        (code,) = command("codes", "1").split()
+        device, other = KeyedDevice(), KeyedDevice()
+        # As people type it.
+        typed = {"code": f" {code.lower().replace('-', ' ')}", "key": text_of(device)}
+        for _ in range(2):
+            assert send_code(typed).json() == {"status": "enrolled"}  # type: ignore[attr-defined]  # of the test client
+        assert Device.objects.count() == 1
+        assert problem(send_code({"code": code, "key": text_of(other)})) == (403, "/problems/code-refused")
+        asked = ask(issuer)
+        assert asked.token(device.post(asked.capsule).content)
+        # Nothing tells which device had which code, nor is anything of it in the log.
+        assert code.encode() not in bytes(EnrolmentCode.objects.get().digest)
+        assert [entry.action for entry in Entry.objects.all()] == ["enrolment_codes_made"]
+
+    def test_key_that_is_known_does_not_use_a_code_up(self) -> None:
+        first, second = command("codes", "2").split()
+        device = KeyedDevice()
+        assert send_code({"code": first, "key": text_of(device)}).status_code == 200
+        assert problem(send_code({"code": second, "key": text_of(device)})) == (409, "/problems/key-known")
+        assert send_code({"code": second, "key": text_of(KeyedDevice())}).status_code == 200
+
+    def test_code_that_was_never_made_or_is_too_old_is_refused(self) -> None:
+        (code,) = command("codes", "1").split()
+        upkeep(now=timezone.now() + timedelta(days=91))
+        for refused in (code, "AAAAA-AAAAA-AAAAA-AAAAA", "", "\0", "\ud800", "ß" * 2_000):
+            members = {"code": refused, "key": text_of(KeyedDevice())}
+            assert problem(send_code(members)) == (403, "/problems/code-refused")
+
+    @pytest.mark.parametrize(
+        "members",
+        [{}, {"code": 1, "key": "x"}, {"code": "x"}, {"code": "x", "key": 7}, {"code": "x", "key": "AAAA"}],
+    )
+    def test_bodies_that_are_not_what_they_must_be_are_refused(self, members: dict[str, Any]) -> None:
+        assert problem(send_code(members)) == (400, "/problems/malformed-body")
+
+    def test_other_bodies_and_lengths_are_refused(self) -> None:
+        post = Client().post
+        assert post("/attester/enrolments", "[]", "application/json").status_code == 400
+        assert post("/attester/enrolments", "{", "application/json").status_code == 400
+        assert post("/attester/enrolments", "{}", "text/plain").status_code == 415
+        assert post("/attester/enrolments", "x" * 20_000, "application/json").status_code == 413
+
+    def test_numbers_of_codes_out_of_range_are_refused(self) -> None:
+        for number in ("0", "100001"):
+            with pytest.raises(CommandError, match="number: must be 1 to 100,000"):
+                command("codes", number)
+
+    @pytest.mark.parametrize("kind", ["mtls", "trial"])
+    def test_codes_that_no_device_could_use_are_not_made(self, settings: Any, kind: str) -> None:
+        settings.ATTESTATION = kind
+        with pytest.raises(CommandError, match=f"PANAPP_ATTESTATION is {kind}; codes are for roster"):
+            command("codes", "1")
+        assert not EnrolmentCode.objects.exists()
+
+
+class TestPage:
+    def test_page_shows_counts_in_coarse_steps_and_never_who_or_when(
+        self, issuer: FakeIssuer, client: Client
+    ) -> None:
+        device = KeyedDevice().enrolled("tell-tale-name")
+        command("codes", "37")
+        device.post(ask(issuer).capsule)
+        shown = client.get("/status.json").json()
+        assert (shown["devices"], shown["tokens_handed_out"], shown["codes_unused"]) == (0, 0, 30)
+        page = client.get("/").content.decode()
+        for said in (
+            "about 30",
+            "few or none",
+            "Keys of devices",
+            "Devices enrolled from a list",
+            "https://issuer.test/issuer",
+        ):
+            assert said in page
+        assert "tell-tale-name" not in page + json.dumps(shown)
+
+    def test_metrics_count_exactly(self, issuer: FakeIssuer, settings: Any, client: Client) -> None:
+        from panapp.roles import role_named
+
+        settings.ROLE = role_named("attester")
+        device = KeyedDevice().enrolled()
+        for _ in range(2):
+            device.post(ask(issuer).capsule)
+        lines = client.get("/metrics").content.decode().splitlines()
+        assert {
+            'panapp_attester_devices{state="known"} 1.0',
+            'panapp_attester_devices{state="revoked"} 0.0',
+            "panapp_attester_tokens 1.0",
+            "panapp_attester_untold 1.0",
+        } <= set(lines)

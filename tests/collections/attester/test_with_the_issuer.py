@@ -1,0 +1,187 @@
+"""Attester and issuer of this project together, and devices that ask both for a token."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from django.core.management import call_command
+from django.test import Client, override_settings
+from django.utils import timezone
+
+from attester import limits
+from attester.issuer_keys import ISSUER_KEYS
+from attester.models import Issued
+from devices_sim.tokens import TokenClient, TokenState, token_drawn
+from devices_sim.transport import Answer, Transport, TransportError
+from gateway.keys import GATEWAY_KEYS
+from panprivacy.admission import challenge, token_nonce
+from panprivacy.oblivious_http import signed_keys
+from panprivacy.oblivious_http.binary_http import Response
+from panprivacy.oblivious_http.capsules import KEY_PROBLEM
+from panprivacy.privacy_pass import issuance
+from panprivacy.privacy_pass.rsa_keys import PublicKey
+from storage.signing_key import verification_key
+from tests.collections.attester.scene import Asked, KeyedDevice, problem, sealed
+from tests.collections.issuer import scene
+from tests.collections.issuer.scene import Collection
+
+pytestmark = pytest.mark.django_db
+
+ISSUER_SIGNING_KEY = bytes(range(7, 39))
+ISSUER_KEY = Ed25519PrivateKey.from_private_bytes(ISSUER_SIGNING_KEY).public_key().public_bytes_raw()
+AsIssuer = Callable[[], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def as_issuer(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsIssuer:
+    """Has this process answer as the issuer would, which an attester finds at its address."""
+    scene.seeded_keys(monkeypatch)
+    its = {
+        **scene.SETTINGS,
+        "SIGNING_KEY": ISSUER_SIGNING_KEY,
+        "ATTESTER_KEY": verification_key().public_bytes_raw(),
+        "ERASABLE_KEYS_DIR": tmp_path,
+    }
+    issuer: AsIssuer = partial(override_settings, **its)
+
+    def transport(method: str, url: str, headers: Mapping[str, str], body: bytes, **_: Any) -> Any:
+        with issuer():
+            return scene.transport(method, url, headers, body)
+
+    settings.ISSUER_KEY = ISSUER_KEY
+    for module in ("attester.issuer", "attester.issuer_keys"):
+        monkeypatch.setattr(f"{module}.https_transport", transport)
+    monkeypatch.setattr(limits.REQUESTS, "_window", -1)
+    ISSUER_KEYS.forget()
+    return issuer
+
+
+@pytest.fixture
+def collection(as_issuer: AsIssuer) -> Collection:
+    with as_issuer():
+        return Collection().registered()
+
+
+def ask(collection: Collection) -> Asked:
+    """As a device does it, from the recipe's document alone."""
+    answer = Client().get("/attester/issuer-keys")
+    pinned = Ed25519PublicKey.from_public_bytes(ISSUER_KEY)
+    config, *_ = signed_keys.verified(answer.content, answer[signed_keys.HEADER], pinned)
+    assert collection.recipe.admission is not None
+    key = PublicKey.decode(collection.recipe.admission.token_key)
+    pending = issuance.ask(key, challenge(collection.recipe), scene.SOURCE)
+    return sealed(config, pending, collection.identifier)
+
+
+def test_each_device_gets_one_token_that_the_recipe_accepts_and_the_issuer_counts_it_once(
+    as_issuer: AsIssuer, collection: Collection
+) -> None:
+    devices = [KeyedDevice().enrolled(name) for name in ("one", "two")]
+    nonces = set()
+    for device in devices:
+        asked = ask(collection)
+        for _ in range(2):
+            token = asked.token(device.post(asked.capsule).content)
+            nonces.add(token_nonce(collection.recipe, token.encode()))
+        assert problem(device.post(ask(collection).capsule)) == (409, "/problems/already-issued")
+    assert len(nonces) == Issued.objects.count() == 2
+    call_command("attester_upkeep")
+    with as_issuer():
+        assert collection.end()["issued"] == 2
+
+
+class AttesterTransport(Transport):
+    """What a device sends, to this process; the first `lost` answers do not arrive."""
+
+    lost = 0
+
+    def at(self, base_url: str) -> "AttesterTransport":
+        assert base_url == "https://attester.test/attester"
+        return self
+
+    def exchange(
+        self,
+        method: str,
+        target: str,
+        *,
+        body: bytes = b"",
+        content_type: str = "",
+        accept: str = "",
+        fields: Mapping[str, str] | None = None,
+    ) -> Answer:
+        answer = Client().generic(
+            method, f"/attester{target}", body, content_type, headers=dict(fields or {})
+        )
+        if method == "POST" and self.lost:
+            self.lost -= 1
+            raise TransportError("the answer was lost")
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        return Answer(answer.status_code, headers, answer.content)
+
+
+def test_simulated_device_that_crashes_and_loses_answers_gets_its_token(
+    as_issuer: AsIssuer, collection: Collection
+) -> None:
+    device, transport, stored = KeyedDevice().enrolled(), AttesterTransport(), list[TokenState]()
+    transport.lost = 2
+    state = token_drawn(collection.recipe, scene.SOURCE, now=timezone.now())
+    for attempt in range(3):
+        # It goes on with what it stored last, as after a crash.
+        client = TokenClient(collection.recipe, transport)
+        from_before = stored[-1] if stored else state
+        with pytest.raises(TransportError, match="lost") if attempt < 2 else nullcontext():
+            state = client.obtained(
+                from_before, device.key, stored.append, random_source=scene.SOURCE, created=int(time.time())
+            )
+    assert token_nonce(collection.recipe, state.token) == state.report_nonce
+    with as_issuer():
+        assert collection.counted == 1
+
+
+def test_request_after_the_end_is_refused_inside_of_the_capsule(
+    as_issuer: AsIssuer, collection: Collection
+) -> None:
+    device, asked = KeyedDevice().enrolled(), ask(collection)
+    with as_issuer():
+        collection.end()
+    answer = device.post(asked.capsule)
+    assert answer.status_code == 200
+    assert Response.decode(asked.context.open(answer.content)).status == 409
+    assert not Issued.objects.exists()
+
+
+def test_key_that_was_rotated_away_in_mid_flight_is_fetched_anew_and_the_token_comes_all_the_same(
+    as_issuer: AsIssuer, collection: Collection, settings: Any
+) -> None:
+    device, asked = KeyedDevice().enrolled(), ask(collection)
+    with as_issuer(), override_settings(HPKE_GRACE_SECONDS=0):
+        GATEWAY_KEYS.rotate(now=timezone.now())
+        GATEWAY_KEYS.expire(now=timezone.now())
+    assert problem(device.post(asked.capsule)) == (400, KEY_PROBLEM)
+    again = sealed(
+        signed_keys.verified(
+            (answer := Client().get("/attester/issuer-keys")).content,
+            answer[signed_keys.HEADER],
+            Ed25519PublicKey.from_public_bytes(ISSUER_KEY),
+        )[0],
+        asked.pending,
+        collection.identifier,
+    )
+    assert again.token(device.post(again.capsule).content)
+    with as_issuer():
+        assert collection.counted == 1
+
+
+def test_issuer_refuses_an_attester_that_it_does_not_know(
+    as_issuer: AsIssuer, collection: Collection, settings: Any
+) -> None:
+    device, asked = KeyedDevice().enrolled(), ask(collection)
+    settings.SIGNING_KEY = bytes(range(9, 41))
+    assert problem(device.post(asked.capsule)) == (503, "/problems/unavailable")
+    with as_issuer():
+        assert collection.counted == 0

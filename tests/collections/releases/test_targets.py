@@ -1,0 +1,227 @@
+"""Publishing a recipe for a part of its population: only where released results show that many are asked."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from aggregation.models import SubAggregate
+from ledger.models import Population
+from ledger.operations import population_create
+from panprivacy.errors import FieldError
+from panprivacy.limits import USUAL
+from panprivacy.rate_validation import Verdict
+from panprivacy.recipe import RecipeDraft
+from panprivacy.signed_result import result_hash
+from panprivacy.targeting.evidence import CitationRefusedError, cited_sizes
+from recipes.models import Recipe
+from releases import rates
+from releases.models import Release
+from releases.operations import result_release
+from releases.selectors import signed_result
+from simulations.operations import simulation_start
+from tests.collections.admission.scene import RELAY_URL
+from tests.factories import published_recipe
+from tests.target_scene import DECLARED, REGIONS, counted, declare, file_of, publish
+from trust_models import targeting
+from trust_models.publishing import recipe_close
+from trust_models.review import review_of
+from trust_models.targeting import target_require
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _declared(settings: Any) -> None:
+    settings.SMALLEST_COHORT, settings.LARGEST_LOCAL_EPSILON = 2, 100
+    declare("everyone", DECLARED)
+
+
+def refused(members: dict[str, Any], **options: Any) -> FieldError:
+    before = Recipe.objects.count()
+    with pytest.raises(FieldError) as refusal:
+        publish(members, **options)
+    assert Recipe.objects.count() == before
+    return refusal.value
+
+
+def test_target_of_many_devices_is_published_with_the_hash_of_the_result_it_rests_on() -> None:
+    systems = counted()
+    recipe = publish(file_of(("os", "linux", systems)))
+    cited = recipe.published.target
+    assert cited is not None
+    signed = signed_result(str(systems.identifier))
+    assert signed is not None
+    assert cited.citations["os"].result == result_hash(signed)
+    assert json.loads(recipe.document)["smallest_target"] == 10 * 500
+
+
+def test_target_that_is_not_surely_large_enough_is_refused() -> None:
+    systems = counted()
+    refusal = refused(file_of(("os", "other", systems)))
+    assert refusal.field == "target"
+    assert "are sure" in refusal.message
+    asked = refused(file_of(("os", "linux", systems), smallest_target=10_000_000))
+    assert "must have at least 10,000,000 devices" in asked.message
+    # Of two attributes nobody counted both: what is sure of them together is far less.
+    regions = counted("region", REGIONS)
+    assert refused(file_of(("os", "mac", systems), ("region", "us", regions))).field == "target"
+
+
+def test_target_that_singles_out_one_device_by_differences_is_refused() -> None:
+    """All but one device have linux: who subtracts its result from that of everybody has that one's."""
+    nearly_all = counted(ones=(88_079, 11_921, 11_922))
+    refusal = refused(file_of(("os", "linux", nearly_all)))
+    assert refusal.field == "target"
+    assert "(everybody) by too few devices" in refusal.message
+
+
+def test_nested_target_that_leaves_few_devices_of_another_one_is_refused() -> None:
+    """Nearly all devices with linux are in one region: the others could be had by subtraction."""
+    systems, regions = counted(), counted("region", (85_000, 15_000))
+    publish(file_of(("os", "linux", systems)))
+    nested = file_of(("os", "linux", systems), ("region", "eu", regions))
+    refusal = refused(nested)
+    assert refusal.field == "target"
+    assert "(os = linux) by too few devices" in refusal.message
+
+
+def test_same_target_may_be_asked_again_and_one_that_excludes_it_too() -> None:
+    systems = counted(ones=(60_000, 35_000, 28_000))
+    for value in ("linux", "linux", "mac"):
+        publish(file_of(("os", value, systems)))
+    assert Recipe.objects.filter(document__contains='"smallest_target":').count() == 3
+
+
+def test_targets_that_together_leave_few_devices_are_refused() -> None:
+    """Everybody less linux less mac would be the few others, though each two of them differ by many."""
+    systems = counted()
+    publish(file_of(("os", "linux", systems)))
+    refusal = refused(file_of(("os", "mac", systems)))
+    assert refusal.field == "target"
+    assert "values of os that no target names" in refusal.message
+
+
+def test_population_without_a_budget_has_no_targets() -> None:
+    systems = counted()
+    Population.objects.filter(name="everyone").update(epsilon=None, delta=None)
+    refusal = refused(file_of(("os", "linux", systems)))
+    assert (refusal.field, refusal.message) == ("target", "needs a population with a budget")
+
+
+def test_analyst_cannot_choose_a_floor_below_that_of_site_and_devices(settings: Any) -> None:
+    few = file_of(("os", "linux", counted()), cohort_size=100, smallest_target=999)
+    recipe = publish(few)
+    with pytest.raises(FieldError, match="at least 1,000 for this device") as refusal:
+        USUAL.require(recipe.published.document, whose="this device")
+    assert refusal.value.field == "smallest_target"
+    settings.SMALLEST_COHORT = 100
+    assert refused(few).field == "smallest_target"
+    publish(few | {"smallest_target": 1_000})
+
+
+def test_older_target_whose_evidence_no_longer_shows_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    systems, regions = counted(), counted("region", (57_620, 42_380))
+    older = publish(file_of(("os", "linux", systems)))
+
+    def only_for_the_new_one(*given: Any, **asked: Any) -> Any:
+        if "values" not in asked:
+            raise CitationRefusedError("the cited result cannot be read")
+        return cited_sizes(*given, **asked)
+
+    monkeypatch.setattr(targeting, "cited_sizes", only_for_the_new_one)
+    refusal = refused(file_of(("region", "eu", regions)))
+    assert refusal.field == "target"
+    assert f"that of the recipe {older.identifier} (os = linux): the cited result" in refusal.message
+
+
+def test_floor_of_an_older_target_holds_against_a_newer_one() -> None:
+    """A newer recipe with a smaller cohort takes away nothing from what the older one was promised."""
+    # At least some 20,000 devices have linux and are not in the one region.
+    systems, regions = counted(), counted("region", (57_620, 42_380))
+    nested = file_of(("os", "linux", systems), ("region", "eu", regions))
+    with transaction.atomic():
+        publish(nested)
+        transaction.set_rollback(True)
+    publish(file_of(("os", "linux", systems), smallest_target=40_000))
+    assert "must be 40,000" in refused(nested).message
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"population": "clinics"}, "of the population clinics"),
+        ({"simulation": True}, "shows nothing of real devices"),
+        ({"event": "region2"}, "event of the cited recipe is region2"),
+        ({"withheld": True}, "released no result"),
+        ({"admission": None}, "admission: token"),
+    ],
+)
+def test_result_that_shows_something_else_is_refused_as_evidence(made: dict[str, Any], said: str) -> None:
+    population_create(name="clinics", description="", budget=None, actor=None)
+    refusal = refused(file_of(("os", "linux", counted(**made))))
+    assert refusal.field == "target.os"
+    assert said in refusal.message
+
+
+def test_result_from_before_another_value_was_declared_is_stale_and_refused() -> None:
+    systems = counted()
+    declare("everyone", {**DECLARED, "os": [*DECLARED["os"], "beos"]})
+    refusal = refused(file_of(("os", "linux", systems)))
+    assert (refusal.field, "labels" in refusal.message) == ("target.os", True)
+
+
+def test_result_that_is_not_there_and_values_that_are_not_declared_are_refused() -> None:
+    open_one = published_recipe()
+    assert refused(file_of(("os", "linux", open_one))).field == "target.os.recipe"
+    systems = counted()
+    assert refused(file_of(("os", "beos", systems))).field == "target.os"
+    assert refused(file_of(("model", "linux", systems))).field == "target.model"
+    assert refused(file_of(("os", "linux", published_recipe(statistic="histogram", k=2)))).field
+
+
+def test_simulation_cites_simulations_only() -> None:
+    real, simulated = counted(), counted(simulation=True)
+    assert refused(file_of(("os", "linux", real)), simulation=True).field == "target.os"
+    assert publish(file_of(("os", "linux", simulated)), simulation=True).simulation
+
+
+def test_workers_simulate_no_recipe_with_a_target(settings: Any) -> None:
+    settings.SITE_URL = "https://site.example"
+    with pytest.raises(FieldError) as refusal:
+        simulation_start(
+            members=file_of(("os", "linux", counted())), workload={"devices": 10}, seed=None, actor=None
+        )
+    assert refusal.value.field == "target"
+
+
+def test_review_says_what_publishing_would_say(settings: Any) -> None:
+    settings.RELAY_URL = RELAY_URL
+    refusal = review_of(file_of(("os", "other", counted())), now=timezone.now()).refusal
+    assert refusal is not None
+    assert refusal.field in ("target", "admission")
+
+
+def test_another_target_that_comes_in_between_is_seen_before_publishing() -> None:
+    """Both were checked when neither was there; the second is checked again under the population's lock."""
+    systems, regions = counted(), counted("region", (85_000, 15_000))
+    nested = RecipeDraft.from_mapping(file_of(("os", "linux", systems), ("region", "eu", regions)))
+    targeted = target_require(nested, simulation=False)
+    assert targeted is not None
+    publish(file_of(("os", "linux", systems)))
+    with pytest.raises(FieldError, match="too few devices"):
+        targeted.require_apart()
+
+
+def test_few_reports_for_many_tokens_are_fine_where_a_recipe_has_a_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every device takes a token, and how many of them are in the target nobody knows."""
+    recipe = publish(file_of(("os", "linux", counted())))
+    monkeypatch.setattr(rates, "issued_of", lambda _: 1_000_000)
+    SubAggregate.objects.create(recipe=recipe, reports=600, total=[300])
+    result_release(recipe=recipe_close(recipe=recipe, actor=None))
+    told = Release.objects.get(recipe=recipe).admission
+    assert (told["verdict"], told["low"]) == (Verdict.FINE, 0)

@@ -1,0 +1,210 @@
+"""Reports, items and uploads in front of Django's middleware: answered as by Django, and stored together."""
+
+import json
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished
+from django.db import OperationalError, close_old_connections, connection, connections
+from django.urls import reverse
+
+from panapp.door import Door
+from panapp.services import wait_until
+from recipes.models import Recipe
+from reports.models import ReportNonce, StoredReports
+from reports.operations import SUBMISSIONS, Submission
+from storage import group_commit
+from storage.group_commit import RowHeldError
+from tests.factories import as_json, published_recipe, report_of_count
+from tests.patience import PATIENCE
+from tests.scenes import open_stream
+from trust_models.publishing import recipe_close
+
+pytestmark = pytest.mark.django_db
+JSON = "application/json"
+
+
+def refuse_all(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Stands for Django where it must not be asked."""
+    start_response("599 Passed on", [])
+    return [b""]
+
+
+@pytest.fixture
+def door() -> Iterator[Door]:
+    made = Door(refuse_all, "panapp.door_urls")
+    # Tests ask in the thread that holds their transaction.
+    request_finished.disconnect(close_old_connections)
+    yield made
+    request_finished.connect(close_old_connections)
+
+
+def asked(application: Any, path: str, body: bytes, **environ: Any) -> tuple[int, dict[str, str], bytes]:
+    """Status, header fields and body of the answer to a POST."""
+    given: list[Any] = []
+    content = application(
+        {
+            "REQUEST_METHOD": "POST",
+            "SCRIPT_NAME": "",
+            "PATH_INFO": path,
+            "QUERY_STRING": "",
+            "CONTENT_TYPE": JSON,
+            "CONTENT_LENGTH": str(len(body)),
+            "SERVER_NAME": "testserver",
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "HTTP_HOST": "testserver",
+            "wsgi.url_scheme": "http",
+            "wsgi.input": BytesIO(body),
+            "wsgi.errors": sys.stderr,
+            **environ,
+        },
+        lambda status, fields, *_: given.extend((status, dict(fields))),
+    )
+    return int(given[0][:3]), given[1], b"".join(content)
+
+
+def address(recipe: Recipe, name: str = "api-report") -> str:
+    return reverse(name, args=[recipe.identifier])
+
+
+def body_of(recipe: Recipe, count: int = 1) -> bytes:
+    return json.dumps(as_json(report_of_count(recipe, count))).encode()
+
+
+def test_answers_are_those_of_django_whatever_is_sent(door: Door) -> None:
+    recipe, closed = published_recipe(), recipe_close(recipe=published_recipe(), actor=None)
+    stream = open_stream(["1"])
+    good = body_of(recipe)
+    django = WSGIHandler()
+    asked(django, address(recipe), good)  # so that from here on it is a repetition for both
+    batch = json.dumps({"reports": [json.loads(good), {}]}).encode()
+    cases: list[tuple[str, bytes, dict[str, Any]]] = [
+        (address(recipe), good, {}),
+        (address(recipe), b"{}", {}),
+        (address(recipe), b"\xff", {}),
+        (address(recipe), b"[" * 100_000, {}),
+        (address(recipe), b"0" * 20_000_000, {}),
+        (address(recipe), good, {"CONTENT_TYPE": "text/plain"}),
+        (address(recipe), good, {"CONTENT_LENGTH": str(len(good) + 1)}),
+        (address(recipe), good, {"HTTP_TRANSFER_ENCODING": "chunked"}),
+        (address(closed), body_of(closed), {}),
+        (address(stream), good, {}),
+        (address(recipe).replace(str(recipe.identifier), "0" * 64), good, {}),
+        (address(recipe, "api-report-batch"), batch, {}),
+        (address(recipe, "api-items"), good, {}),
+        (address(stream, "api-items"), b'{"batch": "00", "items": []}', {}),
+        (address(stream, "api-items"), json.dumps({"batch": "0" * 32, "items": ["7"]}).encode(), {}),
+        ("/leader/tasks/" + "A" * 43 + "/reports", b"", {}),
+    ]
+    for path, body, environ in cases:
+        status, fields, content = asked(door, path, body, **environ)
+        theirs = asked(django, path, body, **environ)
+        assert (status, content) == (theirs[0], theirs[2]), path
+        assert status != 599
+        # All that Django adds but what belongs to pages: a policy for scripts, and what varies with a cookie.
+        assert (
+            fields.items()
+            >= {
+                name: value
+                for name, value in theirs[1].items()
+                if name not in {"Content-Security-Policy", "Vary", "Content-Length"}
+            }.items()
+        )
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"REQUEST_METHOD": "GET"},
+        {"QUERY_STRING": "a=1"},
+        {"HTTP_HOST": "elsewhere.example"},
+        {"PATH_INFO": "/api/v1/recipes/"},
+    ],
+)
+def test_what_is_unusual_is_left_to_django_unread(door: Door, environ: dict[str, str]) -> None:
+    recipe = published_recipe()
+    body = BytesIO(body_of(recipe))
+    assert asked(door, address(recipe), b"", **environ, **{"wsgi.input": body})[0] == 599
+    assert body.tell() == 0
+
+
+def test_plain_http_is_left_to_django_where_it_is_redirected(door: Door, settings: Any) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    recipe = published_recipe()
+    assert asked(door, address(recipe), body_of(recipe))[0] == 599
+    assert asked(door, address(recipe), body_of(recipe), **{"wsgi.url_scheme": "https"})[0] == 201
+
+
+def test_report_that_the_database_cannot_store_is_a_503_and_counted_nowhere(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def store(_jobs: object) -> None:
+        raise OperationalError("the server closed the connection unexpectedly")
+
+    recipe = published_recipe()
+    monkeypatch.setattr(SUBMISSIONS, "_store", store)
+    status, fields, content = asked(door, address(recipe), body_of(recipe))
+    assert (status, fields["Retry-After"]) == (503, "5")
+    assert json.loads(content)["detail"] == "The reports were not stored. Send them again."
+    assert not ReportNonce.objects.exists()
+
+
+def test_report_to_a_recipe_that_somebody_holds_is_a_503_that_says_so(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    monkeypatch.setattr(SUBMISSIONS, "_store", lambda jobs: [RowHeldError() for _ in jobs])
+    monkeypatch.setattr(group_commit, "HELD_SECONDS", 0.0)
+    status, fields, content = asked(door, address(recipe), body_of(recipe))
+    assert (status, fields["Retry-After"]) == (503, "5")
+    assert json.loads(content)["detail"] == (
+        "The recipe is being changed. The reports were not stored. Send them again."
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_reports_that_come_at_once_are_stored_together_and_each_once(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    bodies = [body_of(recipe) for _ in range(32)]
+    groups: list[int] = []
+    writing: list[Any] = []
+    given_up = threading.Event()
+    store = SUBMISSIONS._store
+
+    def store_together(submissions: Sequence[Submission]) -> Sequence[Any]:
+        groups.append(len(submissions))
+        # The first group is held back until every other report waits behind it, or came with it.
+        while sum(groups) + len(SUBMISSIONS._queue) < len(bodies):
+            assert not given_up.wait(0.001), "a report never came"
+        writing.append(connections["default"])
+        return store(submissions)
+
+    def send(body: bytes) -> int:
+        try:
+            return asked(door, address(recipe), body)[0]
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(SUBMISSIONS, "_store", store_together)
+    # The writer gives its connection back before the database is emptied.
+    monkeypatch.setattr(group_commit, "IDLE_SECONDS", 0.05)
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        sent = [pool.submit(send, body) for body in bodies]
+        try:
+            assert [made.result(PATIENCE) for made in sent] == [201] * len(bodies)
+        finally:
+            given_up.set()
+    assert sum(groups) == len(bodies)
+    assert max(groups) > 1
+    assert ReportNonce.objects.filter(recipe=recipe).count() == len(bodies)
+    assert sum(StoredReports.objects.values_list("count", flat=True)) == len(bodies)
+    assert wait_until(lambda: all(writer.connection is None for writer in writing), PATIENCE, 0.01)

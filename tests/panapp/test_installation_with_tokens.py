@@ -1,0 +1,121 @@
+"""One running installation with every role beside: recipes whose reports need a token, through a relay.
+
+Long, because twelve processes start; what each role does is tried in one process in its own folder.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload, listed
+from panapp.pairing import KINDS
+from panapp.services import Services
+from panprivacy.recipe import RecipeDraft
+from tests.factories import recipe_members
+from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
+from tests.processes import collect, services_on_test_database, without_witnesses
+
+DEVICES = 130
+EVENTS = {"steps": 3, "cohort_size": 120, "epsilon": 4.0}
+
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True), pytest.mark.processes]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("beside")
+
+
+@pytest.fixture(scope="module")
+def services(django_db_setup: None, django_db_blocker: Any, data: Path) -> Iterator[Services]:
+    with django_db_blocker.unblock():
+        partners = {role: data / role for role in KINDS}
+        with services_on_test_database(partners=partners, environment=without_witnesses(data)) as services:
+            yield services
+
+
+RECIPES = {
+    "single_server": recipe_members(**EVENTS),
+    "two_server": recipe_members(**EVENTS, trust="two_server"),
+    "shuffler": shuffled_members(SHUFFLE_HISTOGRAM),
+}
+
+
+def workload(members: dict[str, Any]) -> Workload[Any]:
+    """So many devices that whether there are enough sampled ones is no question."""
+    if RecipeDraft.from_mapping(members).trust == "shuffler":
+        return ValueWorkload(listed((f"d{n}", str(n % 3)) for n in range(DEVICES)))
+    return EventWorkload(3, listed((f"d{n}", {1} if n % 3 else set()) for n in range(DEVICES)))
+
+
+@pytest.mark.parametrize("trust", RECIPES)
+def test_collect_with_tokens_through_a_relay_issues_one_per_device_and_releases(
+    services: Services, trust: str
+) -> None:
+    members = {**RECIPES[trust], "admission": "token", "relay": True}
+    result = collect(services, members, workload(members)).as_dict()
+    # A shuffler takes no more users than the cohort has.
+    accepted = SHUFFLE_HISTOGRAM["cohort_size"] if trust == "shuffler" else DEVICES
+    assert result["admission"] == {"issued": DEVICES, "accepted": accepted, "rejected": {}}
+    assert result["reports"]["accepted"] == accepted
+    assert (result["released"], result["reason"]) == (True, None)
+
+
+def test_rare_categories_are_sent_by_those_that_count_alone_through_relay_and_both_servers(
+    services: Services,
+) -> None:
+    """Devices count with 0.23, or with 0.46: fewer than 10 of 130 do with a probability below 1e-7. A bit is
+    flipped with 2.5e-3, so that an estimate is off by more than 7 standard errors with less than 1e-8."""
+    members = recipe_members(
+        statistic="rare_categories",
+        trust="two_server",
+        k=3,
+        epsilon=6.0,
+        delta=1e-4,
+        cohort_size=10,
+        steps=None,
+        step_seconds=None,
+        participation="relayed",
+        devices=DEVICES,
+        counted_devices=60,
+        rare_share=0.5,
+        admission="token",
+        relay=True,
+    )
+    workload = ValueWorkload(listed((f"d{n}", str(n % 3)) for n in range(DEVICES)))
+    result = collect(services, members, workload).as_dict()
+    sent = result["reports"]["accepted"]
+    assert 10 <= sent < DEVICES
+    # Every device asks for a token, whether it counts or not: the issuer sees no category.
+    assert result["admission"] == {"issued": DEVICES, "accepted": sent, "rejected": {}}
+    assert (result["released"], result["truth"]) == (True, [44, 43, 43])
+    for estimate, truth, error in zip(
+        result["estimate"], result["truth"], result["standard_error"], strict=True
+    ):
+        assert abs(estimate - truth) <= 7 * max(error, 8)
+
+
+def test_attester_has_the_devices_and_no_recipe_and_the_issuer_the_reverse(
+    services: Services, data: Path
+) -> None:
+    members = recipe_members(**EVENTS) | {"admission": "token"}
+    recipe = collect(services, members, workload(members)).recipe
+    contents = {role: everything(data / role) for role in ("attester", "issuer")}
+    identifier = str(recipe.identifier)
+    assert identifier in contents["issuer"]
+    assert identifier not in contents["attester"]
+    assert bytes.fromhex(identifier).hex() not in contents["attester"]
+
+
+def everything(folder: Path) -> str:
+    """All rows of a role's database, bytes as hexadecimal digits."""
+    with closing(sqlite3.connect(folder / "panapp.sqlite3")) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = [row for name in tables for row in database.execute(f'SELECT * FROM "{name}"')]
+    return "\n".join(
+        " ".join(value.hex() if isinstance(value, bytes) else str(value) for value in row) for row in rows
+    )

@@ -1,0 +1,34 @@
+"""An issuer's part without an issuer: admission as a document names it, and tokens that its key signed."""
+
+import random
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from panprivacy.admission import challenge
+from panprivacy.asked_admission import TokenAdmission
+from panprivacy.privacy_pass import issuance
+from panprivacy.privacy_pass.tokens import Token
+from panprivacy.recipe import PublishedRecipe
+from tests.panprivacy.privacy_pass.keys import seeded_key
+
+ISSUER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(96, 128)))
+"""With which the issuer signs documents."""
+
+
+def token_admission(seed: int = 0, **changes: Any) -> TokenAdmission:
+    """Whose tokens `seeded_key(seed)` signs."""
+    members = {
+        "issuer_name": "issuer.example",
+        "issuer_key": ISSUER_KEY.public_key().public_bytes_raw(),
+        "attester_url": "https://attester.example/attester",
+        "token_key": seeded_key(seed).public.encoded,
+    }
+    return TokenAdmission(**(members | changes))
+
+
+def issued_token(recipe: PublishedRecipe, source: random.Random, seed: int = 0) -> Token:
+    """A token of this recipe, signed by `seeded_key(seed)`."""
+    key = seeded_key(seed)
+    pending = issuance.ask(key.public, challenge(recipe), source)
+    return pending.finish(issuance.issue(key, pending.request, source))
