@@ -1,5 +1,6 @@
 """What everybody sees of an entry."""
 
+import json
 from typing import Any
 
 import rfc8785
@@ -29,3 +30,23 @@ def leaf_content(entry: Entry) -> str:
     if len(content) > LONGEST_ENTRY:
         content = rfc8785.dumps({"commitment": entry.entry_hash})
     return content.decode()
+
+
+def leaf_tells_of(entry: Entry, content: str) -> bool:
+    """Whether a leaf of this entry, whose hash holds, says nothing but what stands in the entry.
+
+    Which details a leaf shows, the version that wrote it decided; none may differ.
+    """
+    members = json.loads(content)
+    details = members.pop("details", {})
+    own = {
+        "commitment": entry.entry_hash,
+        "action": entry.action,
+        "at": entry.at.isoformat(),
+        "subject": entry.subject,
+    }
+    return (
+        members.items() <= own.items()
+        and isinstance(details, dict)
+        and all(name in entry.details and entry.details[name] == value for name, value in details.items())
+    )

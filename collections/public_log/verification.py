@@ -15,6 +15,7 @@ from panprivacy.transparency.signed_note import NoteError
 from panprivacy.transparency.tiles import HEIGHT, WIDTH, TileError, subtree_hash, tiles_of
 from public_log.checks import log_checks
 from public_log.integrating import integrate
+from public_log.leaves import leaf_tells_of
 from public_log.models import Leaf, SignedCheckpoint, Tree
 from public_log.own_keys import own_keys
 from public_log.selectors import latest_checkpoint
@@ -51,6 +52,8 @@ def _leaf_hashes(size: int) -> list[bytes]:
             entry_verify(entry, previous)
             if json.loads(leaf.content).get("commitment") != entry.entry_hash:
                 raise BrokenLogError(f"the leaf of entry {entry.index} is of another entry")
+            if not leaf_tells_of(entry, leaf.content):
+                raise BrokenLogError(f"the leaf of entry {entry.index} says something else than the entry")
             found.append(leaf_hash(leaf.content.encode()))
             previous = entry.entry_hash
     if len(found) != size:

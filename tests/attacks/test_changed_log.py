@@ -26,6 +26,7 @@ from panprivacy.transparency.merkle import ProofError, consistency_proof, leaf_h
 from panprivacy.transparency.policy import Policy
 from panprivacy.transparency.signed_note import ED25519, VerifierKey
 from panprivacy.transparency.tiles import Tile, TileError
+from public_log import integrating
 from public_log.guards import GUARDS
 from public_log.integrating import integrate
 from public_log.leaves import leaf_content
@@ -161,7 +162,7 @@ def test_a_leaf_that_is_changed_alone_is_noticed_by_the_site_and_its_clients() -
     Leaf.objects.filter(position=1).update(
         content=json.dumps({**json.loads(leaf.content), "action": "other"})
     )
-    verify_fails("checkpoint of 3 entries is of another log")
+    verify_fails("the leaf of entry 2 says something else than the entry")
     served = Client().get("/log/tile/0/000.p/3").content
     assert served[32:64] != leaf_hash(leaf.content.encode())
     proof = proof_of(0)
@@ -171,6 +172,18 @@ def test_a_leaf_that_is_changed_alone_is_noticed_by_the_site_and_its_clients() -
     entry_append(action=ACCESS_DENIED, subject="s", actor=None, details={})
     with pytest.raises(ProofError):
         client_accepts(before)
+
+
+def test_a_leaf_that_told_another_story_when_it_was_signed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its commitment, the tiles and the checkpoint fit: only the entry says something else."""
+
+    def lied(entry: Entry) -> str:
+        return json.dumps({**json.loads(leaf_content(entry)), "details": {"released": 1_000}})
+
+    monkeypatch.setattr(integrating, "leaf_content", lied)
+    entry_append(action=ACCESS_DENIED, subject="s", actor=None, details={"released": 1})
+    integrate()
+    verify_fails("the leaf of entry 1 says something else than the entry")
 
 
 @pytest.mark.usefixtures("owner")

@@ -272,7 +272,7 @@ def test_a_leaf_that_says_something_else_of_its_entry_is_noticed() -> None:
     integrate()
     leaf = Leaf.objects.get()
     Leaf.objects.update(content=leaf.content.replace("recipe_closed", "recipe_opened"))
-    with pytest.raises(BrokenLogError, match="checkpoint of 1 entries is of another log"):
+    with pytest.raises(BrokenLogError, match="leaf of entry 1 says something else than the entry"):
         log_verify()
 
 
