@@ -103,6 +103,14 @@ class TestLists:
         with pytest.raises(CommandError, match="nobody: no device has this name or key"):
             command("revoke", "nobody", "one")
 
+    def test_a_key_is_revoked_whatever_letter_it_begins_with(self, tmp_path: Path) -> None:
+        keys = [base64_text.encode(bytes([first, *range(31)])) for first in (0xF8, 0xFC)]
+        assert [key[0] for key in keys] == ["+", "/"]
+        enrol(tmp_path, f"one,{keys[0]}", f"two,{keys[1]}")
+        assert command("revoke", *keys) == "2 revoked.\n"
+        with pytest.raises(CommandError, match="-A: no device has this name or key"):
+            command("revoke", "-A")
+
     def test_list_is_read_from_standard_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.stdin", io.StringIO(f"name,key\none,{text_of(KeyedDevice())}\n"))
         assert command("enrol", "-").startswith("1 new")

@@ -32,8 +32,10 @@ class Command(BaseCommand):
             "enrol", help="enrol the devices of a list; the same list again changes nothing"
         )
         enrol.add_argument("file", help=f"CSV with the columns {','.join(COLUMNS)}, or - for standard input")
-        # One key in 64 begins with a dash.
-        revoke = actions.add_parser("revoke", help="refuse devices from now on", prefix_chars="+")
+        # Keys begin with a dash or a plus as with any letter: nothing that can be typed is an option.
+        revoke = actions.add_parser(
+            "revoke", help="refuse devices from now on", prefix_chars="\0", add_help=False
+        )
         revoke.add_argument("devices", nargs="+", help="names, or keys in base64; of mtls, subjects")
         codes = actions.add_parser("codes", help="print fresh one-time codes, each for one device")
         codes.add_argument("number", type=int, help=f"1 to {MOST_CODES:,}")
