@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.contrib.auth.models import Group, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from panprivacy.errors import FieldError
 
@@ -33,7 +33,12 @@ def account_create(*, username: str, password: str, groups: Sequence[str]) -> Us
     except ValidationError as error:
         raise FieldError("password", _clause(error)) from None
     user.set_password(password)
-    user.save(force_insert=True)
+    try:
+        with transaction.atomic():
+            user.save(force_insert=True)
+    except IntegrityError:
+        # Of two requests that come at once, the other one took the name.
+        raise FieldError("username", "is refused: a user with that username already exists") from None
     user.groups.set(members)
     return user
 

@@ -444,6 +444,18 @@ def test_accounts_are_made_grouped_and_switched_off_but_no_administrator(adminis
     }
 
 
+def test_of_two_accounts_of_one_name_that_are_made_at_once_one_is_refused(
+    administration: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one was not there yet when this one looked."""
+    monkeypatch.setattr(User, "validate_unique", lambda *_: None)
+    client = client_of(User.objects.get(username="ada"), "accounts:write")
+    new = {"username": "ada", "password": "correct horse battery", "groups": []}
+    refused = post(client, "/api/v1/accounts/", new)
+    assert (refused.status_code, refused.json()["field"]) == (400, "username")
+    assert User.objects.filter(username="ada").count() == 1
+
+
 def test_mail_is_subscribed_and_ended_and_webhooks_are_not_among_it(settings: Any) -> None:
     settings.SITE_URL, settings.EMAIL_FROM = "http://localhost", "site@example.org"
     user = account("mia")
