@@ -174,7 +174,7 @@ def test_a_leaf_that_is_changed_alone_is_noticed_by_the_site_and_its_clients() -
         client_accepts(before)
 
 
-def test_a_leaf_that_told_another_story_when_it_was_signed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leaf_that_lied_when_it_was_signed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its commitment, the tiles and the checkpoint fit: only the entry says something else."""
 
     def lied(entry: Entry) -> str:
