@@ -32,7 +32,7 @@ def token(request: HttpRequest) -> HttpResponse:
         raise unsupported_media_type(f"Content-Type must be {REQUEST_MEDIA_TYPE}.")
     capsule = read_body(request, CAPSULE_BYTES)
     if len(capsule) != CAPSULE_BYTES:
-        detail = f"A sealed token request has {CAPSULE_BYTES:,} bytes, whoever sends it."
+        detail = f"A sealed token request has {CAPSULE_BYTES:,} bytes."
         raise Problem("capsule-refused", "The capsule has another length", 400, detail)
     pseudonym = attestation().identify(request, capsule)
     request_claim(pseudonym)
