@@ -7,7 +7,7 @@ from tests.scenes import account, finished_recipe, open_recipe
 
 pytestmark = pytest.mark.django_db
 
-LOG = ["/audit/", "/audit/1/", "/audit/chain/", "/audit/export.csv", "/audit/export.json"]
+LOG = ["/audit/", "/audit/1/", "/audit/check/", "/audit/export.csv", "/audit/export.json"]
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ class EntryView(LogReadersOnly):
         return render(request, "log/entry.html", context)
 
 
-class ChainView(LogReadersOnly):
+class CheckView(LogReadersOnly):
     """The whole log checked against its tree; done when asked for, as it reads every entry."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -71,7 +71,7 @@ class ChainView(LogReadersOnly):
         except BrokenLogError as error:
             problem = str(error)
         context = {"problem": problem, "size": size, "checkpoint": latest_checkpoint()}
-        template = "log/_chain.html" if htmx_of(request) else "log/chain.html"
+        template = "log/_check.html" if htmx_of(request) else "log/check.html"
         response = render(request, template, context)
         patch_vary_headers(response, ("HX-Request",))
         return response

@@ -38,7 +38,7 @@ def append(subject: str) -> Entry:
 
 PAGES = {
     "/audit/": "audit",
-    "/audit/chain/": "audit-chain",
+    "/audit/check/": "audit-check",
     "/audit/export.csv": "audit-export",
     "/audit/export.json": "audit-export",
     "/audit/1/": "audit-entry",
@@ -151,7 +151,7 @@ def test_entry_page_of_an_unknown_index_is_not_found(reader: Client, index: str)
 
 def test_chain_check_says_that_the_log_holds(reader: Client) -> None:
     last = append("alpha")
-    page = reader.get("/audit/chain/").content.decode()
+    page = reader.get("/audit/check/").content.decode()
     assert f"All {last.index} entries match" in page
     assert reader.get("/log/checkpoint").content.decode().splitlines()[2] in page
 
@@ -166,7 +166,7 @@ def test_chain_check_names_the_entry_that_was_changed_outside_the_product(reader
         for statement in ENTRIES.remove_statements(connection.vendor):
             cursor.execute(statement)
     Entry.objects.filter(index=entry.index).update(subject="somebody else")
-    page = reader.get("/audit/chain/", HTTP_HX_REQUEST="true").content.decode()
+    page = reader.get("/audit/check/", HTTP_HX_REQUEST="true").content.decode()
     assert "The log is broken" in page
     assert f"entry {entry.index} does not match its hash" in page
     assert "<html" not in page
