@@ -10,8 +10,9 @@ from devices_sim.algorithm import DeviceError
 from devices_sim.log_memory import LogMemory
 from devices_sim.transport import API, ServedRecipe, Transport, TransportError
 from panprivacy import base64_text
-from panprivacy.transparency.checking import Checked, CheckError, NotWitnessedError, check
+from panprivacy.transparency.checking import Checked, check
 from panprivacy.transparency.checkpoint import Checkpoint
+from panprivacy.transparency.findings import CheckError, NotWitnessedError
 from panprivacy.transparency.merkle import ProofError, consistency_proof, verify_consistency
 from panprivacy.transparency.policy import Policy
 from panprivacy.transparency.tiles import Tile, TileError, nodes_of

@@ -10,7 +10,8 @@ from cryptography.exceptions import InvalidSignature
 from audit.models import Entry
 from audit.selectors import BrokenLogError
 from panprivacy.signed_result import CONTEXT
-from panprivacy.transparency.checking import CONCLUDED, CheckError, Conclusions
+from panprivacy.transparency.conclusions import CONCLUDED, Conclusions
+from panprivacy.transparency.findings import CheckError
 from public_log.checks import log_check
 from releases.excerpt import release_excerpt
 from releases.models import Release, SignedResult

@@ -2,8 +2,8 @@
 
 `merkle` has trees and proofs, `tiles` how a tree is stored and served, `signed_note` and `checkpoint` what a
 log signs, `cosignature` and `witnessing` what witnesses add, `proof` and `policy` what one needs to check an
-entry offline. `checking` does so for recipes and results, `mirror` for a whole log. All else must not know
-recipes and results.
+entry offline. `checking` does so for recipes and results, `mirror` for a whole log, `conclusions` for the
+results in it; `findings` is what they say. All else must not know recipes and results.
 
 Randomness, clocks and keys are arguments. It must not know HTTP or databases.
 """
@@ -11,7 +11,9 @@ Randomness, clocks and keys are arguments. It must not know HTTP or databases.
 __all__ = [
     "checking",
     "checkpoint",
+    "conclusions",
     "cosignature",
+    "findings",
     "merkle",
     "mirror",
     "policy",

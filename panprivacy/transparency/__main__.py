@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from panprivacy import vector_files
-from panprivacy.transparency.checking import CheckError, check_file
+from panprivacy.transparency.checking import check_file
+from panprivacy.transparency.findings import CheckError
 from panprivacy.transparency.mirror import check_mirror
 from panprivacy.transparency.policy import Policy, PolicyError
 from panprivacy.transparency.vectors import check_file as check_vectors

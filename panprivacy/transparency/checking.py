@@ -12,23 +12,22 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import base64_text
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
-from panprivacy.json_objects import without_repetition
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.round_input import FORMAT as INPUT
 from panprivacy.rounds_document import FORMAT as ROUNDS
-from panprivacy.signed_count import CountRefusedError, ReleasedCount
 from panprivacy.signed_documents import signed_message
 from panprivacy.signed_result import ResultRefusedError, result_hash, verify_result
 from panprivacy.transparency.checkpoint import Checkpoint
+from panprivacy.transparency.conclusions import CONCLUDED
+from panprivacy.transparency.counts import counts_signed, verification_keys
+from panprivacy.transparency.findings import CheckError, Found, NotWitnessedError, json_object
 from panprivacy.transparency.merkle import ProofError
 from panprivacy.transparency.policy import Accepted, Policy, QuorumError
 from panprivacy.transparency.proof import FIRST_LINE, Proof
 from panprivacy.transparency.signed_note import Note, NoteError
 
 PUBLISHED = ("recipe_published",)
-RECORDED = "result_recorded"
-CONCLUDED = ("result_released", "result_withheld", RECORDED)
-"""Actions of the entries that speak of a recipe, and of a result; `RECORDED` of an older one."""
+"""Action of the entry that speaks of a recipe."""
 
 SIGNED = {
     ROUNDS: ("Recipe in rounds", "rounds_published"),
@@ -38,14 +37,6 @@ SIGNED = {
 
 NEEDS_PROOF = "Whether the public log has it. The site serves the proof; give it with --proof."
 NEEDS_POLICY = "Who signed it. The site serves a policy at /log/policy; give it, or your own, with --policy."
-
-
-class CheckError(ValueError):
-    """Something that does not hold; the message says what."""
-
-
-class NotWitnessedError(CheckError):
-    """A proof with the signatures of too few witnesses; there may be more of them later."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +56,6 @@ class Checked:
     unchecked: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Found:
-    """What holds of a file, and what could not be checked with what was given beside it."""
-
-    sentences: tuple[str, ...]
-    unchecked: tuple[str, ...]
-
-    def __add__(self, other: "Found") -> "Found":
-        """Both together."""
-        return Found(self.sentences + other.sentences, self.unchecked + other.unchecked)
-
-
 def check(content: bytes, proof: bytes, policy: Policy, *, latest: int | None = None) -> Checked:
     """Check a recipe (as the API serves it) or a result (`result.json`) against its proof.
 
@@ -88,12 +67,12 @@ def check(content: bytes, proof: bytes, policy: Policy, *, latest: int | None = 
     Raises:
         CheckError: the first thing that does not hold (`NotWitnessedError`: too few witnesses).
     """
-    document = _object(content)
+    document = json_object(content)
     read = _proof(proof)
     accepted = _accepted(read, policy, latest)
     checkpoint = accepted.checkpoint
     keys = [key.key for key in policy.logs if key.name == checkpoint.origin]
-    found = _statements(document, _object(read.extra, "entry in the proof"), _site_keys(keys))
+    found = _statements(document, json_object(read.extra, "entry in the proof"), verification_keys(keys))
     found += _of_the_log(read, accepted, policy)
     return Checked(found.sentences, checkpoint, read.note, found.unchecked)
 
@@ -122,9 +101,9 @@ def check_file(
     if proof is not None and policy is not None:
         checked = check(content, proof, policy, latest=latest)
         return Found(checked.sentences, checked.unchecked)
-    document, read = _object(content), None if proof is None else _proof(proof)
-    keys = None if policy is None else _site_keys([key.key for key in policy.logs])
-    entry = None if read is None else _object(read.extra, "entry in the proof")
+    document, read = json_object(content), None if proof is None else _proof(proof)
+    keys = None if policy is None else verification_keys([key.key for key in policy.logs])
+    entry = None if read is None else json_object(read.extra, "entry in the proof")
     found = _statements(document, entry, keys)
     if read is None:
         return found + Found((), (NEEDS_PROOF,) if policy is not None else (NEEDS_PROOF, NEEDS_POLICY))
@@ -159,7 +138,7 @@ def _is_checkpoint(content: bytes) -> bool:
 
 
 def _check_proof(read: Proof, policy: Policy | None, latest: int | None) -> Found:
-    entry = _object(read.extra, "entry in the proof") if read.extra else {}
+    entry = json_object(read.extra, "entry in the proof") if read.extra else {}
     if not entry:
         raise CheckError("the proof has no entry with it")
     told = json.dumps(entry, ensure_ascii=True, sort_keys=True)
@@ -226,10 +205,6 @@ _OTHER_ENTRIES = (
     "This rests on one entry. That no other entry has another result of this recipe, only a check of the "
     "whole log shows."
 )
-
-
-def _site_keys(keys: Sequence[bytes]) -> list[Ed25519PublicKey]:
-    return [Ed25519PublicKey.from_public_bytes(key) for key in keys]
 
 
 def _statements(
@@ -318,7 +293,7 @@ def _result_statements(
         raise CheckError(str(error)) from error
     found = Found(tuple(sentences), ())
     if keys is not None:
-        found += _counts_signed(result, recipe, keys)
+        found += counts_signed(result, recipe, keys)
     if entry is not None:
         _require_entry(entry, CONCLUDED, identifier)
         details = entry.get("details")
@@ -326,77 +301,6 @@ def _result_statements(
             raise CheckError("the log has another result of this recipe")
         found += Found(("The log has the hash of exactly this result.", _OTHER_ENTRIES), ())
     return found
-
-
-def _counts_signed(
-    result: Mapping[str, Any], recipe: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]
-) -> Found:
-    """Who signed the number of reports, each with a key of its own: the site cannot change that alone."""
-    known = _servers_of(recipe, keys)
-    servers, reports = result.get("servers"), result.get("reports")
-    signers: list[str] = []
-    if isinstance(servers, list) and type(reports) is int:
-        count = ReleasedCount(str(result["id"]), reports)
-        for server in servers:
-            if not isinstance(server, dict) or server.get("signature") is None:
-                continue
-            name = server.get("name")
-            if not isinstance(name, str) or name not in known or name in signers:
-                raise CheckError(f"a signature is by {name!r}, which is no server of this recipe, or twice")
-            try:
-                _require_count(count, base64_text.decode(server["signature"], 64), known[name])
-            except (CountRefusedError, base64_text.Base64Error):
-                raise CheckError(f"the {name.lower()} did not sign this number of reports") from None
-            signers.append(name)
-    by = " and ".join(f"the {name.lower()}" for name in signers)
-    told = (f"The number of reports, {reports:,}, is signed by {by}.",) if signers else ()
-    # A result that was withheld has no number.
-    missing = [name.lower() for name in PARTNERS if known.get(name) and name not in signers]
-    asked = missing if result.get("outcome") == "released" else []
-    return Found(told, tuple(_MISSING.format(name) for name in asked))
-
-
-PARTNERS = {"Helper": "Leader", "Shuffler": "Analyzer"}
-"""Servers of others, and what the site itself is called beside them."""
-
-ALONE = ("Server", "Curator")
-"""What the site is called in recipes without partners."""
-
-_MISSING = (
-    "Whether the {0} counted so many reports: the recipe names a key of the {0}, and the result has no "
-    "signature by it."
-)
-
-
-def _servers_of(
-    recipe: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]
-) -> dict[str, Sequence[Ed25519PublicKey]]:
-    """Name → keys with which this server of a recipe signs; none of a partner that the recipe has no key of.
-
-    Partners sign with the key in the recipe alone: the site cannot sign in their names.
-    """
-    found: dict[str, Sequence[Ed25519PublicKey]] = {}
-    for name, own in PARTNERS.items():
-        partner = recipe.get(name.lower())
-        if partner is None:
-            continue
-        key = partner.get("verification_key") if isinstance(partner, dict) else None
-        try:
-            found[name] = () if key is None else _site_keys([base64_text.decode(key, 32)])
-        except base64_text.Base64Error as error:
-            raise CheckError(f"{name.lower()}.verification_key in the recipe {error}") from None
-        found[own] = keys
-    return found or dict.fromkeys(ALONE, keys)
-
-
-def _require_count(count: ReleasedCount, signature: bytes, keys: Sequence[Ed25519PublicKey]) -> None:
-    for key in keys:
-        try:
-            count.verify(signature, key)
-        except CountRefusedError:
-            continue
-        return
-    raise CountRefusedError("no key signed this number")
 
 
 def _require_result_signed(result: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]) -> None:
@@ -409,35 +313,6 @@ def _require_result_signed(result: Mapping[str, Any], keys: Sequence[Ed25519Publ
         else:
             return
     raise refused
-
-
-class Conclusions:
-    """The results in a whole log: of each recipe one, and none in place of another.
-
-    Results from before they were signed have an entry without a hash. `result_recorded` follows it, once.
-    """
-
-    def __init__(self) -> None:
-        self.hashes: dict[str, str | None] = {}
-        """Recipe → hash of its result; None where there is an entry without it so far."""
-
-    def add(self, action: object, subject: object, details: object) -> None:
-        """Take the next entry of the log; CheckError where it replaces what is there."""
-        if action not in CONCLUDED or not isinstance(subject, str):
-            return
-        digest = details.get("result") if isinstance(details, dict) else None
-        known = self.hashes.get(subject)
-        if subject in self.hashes and (known is not None or action != RECORDED or digest is None):
-            raise CheckError(f"the log has two results of the recipe {subject}")
-        self.hashes[subject] = digest
-
-    def add_leaf(self, leaf: bytes) -> None:
-        """The same from a leaf; one that no proof is accepted with says nothing of a result."""
-        try:
-            entry = _object(leaf)
-        except CheckError:
-            return
-        self.add(entry.get("action"), entry.get("subject"), entry.get("details"))
 
 
 def _require_entry(entry: Mapping[str, Any], actions: tuple[str, ...], subject: str) -> None:
@@ -460,33 +335,3 @@ def _canonical(document: Mapping[str, Any]) -> bytes:
         return canonical_json(document)
     except NoCanonicalFormError as error:
         raise CheckError(f"the document has no canonical form: {error}") from error
-
-
-def _object(content: bytes, what: str = "file") -> Mapping[str, Any]:
-    try:
-        found = json.loads(content.decode(), object_pairs_hook=_members, parse_constant=_refuse_constant)
-    except CheckError:
-        raise
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise CheckError(
-            "the file is no proof or checkpoint, and not a JSON object as recipes and results are"
-            if what == "file"
-            else f"the {what} is not a JSON object"
-        )
-    return found
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Another program could show the one that was not checked.
-    return without_repetition(pairs, _refuse_repeated)
-
-
-def _refuse_constant(name: str) -> None:
-    # Python alone reads NaN and Infinity: browsers would pass over an entry with one.
-    raise ValueError(f"JSON has no {name}")
-
-
-def _refuse_repeated(name: str) -> None:
-    raise CheckError(f"the file has the member {name!r} twice")

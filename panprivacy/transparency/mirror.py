@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from panprivacy.transparency.checking import CheckError, Conclusions, Found, check_checkpoint
+from panprivacy.transparency.checking import check_checkpoint
 from panprivacy.transparency.checkpoint import Checkpoint
+from panprivacy.transparency.conclusions import Conclusions
+from panprivacy.transparency.findings import CheckError, Found
 from panprivacy.transparency.merkle import HASH_BYTES, leaf_hash, root
 from panprivacy.transparency.policy import Policy
 from panprivacy.transparency.signed_note import Note

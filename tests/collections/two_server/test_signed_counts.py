@@ -19,7 +19,8 @@ from helper.models import SignedCount
 from leader.models import CountNoise, HelperCount
 from panprivacy.signed_count import ReleasedCount
 from panprivacy.signed_result import CONTEXT, signed_bytes
-from panprivacy.transparency.checking import NEEDS_PROOF, CheckError, check_file
+from panprivacy.transparency.checking import NEEDS_PROOF, check_file
+from panprivacy.transparency.findings import CheckError
 from panprivacy.transparency.policy import Policy
 from panprivacy.two_server import noisy_count
 from peers.client import PeerRefusedError

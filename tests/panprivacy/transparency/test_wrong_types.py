@@ -11,7 +11,8 @@ import pytest
 from panprivacy import base64_text
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.signed_result import CONTEXT, signed_bytes
-from panprivacy.transparency.checking import CheckError, check_file
+from panprivacy.transparency.checking import check_file
+from panprivacy.transparency.findings import CheckError
 from panprivacy.transparency.policy import Policy
 from tests.devices_sim.public_log import WITHOUT_WITNESSES, MemoryLog
 from tests.devices_sim.server import SIGNING_KEY
