@@ -12,7 +12,6 @@ The two kinds take turns, so that a busy machine troubles both. Writes
 
 import argparse
 import json
-import os
 import platform
 import secrets
 import sys
@@ -28,33 +27,13 @@ RESULT = ROOT / "benchmarks" / "results" / "admission_reports.json"
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
+from benchmarks.local_site import MEMBERS, prepare
+
 BAR = 3.0
 """Most times the cost of a report without tokens and relay."""
 
 SITE_URL, RELAY_URL = "http://127.0.0.1", "http://127.0.0.1/relay/site"
 ISSUER_URL, ATTESTER_URL = "http://127.0.0.1/issuer", "http://127.0.0.1/attester"
-MEMBERS = {
-    "name": "Crashes",
-    "question": "On how many devices did it crash?",
-    "statistic": "count_nonzero",
-    "steps": 7,
-    "epsilon": 2.0,
-    "delta": 1e-6,
-    "cohort_size": 200,
-}
-
-
-def prepare(directory: Path) -> None:
-    """A site, before Django reads its settings."""
-    os.environ.update({"PANAPP_DATA_DIR": str(directory), "DJANGO_SETTINGS_MODULE": "panapp.settings"})
-    import django
-
-    import panapp  # noqa: F401  # puts the apps on the import path
-
-    django.setup()
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
 
 
 class Issuer:

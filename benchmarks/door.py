@@ -39,31 +39,11 @@ RESULT = ROOT / "benchmarks" / "results" / "door.json"
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
+from benchmarks.local_site import MEMBERS, prepare
+
 THREADS, CONNECTIONS = 32, 64
 MOST_TIMES_BARE, MOST_TIMES_BARE_IN_BATCHES = 15.0, 2.5
 LONGEST_MILLISECONDS = 100.0
-MEMBERS = {
-    "name": "Crashes",
-    "question": "On how many devices did it crash?",
-    "statistic": "count_nonzero",
-    "steps": 7,
-    "epsilon": 2.0,
-    "delta": 1e-6,
-    "cohort_size": 200,
-}
-
-
-def prepare(directory: Path) -> None:
-    """A site, before Django reads its settings."""
-    os.environ.update({"PANAPP_DATA_DIR": str(directory), "DJANGO_SETTINGS_MODULE": "panapp.settings"})
-    import django
-
-    import panapp  # noqa: F401  # puts the apps on the import path
-
-    django.setup()
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
 
 
 def published() -> Any:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import door
+from benchmarks.local_site import prepare
 
 THREADS = 8
 PATIENCE_SECONDS = 30.0
@@ -127,7 +128,7 @@ def main() -> int:
     arguments = parser.parse_args()
     kills, restart = arguments.kills, shlex.split(arguments.restart)
     with tempfile.TemporaryDirectory(prefix="panapp-kills-") as name:
-        door.prepare(Path(name))
+        prepare(Path(name))
         from django.db import connection
 
         from panapp.wsgi import application

@@ -19,7 +19,6 @@ more than 2 % over.
 import argparse
 import hashlib
 import json
-import os
 import platform
 import random
 import statistics
@@ -36,6 +35,8 @@ RESULT = ROOT / "benchmarks" / "results" / "public_log.json"
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
+from benchmarks.local_site import prepare
+
 BAR = 0.020
 """Most seconds of each operation, of processor time: other work on the machine, and its disk, do not count.
 Where PostgreSQL is used, its own processor time is not seen."""
@@ -46,19 +47,6 @@ MOST_BYTES = 1.02
 ROUNDS = 200
 AT_ONCE = 1 << 18
 """Hashes that are put into the tree at once; whole tiles."""
-
-
-def prepare(directory: Path) -> None:
-    """A site, before Django reads its settings."""
-    os.environ.update({"PANAPP_DATA_DIR": str(directory), "DJANGO_SETTINGS_MODULE": "panapp.settings"})
-    import django
-
-    import panapp  # noqa: F401  # puts the apps on the import path
-
-    django.setup()
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
 
 
 def content_of(position: int) -> bytes:
