@@ -33,11 +33,6 @@ def step_of_code(secret: bytes, code: str, seconds: float) -> int | None:
     return found
 
 
-def code_of(secret: bytes, seconds: float) -> str:
-    """The code that an app shows then."""
-    return TOTP(secret, DIGITS, SHA1(), STEP_SECONDS).generate(seconds).decode()  # noqa: S303
-
-
 def address_of(secret: bytes, *, account: str, issuer: str) -> str:
     """What apps read from a picture: `otpauth://totp/…`."""
     return TOTP(secret, DIGITS, SHA1(), STEP_SECONDS).get_provisioning_uri(account, issuer)  # noqa: S303

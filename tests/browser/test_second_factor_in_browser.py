@@ -6,8 +6,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from second_factor.codes import STEP_SECONDS, code_of
+from second_factor.codes import STEP_SECONDS
 from second_factor.operations import begun_secret
+from tests.collections.second_factor.app import code_of
 from tests.scenes import PASSWORD, analyst
 
 from .conftest import Visitor

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.models import Entry
-from second_factor.codes import code_of, recovery_hash, step_of_code
+from second_factor.codes import recovery_hash, step_of_code
 from second_factor.models import Factor, RecoveryCode
 from second_factor.operations import (
     FAILURES_AT_ONCE,
@@ -26,6 +26,7 @@ from second_factor.operations import (
     recovery_codes_make,
 )
 from second_factor.operations import timezone as clock_of_codes
+from tests.collections.second_factor.app import code_of
 from tests.page_text import page_text
 from tests.scenes import PASSWORD, account
 
