@@ -10,11 +10,10 @@ from urllib.parse import urlsplit
 from panprivacy.asked_admission import TokenAdmission as TokenAdmission
 from panprivacy.privacy_pass import issuance
 from panprivacy.privacy_pass.rsa_keys import PublicKey
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES as TOKEN_BYTES
 from panprivacy.privacy_pass.tokens import TOKEN_TYPE, Token, TokenChallenge
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.tls_messages import InvalidMessageError
-
-TOKEN_BYTES = 354
 
 MISSING, INVALID, OF_ANOTHER_RECIPE = "token_missing", "token_invalid", "token_of_another_recipe"
 REASONS = (MISSING, INVALID, OF_ANOTHER_RECIPE)

@@ -6,12 +6,10 @@ the token of a report without its shares not opening any more.
 
 from panprivacy.dap.basics import Extension
 from panprivacy.dap.upload import ReportMetadata
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 
 TOKEN = 0xFF01
 """Type of the extension: a number of ours, which no draft assigns."""
-
-TOKEN_BYTES = 354
-"""Of a token of Privacy Pass, type 0x0002 (RFC 9578, section 6.3)."""
 
 
 def token_extension(token: bytes) -> Extension:

@@ -13,6 +13,9 @@ NONCE_BYTES = 32
 DIGEST_BYTES = 32
 SIGNATURE_BYTES = 256
 
+TOKEN_BYTES = 2 + NONCE_BYTES + 2 * DIGEST_BYTES + SIGNATURE_BYTES
+"""Of a token as it travels: 354."""
+
 
 @dataclass(frozen=True)
 class _OfOurType(Message):

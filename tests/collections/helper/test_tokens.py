@@ -10,7 +10,8 @@ from dap.limits import EXTENSION_BYTES
 from dap.models import AggregatedReport, Side
 from dap.selectors import rejections_of
 from panprivacy.dap.basics import Extension
-from panprivacy.dap.token_extension import TOKEN_BYTES, token_extension
+from panprivacy.dap.token_extension import token_extension
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from tests.collections.helper.scene import Leader, SentReport, registered
 from tests.panprivacy.test_admission import with_tokens
 from tests.panprivacy.test_servers import two_servers

@@ -19,7 +19,7 @@ from leader.uploads import reports_upload
 from panprivacy import base64_text
 from panprivacy.dap.basics import Extension, Interval, ReportError
 from panprivacy.dap.media import media_type
-from panprivacy.dap.token_extension import TOKEN_BYTES, token_extension
+from panprivacy.dap.token_extension import token_extension
 from panprivacy.dap.upload import (
     HpkeConfigList,
     Report,
@@ -28,6 +28,7 @@ from panprivacy.dap.upload import (
     UploadErrors,
     UploadRequest,
 )
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from tests.collections.leader.pair import CLOCK, HOUR, Pair
 
 pytestmark = pytest.mark.django_db
