@@ -1,7 +1,7 @@
 """Workers that are killed."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
@@ -29,8 +29,17 @@ def chunk_held(recipe: Recipe) -> Iterator[None]:
 
 
 def pool_child(services: Services) -> psutil.Process:
-    (child,) = psutil.Process(services.pid("worker 1")).children(recursive=True)
-    return child
+    """The one process that works for the first worker, once there is one: a worker that was killed is started
+    again, and starts another."""
+    found: list[psutil.Process] = []
+
+    def started() -> bool:
+        with suppress(psutil.NoSuchProcess):
+            found[:] = psutil.Process(services.pid("worker 1")).children(recursive=True)
+        return len(found) == 1
+
+    assert wait_until(started, PATIENCE)
+    return found[0]
 
 
 def busy_seconds(process: psutil.Process) -> float:

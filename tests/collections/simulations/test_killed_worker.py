@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import psutil
 import pytest
 
 from panapp.services import Services, wait_until
@@ -22,9 +21,8 @@ BUSY_SECONDS = 0.3
 
 def kill_in_mid_chunk(services: Services, simulation: Simulation) -> int:
     """Kill the worker as a whole while it simulates; how many devices were counted by then."""
-    worker = psutil.Process(services.pid("worker 1"))
-    assert wait_until(lambda: worker.children(recursive=True), PATIENCE)
     victim = pool_child(services)
+    worker = victim.parent()
     simulation.refresh_from_db()
     before, done = busy_seconds(victim), simulation.done
     assert wait_until(lambda: busy_seconds(victim) - before > BUSY_SECONDS, PATIENCE, interval=0.01)
