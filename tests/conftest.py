@@ -179,6 +179,14 @@ def _processes_of_the_product() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "panapp.settings"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_waits_for_a_disk() -> Iterator[None]:
+    """No test of this process outlives a power failure; what the tests start runs as in production."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(
     request: pytest.FixtureRequest, django_db_blocker: pytest_django.DjangoDbBlocker

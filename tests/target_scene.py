@@ -41,7 +41,8 @@ def counted(
     """A recipe with a released result that counts the values of an attribute."""
     labels = DECLARED.get(event, DECLARED["os"])
     simulation = changes.pop("simulation", False)
-    members = members_of(event=event, labels=labels, k=len(labels), **changes)
+    # The guarantees of a small cohort are computed in no time; what is released is of 100,000 reports.
+    members = members_of(**{"event": event, "labels": labels, "k": len(labels), "cohort_size": 20, **changes})
     recipe = publish(members, simulation=simulation)
     SubAggregate.objects.create(recipe=recipe, reports=100_000, total=list(ones))
     recipe = recipe_close(recipe=recipe, actor=None)
@@ -58,7 +59,14 @@ def counted(
 def file_of(*conditions: tuple[str, str, Recipe], **changes: Any) -> dict[str, Any]:
     """A recipe file that asks devices with these values, counted by these recipes."""
     target = {name: {"value": value, "recipe": recipe.identifier} for name, value, recipe in conditions}
-    asked = {"admission": "token", "relay": True, "sampling_rate": 0.5, "cohort_size": 500, "target": target}
+    asked = {
+        "admission": "token",
+        "relay": True,
+        "sampling_rate": 0.5,
+        "cohort_size": 20,
+        "target": target,
+        "smallest_target": 5_000,
+    }
     return recipe_members(**asked | changes)
 
 

@@ -26,7 +26,7 @@ up to aliasing, which L makes smaller than 1e-40; K is the cumulant generating f
 """
 
 import math
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,18 +179,24 @@ class Inversion:
         Where few numbers of ones meet few numbers of zeros, as factors: each number's power is computed once,
         and e^{−s·t} is a root of unity. None of the factors is larger than 1, so no digit is lost.
         """
-        (few_ones, of_one), (few_zeros, of_zero) = (
-            np.unique(number, return_inverse=True) for number in (ones, zeros)
-        )
         one, zero = self._one - self._one[0].real, self._zero - self._zero[0].real
-        if 4 * (len(few_ones) + len(few_zeros)) > len(ones):
+        # Looking for equal numbers takes as long as the powers of a few ranges, whose ends all differ.
+        factors = None if (ones[1:] > ones[:-1]).all() else _few(ones, zeros)
+        if factors is None:
             turn = shift[:, None] * (self._s - self._s[0])
             return np.asarray(np.exp(ones[:, None] * one + zeros[:, None] * zero - turn))
+        (few_ones, of_one), (few_zeros, of_zero) = factors
         turned = np.multiply.outer(-shift.astype(np.int64), np.arange(len(one))) % self._length
         terms: Complex = np.exp(2j * math.pi / self._length * np.arange(self._length))[turned]
         terms *= np.exp(np.multiply.outer(few_ones, one))[of_one]
         terms *= np.exp(np.multiply.outer(few_zeros, zero))[of_zero]
         return terms
+
+
+def _few(*numbers: Counts | Numbers) -> list[tuple[Any, Any]] | None:
+    """The different ones of each, and where they stand; None where they are too many to be of use."""
+    found = [np.unique(each, return_inverse=True) for each in numbers]
+    return found if 4 * sum(len(different) for different, _ in found) <= len(numbers[0]) else None
 
 
 @overload

@@ -68,7 +68,7 @@ def test_results_of_different_shapes_or_levels_have_no_difference():
         difference([0.0], [0.0], normal(0, 1), Interval(0.66, (-1.0,), (1.0,)))
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 8.0])
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_differences_of_counts_hold_also_where_few_devices_have_the_event(epsilon):
     """Summed over everything that two rounds of 80 devices may say, so that this fails by no chance."""
     devices, keep = 80, 1 / (1 + math.exp(-epsilon))

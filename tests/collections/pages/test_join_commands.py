@@ -24,7 +24,7 @@ from tests.target_scene import DECLARED, counted, declare, file_of, publish
 
 pytestmark = pytest.mark.django_db
 
-CATEGORIES = {"statistic": "categories", "k": 3, "steps": None, "cohort_size": 500, "epsilon": 2.0}
+CATEGORIES = {"statistic": "categories", "k": 3, "steps": None, "cohort_size": 100, "epsilon": 2.0}
 
 
 @pytest.fixture

@@ -19,7 +19,13 @@ from tests.tokens import ISSUER_KEY
 
 pytestmark = pytest.mark.django_db
 
-PROTECTED = {"admission": "token", "relay": "True", "sampling_rate": "0.5", "cohort_size": "500"}
+PROTECTED = {
+    "admission": "token",
+    "relay": "True",
+    "sampling_rate": "0.5",
+    "cohort_size": "20",
+    "smallest_target": "5000",
+}
 
 
 @pytest.fixture
@@ -81,7 +87,7 @@ def test_preview_says_how_many_are_surely_in_it_or_why_it_is_refused(
         ({"admission": "open"}, "admission"),
         ({"relay": ""}, "relay"),
         ({"sampling_rate": "1"}, "sampling_rate"),
-        ({"smallest_target": "499"}, "smallest_target"),
+        ({"smallest_target": "39"}, "smallest_target"),
         ({"smallest_target": "10000000"}, "target"),
         ({"target": ["os=beos@" + "0" * 64]}, "target"),
         ({"target": ["os=linux@" + "0" * 64]}, "target"),

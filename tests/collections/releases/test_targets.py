@@ -49,13 +49,13 @@ def refused(members: dict[str, Any], **options: Any) -> FieldError:
 
 def test_target_of_many_devices_is_published_with_the_hash_of_the_result_it_rests_on() -> None:
     systems = counted()
-    recipe = publish(file_of(("os", "linux", systems)))
+    recipe = publish(file_of(("os", "linux", systems), smallest_target=None))
     cited = recipe.published.target
     assert cited is not None
     signed = signed_result(str(systems.identifier))
     assert signed is not None
     assert cited.citations["os"].result == result_hash(signed)
-    assert json.loads(recipe.document)["smallest_target"] == 10 * 500
+    assert json.loads(recipe.document)["smallest_target"] == 10 * 20
 
 
 def test_target_that_is_not_surely_large_enough_is_refused() -> None:

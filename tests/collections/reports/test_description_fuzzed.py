@@ -28,8 +28,9 @@ from panapp.wsgi import application
 from recipes.models import Recipe
 from tests.factories import published_recipe
 
-EXAMPLES = 25
-"""Requests for each operation and test; `--hypothesis-profile anew` draws others."""
+EXAMPLES = hypothesis_settings.default.max_examples * 2 // 5
+"""Requests for each operation and test: 10 in `.ci/run`, 40 in `make test-all`, and 40 others with
+`--hypothesis-profile anew`."""
 
 CHECKS = [
     not_a_server_error,
@@ -50,7 +51,7 @@ bounded = hypothesis_settings(
 )
 
 
-few = hypothesis_settings(bounded, max_examples=5)
+few = hypothesis_settings(bounded, max_examples=EXAMPLES // 5)
 
 
 @schemathesis.serializer("application/msgpack")

@@ -21,7 +21,7 @@ from tests.collections.two_server.scene import two_server_recipe
 pytestmark = pytest.mark.django_db
 
 DEVICES, HOSTILE = 600, 6
-PLACES = 20
+PLACES = 10
 NOT_A_NUMBER = 0x7FF8 << 48
 """As a double is encoded."""
 

@@ -85,7 +85,7 @@ def test_no_tree_of_choices_that_the_filter_admits_exceeds_its_budget(epsilon: f
             largest *= 0.8
         return None
 
-    for _ in range(4):
+    for _ in range(2):
         tree = grown([], 6)
         assert tree is not None
         # The randomized response of a bit is symmetric, and so is the worst tree; this one is not.

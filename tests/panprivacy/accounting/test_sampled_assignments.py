@@ -62,9 +62,7 @@ def test_delta_of_few_devices_at_random_parameters_is_the_worst_with_forty_digit
         assert worst * (1 - mp.mpf("1e-9")) <= found <= worst * (1 + mp.mpf("1e-9")) + mp.mpf("1e-11")
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(s, marks=pytest.mark.long) for s in range(4, 12))]
-)
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.long) for s in range(4, 8))])
 def test_delta_of_up_to_two_hundred_devices_is_the_worst_of_every_assignment_one_by_one(seed):
     n, epsilon0, rate, epsilon = drawn(f"many {seed}", 8, 45 if seed < 4 else LARGEST_ENUMERATED)
     worst = max(one_by_one(n, epsilon0, rate, ones, epsilon) for ones in range(n))
@@ -97,7 +95,7 @@ def test_epsilon_where_neither_unanimous_assignment_is_the_worst_is_that_of_twel
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.long) for s in range(12, 150))]
+    "seed", [*range(12), *(pytest.param(s, marks=pytest.mark.long) for s in range(12, 60))]
 )
 def test_bound_for_many_devices_is_above_every_assignment_of_few(seed):
     bound, every = bound_and_every(*drawn(f"bound {seed}", 2, 150))
@@ -132,8 +130,7 @@ def test_bound_for_many_devices_is_close_where_one_bit_is_well_hidden(n, rate, e
 
 
 @pytest.mark.parametrize(("n", "rate", "epsilon0", "delta"), [
-    (64, 0.1, 4.0, 1e-5), (LARGEST_ENUMERATED, 0.1, 4.0, 1e-5), (LARGEST_ENUMERATED, 0.9, 10.0, 1e-3),
-    (LARGEST_ENUMERATED, 0.184, 11.04, 6.94e-4),
+    (64, 0.1, 4.0, 1e-5), (LARGEST_ENUMERATED, 0.184, 11.04, 6.94e-4),
     pytest.param(LARGEST_ENUMERATED, 0.3, 0.2, 1e-6, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_proved_epsilon_does_not_jump_where_enumeration_ends(n, rate, epsilon0, delta):
@@ -147,9 +144,7 @@ def test_proved_epsilon_does_not_jump_where_enumeration_ends(n, rate, epsilon0, 
     assert found[-1] > 0.95 * found[0]
 
 
-@pytest.mark.parametrize(
-    "epsilon0", [*(pytest.param(few, marks=pytest.mark.long) for few in (0.1, 2.0)), 8.0]
-)
+@pytest.mark.parametrize("epsilon0", [pytest.param(0.1, marks=pytest.mark.long), 8.0])
 def test_proved_epsilon_at_almost_certain_failure_is_found(epsilon0):
     event = RandomizedResponseSum(n=1_000, epsilon0=epsilon0, sampling_rate=0.1)
     deltas = sorted((0.9, 0.1, event.delta(0.0), 1e-2), reverse=True)
@@ -237,7 +232,7 @@ def test_one_hot_delta_at_random_parameters_is_the_worst_of_every_pair(seed, k):
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(s, marks=pytest.mark.long) for s in range(3, 20))]
+    "seed", [*range(3), *(pytest.param(s, marks=pytest.mark.long) for s in range(3, 10))]
 )
 def test_one_hot_delta_of_up_to_two_hundred_devices_is_nowhere_exceeded(seed):
     source = random.Random(f"many one-hot {seed}")

@@ -32,7 +32,6 @@ def epsilon(sigma, rate, rounds, delta):
 
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta", "expected"), [
     (1.0, 1e-4, 10_000, 1e-8, 0.06231),
-    (1.0, 1e-4, 300_000, 1e-8, 0.35169),
     (1.0, 1e-6, 100_000, 1e-8, 0.0015615),
     (1.5, 1.003e-3, 555, 2.18e-5, 0.04978),
     pytest.param(0.5, 1e-6, 1_000_000, 1e-8, 0.29631, marks=pytest.mark.long),
@@ -58,7 +57,7 @@ def spacing_near(sigma, rate, rounds, delta, found):
     return math.sqrt(12 * 2e-4 * found / (steep * rounds))
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(21, 1), pytest.param(24, 10, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seed", "cases"), [(21, 1), pytest.param(24, 5, marks=pytest.mark.long)])
 def test_epsilon_drawn_at_random_agrees_with_a_second_method(seed, cases):
     """The second method is above, by what its lattice costs, and needs one that its size allows."""
     source, compared = random.Random(seed), 0
@@ -77,7 +76,7 @@ def test_epsilon_drawn_at_random_agrees_with_a_second_method(seed, cases):
         compared += 1
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(21, 2), pytest.param(25, 8, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seed", "cases"), [(21, 2), pytest.param(25, 4, marks=pytest.mark.long)])
 def test_epsilon_drawn_at_random_is_within_the_two_estimates_of_dp_accounting(seed, cases):
     source, compared = random.Random(seed), 0
     while compared < cases:
@@ -99,7 +98,7 @@ def test_epsilon_drawn_at_random_is_within_the_two_estimates_of_dp_accounting(se
         compared += 1
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(22, 1), pytest.param(26, 7, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seed", "cases"), [(22, 1), pytest.param(26, 3, marks=pytest.mark.long)])
 def test_epsilon_drawn_at_random_rises_with_rounds_and_rate_and_falls_with_noise(seed, cases):
     source = random.Random(seed)
     for _ in range(cases):
@@ -115,7 +114,7 @@ def test_epsilon_drawn_at_random_rises_with_rounds_and_rate_and_falls_with_noise
 
 
 def test_epsilon_rises_with_rounds_over_six_decades():
-    found = [epsilon(1.0, 1e-4, 4**i, 1e-8) for i in range(10)]
+    found = [epsilon(1.0, 1e-4, 10**i, 1e-8) for i in range(0, 7, 2)]
     assert found == sorted(found)
 
 

@@ -280,8 +280,8 @@ def test_hashed_density_has_no_error_bound_beyond_the_universe(monkeypatch, accu
 @pytest.mark.parametrize(
     ("accuracy", "load"),
     [
-        *(("additive", load) for load in (0.5, 1, 2, 10)),
-        *(pytest.param("multiplicative", load, marks=pytest.mark.long) for load in (0.5, 1, 2)),
+        *(("additive", load) for load in (0.5, 10)),
+        *(pytest.param("multiplicative", load, marks=pytest.mark.long) for load in (1, 2)),
         ("multiplicative", 10),
     ],
 )
