@@ -131,6 +131,12 @@ def place_of(series: Series, number: int) -> AskedRound | None:
     return AskedRound(of=signed.identifier, number=number, input=None if given is None else given.identifier)
 
 
+def document_of(identifier: str) -> bytes | None:
+    """Canonical JSON of a document of rounds; None where this site has none of this identifier."""
+    signed = RoundsDocument.objects.filter(identifier=identifier).first()
+    return None if signed is None else signed.document.encode()
+
+
 def waiting_for_input() -> Q:
     """Rounds that may not open yet, as their public input is not published."""
     given = PublicInput.objects.filter(series=OuterRef("series"), number=OuterRef("number"))
