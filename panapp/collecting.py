@@ -14,7 +14,7 @@ from panapp.database import require_migrated_database
 from panapp.rounds_collection import rounds_collect, rounds_run
 from panapp.services import SIMULATING, ServiceError, running_services
 from panprivacy.recipe import RecipeDraft
-from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds.draft import RoundsDraft
 from recipes.errors import PartnerUnavailableError
 
 

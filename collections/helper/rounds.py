@@ -13,7 +13,7 @@ from helper.models import RoundTask
 from panprivacy.asked_round import AskedRound
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.rounds_document import PublishedRounds, RoundRefusedError
+from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
 from peers.problems import conflict, refused
 
 REPLACED = "The leader registered the same round anew before a report was counted."

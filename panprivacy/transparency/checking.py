@@ -14,8 +14,8 @@ from panprivacy import base64_text
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.json_objects import without_repetition
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.round_input import FORMAT as INPUT
-from panprivacy.rounds_document import FORMAT as ROUNDS
+from panprivacy.rounds.document import FORMAT as ROUNDS
+from panprivacy.rounds.public_input import FORMAT as INPUT
 from panprivacy.signed_count import CountRefusedError, ReleasedCount
 from panprivacy.signed_documents import signed_message
 from panprivacy.signed_result import ResultRefusedError, result_hash, verify_result

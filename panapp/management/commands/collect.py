@@ -20,7 +20,7 @@ from panapp.recipe_file import has_rounds, read_recipe_file, require_recipe_file
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
-from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds.draft import RoundsDraft
 
 INPUT_ERROR = 2
 INTERRUPTED = 130

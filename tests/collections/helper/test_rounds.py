@@ -12,8 +12,8 @@ from dap.operations import task_named
 from helper.models import RoundTask
 from helper.rounds import REPLACED
 from panprivacy.asked_round import AskedRound
-from panprivacy.rounds import RoundsDraft
-from panprivacy.rounds_document import PublishedRounds
+from panprivacy.rounds.document import PublishedRounds
+from panprivacy.rounds.draft import RoundsDraft
 from peers.client import PeerRefusedError
 from tests.collections.helper.test_registering import Publication
 from tests.factories import recipe_members

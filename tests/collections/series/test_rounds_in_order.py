@@ -12,7 +12,7 @@ from ledger.operations import population_create
 from ledger.selectors import unreturned_events
 from panprivacy.asked_round import AskedRound
 from panprivacy.errors import FieldError
-from panprivacy.rounds_document import PublishedRounds, RoundRefusedError
+from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance
