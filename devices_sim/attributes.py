@@ -29,6 +29,14 @@ def attributes_given(text: str) -> dict[str, str]:
         raise FieldError(FIELD, f"{text} must be UTF-8 text ({error.reason})") from None
 
 
+def require_given(attributes: object | None, *, has_target: bool) -> None:
+    """FieldError named `attributes` where a recipe with a target goes without them, or another has them."""
+    if has_target and attributes is None:
+        raise NONE_GIVEN
+    if attributes is not None and not has_target:
+        raise FieldError(FIELD, "must be left out: the recipe has no target")
+
+
 @dataclass(frozen=True)
 class FleetAttributes:
     """Those of simulated devices. Picklable.

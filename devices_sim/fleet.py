@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devices_sim.attributes import FleetAttributes
+from devices_sim.attributes import FleetAttributes, require_given
 from devices_sim.client import RecipeRefusedError, is_in_target
 from devices_sim.fleet_devices import TrueAnswer
 from devices_sim.fleet_result import FleetResult
@@ -32,10 +32,8 @@ from devices_sim.upload import Upload
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads.bucket import Bucket, Workload
 from devices_sim.workloads.segments import checked_weights, in_segments
-from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.targeting.attributes import FIELD as ATTRIBUTES
 
 BATCH_BYTES = 8 * 1024 * 1024
 PROCESSES = Description(label="Processes", help="Number of processes.", minimum=1, maximum=256)
@@ -144,9 +142,7 @@ def run_fleet(
     )
     recipe = plan.verified_recipe()
     checked_weights("weights", plan.weights, recipe.segments)
-    if recipe.target is None and attributes is not None:
-        raise FieldError(ATTRIBUTES, "must be left out: the recipe has no target")
-    is_in_target(recipe, {} if attributes is not None else None)
+    require_given(attributes, has_target=recipe.target is not None)
     workload.require_fits(recipe)
     total = FleetResult()
     if processes == 1 or len(workload.buckets) == 1:

@@ -13,8 +13,8 @@ from devices_sim.transport import API, Transport, TransportError, json_object
 from panprivacy import base64_text
 from panprivacy.limits import RecipeLimits
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.round_input import RoundInput
-from panprivacy.rounds_document import PublishedRounds, RoundRefusedError
+from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
+from panprivacy.rounds.public_input import RoundInput
 
 
 class AlreadyGaveError(DeviceError):

@@ -12,7 +12,7 @@ import rfc8785
 
 from devices_sim.storage import AtomicFile, StateFileError
 from devices_sim.transport import Closable
-from panprivacy.rounds_document import RoundRefusedError
+from panprivacy.rounds.document import RoundRefusedError
 
 FORMAT = "panapp-device-rounds-1"
 SEEN, GAVE = "seen", "gave"

@@ -178,7 +178,7 @@ def main() -> None:
     from panapp.database import require_migrated_database
     from panapp.rounds_collection import rounds_run
     from panapp.services import SIMULATING, running_services
-    from panprivacy.rounds import RoundsDraft
+    from panprivacy.rounds.draft import RoundsDraft
     from releases.models import Release
     from storage.columns import stored
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from devices_sim.attributes import FleetAttributes
 from devices_sim.fleet import FleetError
 from devices_sim.workloads.bucket import Workload
 from panapp.collection import CollectionStalledError, collection_run, roles_beside
@@ -13,7 +14,7 @@ from panapp.database import require_migrated_database
 from panapp.rounds_collection import rounds_collect, rounds_run
 from panapp.services import SIMULATING, ServiceError, running_services
 from panprivacy.recipe import RecipeDraft
-from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds.draft import RoundsDraft
 from recipes.errors import PartnerUnavailableError
 
 
@@ -23,6 +24,7 @@ def collect(
     draft: RecipeDraft,
     rounds: RoundsDraft | None,
     workload: Workload[Any],
+    attributes: FleetAttributes | None,
     workers: int,
     **options: Any,
 ) -> dict[str, Any]:
@@ -31,6 +33,7 @@ def collect(
     Args:
         members: fields of the recipe file.
         draft: what they say; of a recipe in rounds, that of each round.
+        attributes: of the devices, for a recipe with a target; rounds have none.
         workers: worker processes.
         options: what `collection_run` and `rounds_run` take alike: seed, weights, eager, processes, say,
             forewarn.
@@ -52,7 +55,12 @@ def collect(
                 results = rounds_run(draft=rounds, workload=workload, services=services, **options)
                 return rounds_collect(draft=rounds, results=results)
             return collection_run(
-                members=members, workload=workload, services=services, actor=None, **options
+                members=members,
+                workload=workload,
+                attributes=attributes,
+                services=services,
+                actor=None,
+                **options,
             ).as_dict()
     except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:
         raise CommandError(str(error)) from error

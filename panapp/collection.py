@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from admission.selectors import issuer_must_hear
+from devices_sim.attributes import FleetAttributes
 from devices_sim.fleet import run_fleet
 from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import Forecast
@@ -14,7 +15,7 @@ from devices_sim.rounds_check import Turn, round_require
 from devices_sim.transport import HttpTransport, ServedRecipe
 from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.bucket import Workload
-from panapp.fleet_log import fleet_log_require
+from panapp.fleet_log import fleet_log_require, fleet_target_require
 from panapp.pairing import Pairing, RelayPairing
 from panapp.services import ServiceError, Services, wait_until
 from panprivacy.asked_admission import Admission
@@ -61,6 +62,7 @@ def collection_run(
     services: Services,
     seed: int | None,
     weights: Sequence[float] | None = None,
+    attributes: FleetAttributes | None = None,
     eager: bool,
     processes: int,
     actor: User | None,
@@ -78,6 +80,7 @@ def collection_run(
         services: running web server and workers, with the helper or the shuffler that the recipe needs.
         seed: repeats the devices' coins; simulations only.
         weights: relative sizes of the recipe's segments, for devices whose own is not known.
+        attributes: what each device knows of itself, for a recipe with a target, and only there.
         eager: devices take every step.
         processes: processes that run devices.
         actor: who publishes.
@@ -117,7 +120,9 @@ def collection_run(
         forecast = devices.forecast(recipe.published, workload, processes)
         if forecast is not None:
             forewarn(forecast)
-        fleet = _run_devices(recipe, served, workload, services, seed, weights, eager, processes, say)
+        fleet = _run_devices(
+            recipe, served, workload, services, seed, weights, attributes, eager, processes, say
+        )
         statistic = recipe.published.calibrated_statistic
         truth = devices.truth(statistic, fleet)
         truth_record(
@@ -183,6 +188,7 @@ def _looked_at(recipe: Recipe, services: Services) -> tuple[ServedRecipe, Turn |
     with HttpTransport(services.base_url) as transport:
         served = transport.recipe(str(recipe.identifier))
         fleet_log_require(served, transport, services)
+        fleet_target_require(recipe.published, transport, services)
         key = verification_key().public_bytes_raw()
         return served, round_require(recipe.published, transport, key, memory=None)
 
@@ -194,6 +200,7 @@ def _run_devices(
     services: Services,
     seed: int | None,
     weights: Sequence[float] | None,
+    attributes: FleetAttributes | None,
     eager: bool,
     processes: int,
     say: Say,
@@ -210,6 +217,7 @@ def _run_devices(
         transport=services.base_url,
         seed=seed,
         weights=weights,
+        attributes=attributes,
         eager=eager,
         processes=processes,
         progress=lambda result: say(f"{result.devices:,} devices, {result.accepted:,} reports accepted"),

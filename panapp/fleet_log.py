@@ -1,4 +1,5 @@
-"""Simulated devices look at the site's public log before they report: once for all of them."""
+"""Simulated devices look at the site's public log before they report, and at the results that a target
+cites: once for all of them."""
 
 from contextlib import suppress
 
@@ -6,8 +7,10 @@ from django.db import OperationalError
 
 from devices_sim.fleet import FleetError
 from devices_sim.log_check import LogCheck, LogRefusedError, TooFewWitnessesError
+from devices_sim.target_check import TargetRefusedError, target_require
 from devices_sim.transport import ServedRecipe, Transport, TransportError
 from panapp.services import Services, wait_until
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.transparency.policy import Policy
 from public_log.cosigning import witnesses_ask
 from public_log.integrating import integrate
@@ -44,6 +47,26 @@ def fleet_log_require(served: ServedRecipe, transport: Transport, services: Serv
         raise FleetError(f"no device reports: {error}") from error
     why = _why(services.log_policy)
     raise FleetError(f"no device reports: too few witnesses sign the site's public log ({why})")
+
+
+def fleet_target_require(recipe: PublishedRecipe, transport: Transport, services: Services) -> None:
+    """Check the results that a recipe's target rests on, where it has one, after `fleet_log_require`.
+
+    Raises:
+        FleetError: the log does not have them, or they do not show that the target is large enough.
+    """
+    if recipe.target is None:
+        return
+    try:
+        target_require(
+            recipe.target,
+            population=recipe.population,
+            simulation=recipe.simulation,
+            transport=transport,
+            log=LogCheck(services.log_policy),
+        )
+    except (LogRefusedError, TargetRefusedError, TransportError) as error:
+        raise FleetError(f"no device reports: {error}") from error
 
 
 def _why(policy: Policy) -> str:

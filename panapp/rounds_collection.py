@@ -11,8 +11,8 @@ from devices_sim.workloads.bucket import Workload, without
 from panapp.collection import AtRound, Say, collection_run, wait_until_heard
 from panapp.services import Services
 from panprivacy.asked_round import AskedRound
-from panprivacy.rounds import RoundsDraft
-from panprivacy.rounds_privacy import donation_amplified
+from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.rounds.privacy import donation_amplified
 from series.in_order import input_publish, place_of, rounds_publish_simulated
 from series.models import Round, RoundsDocument
 from simulations.outcome import PRIVACY_MEMBERS, CollectionResult

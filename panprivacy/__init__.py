@@ -21,6 +21,7 @@ Its parts:
   `asked_admission`, `asked_target`, `recipe_plan`: what it counts, in which parts of the population, who may
   report, who is asked, and what is expected of it; `targeting` says how many devices that are;
   `trust_models`: whom it names, one file each
+- `rounds`: a recipe that is asked many times under one budget; `asked_round`: which of these times one is
 - `token_request`: what asks for a token of a recipe; `admission`: whether a token is one of a recipe;
   `request_bytes`: how long requests with reports are
 
@@ -67,10 +68,7 @@ __all__ = [
     "repetition",
     "request_bytes",
     "robustness",
-    "round_input",
     "rounds",
-    "rounds_document",
-    "rounds_privacy",
     "secp256k1",
     "segment_estimates",
     "series",

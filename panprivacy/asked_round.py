@@ -22,9 +22,10 @@ class AskedRound:
     """A round's place.
 
     Attributes:
-        of: identifier of the document of all rounds (`rounds_document.PublishedRounds`).
+        of: identifier of the document of all rounds (`rounds.document.PublishedRounds`).
         number: from 1.
-        input: identifier of the round's public input (`round_input.RoundInput`); None where it has none.
+        input: identifier of the round's public input (`rounds.public_input.RoundInput`); None where there is
+            none.
     """
 
     of: str

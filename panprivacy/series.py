@@ -12,8 +12,8 @@ from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe import NAME_LENGTH, RecipeDraft, format_time, parse_time
 from panprivacy.repetition import Repetition
-from panprivacy.rounds import FIELDS as ROUNDS_FIELDS
-from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds.draft import FIELDS as ROUNDS_FIELDS
+from panprivacy.rounds.draft import RoundsDraft
 
 NAMED = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=28)}
 """How often, by name; a month is at least that long."""

@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from devices_sim.attributes import FleetAttributes
 from devices_sim.workloads.bucket import Workload
 from panapp import collection, fleet_log, services, stream_collection
 from panapp.collection import CollectionResult, collection_run
@@ -82,6 +83,7 @@ def collect(
     members: Mapping[str, object],
     workload: Workload[Any],
     *,
+    attributes: FleetAttributes | None = None,
     processes: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> CollectionResult:
@@ -91,6 +93,7 @@ def collect(
         workload=workload,
         services=services,
         seed=7,
+        attributes=attributes,
         eager=False,
         processes=processes,
         actor=None,

@@ -18,11 +18,13 @@ from dap.selectors import is_any_collected
 from gateway.keys import GATEWAY_KEYS
 from helper.actions import TASK_ENDED
 from helper.models import AggregationJob, ReleasedShare, ShareKey
-from helper.registering import UNUSED_KEY_LIFETIME
 from panprivacy.recipe import format_time
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
 from storage.sealing import secrets_delete
+
+UNUSED_KEY_LIFETIME = timedelta(days=1)
+"""For which a key waits for its recipe to be published."""
 
 REASON_LENGTH = 200
 LAST_YEAR = datetime(9000, 1, 1, tzinfo=UTC)

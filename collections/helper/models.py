@@ -44,6 +44,20 @@ class AggregationJob(Answer):
         constraints = (models.UniqueConstraint(fields=("task", "resource_id"), name="one_answer_per_job"),)
 
 
+class RoundTask(models.Model):
+    """Which task is a round of a recipe in rounds: one, so that no round is asked twice."""
+
+    rounds = models.BinaryField(max_length=32, help_text="SHA-256 of the document of all rounds.")
+    number = models.PositiveIntegerField(help_text="Of the round, from 1.")
+    task = models.OneToOneField(Task, models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("rounds", "number"), name="one_task_per_round"),)
+
+    def __str__(self) -> str:
+        return f"round {self.number} of {bytes(self.rounds).hex()[:12]}"
+
+
 class SignedCount(models.Model):
     """The number of reports of a task that we signed: one, for two would tell more of the exact one."""
 

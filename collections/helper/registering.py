@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -10,11 +10,13 @@ from django.db import transaction
 
 from audit.operations import entry_append
 from dap.errors import TaskConflictError, TaskEndedError
-from dap.models import Side
+from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_store
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
 from helper.actions import TASK_REGISTERED
+from helper.ending import UNUSED_KEY_LIFETIME
 from helper.models import ShareKey
+from helper.rounds import round_claim, round_require
 from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.hpke import HpkeSealError, seal
@@ -34,9 +36,6 @@ from peers.recipe_document import recipe_read
 from peers.required import required
 from storage.sealing import secret_erase, secrets_delete
 from storage.signing_key import signing_key, verification_key
-
-UNUSED_KEY_LIFETIME = timedelta(days=1)
-"""For which a key waits for its recipe to be published."""
 
 
 def share_key_make(*, request: bytes, scheme: str, now: datetime) -> Mapping[str, Any]:
@@ -90,6 +89,7 @@ def recipe_task_register(
     request: bytes,
     verify_key: bytes,
     collector_config: bytes,
+    rounds: str,
     now: datetime,
 ) -> bytes:
     """Take part in a two-server recipe.
@@ -100,6 +100,7 @@ def recipe_task_register(
         request: the one for which our key in the document was made; not looked at where it has none.
         verify_key: of the VDAF.
         collector_config: encoded HpkeConfig.
+        rounds: canonical JSON of the document of all rounds, where the recipe is one of them; else empty.
 
     Returns:
         Our Ed25519 signature of the recipe, 64 bytes: the same for the same recipe.
@@ -118,13 +119,14 @@ def recipe_task_register(
     expected_id, configuration = task_of(recipe)
     if expected_id != task_id:
         raise refused("The task's identifier must be the recipe's.")
+    round_require(recipe=recipe, document=rounds)
     with transaction.atomic():
         share_key = None
         if ours.helper_key_members is not None:
             share_key = _share_key(task_id, request)
             if share_key.public_key.to_json() != dict(ours.helper_key_members):
                 raise refused("helper.public_key: must be the one that was made for this request.")
-        _store(
+        task = _store(
             task_id=task_id,
             configuration=configuration,
             verify_key=verify_key,
@@ -133,6 +135,8 @@ def recipe_task_register(
             share_key=share_key,
             document=document,
         )
+        if recipe.round is not None:
+            round_claim(place=recipe.round, task=task, now=now)
         secrets_delete(ShareKey.objects.filter(request=request), "sealed")
     return recipe.sign(signing_key())
 
@@ -215,7 +219,7 @@ def _store(
     now: datetime,
     share_key: PrivateKey | None = None,
     document: str = "",
-) -> None:
+) -> Task:
     if configuration.min_batch_size < settings.SMALLEST_COHORT:
         raise refused(f"min_batch_size: this helper takes tasks of at least {settings.SMALLEST_COHORT}.")
     if len(verify_key) != VERIFY_KEY_SIZE:
@@ -247,6 +251,7 @@ def _store(
                 "min_batch_size": configuration.min_batch_size,
             },
         )
+    return task
 
 
 def _usable(collector_config: bytes) -> HpkeConfig:

@@ -40,6 +40,7 @@ from web.failures import View
 from web.problems import not_found
 
 RECIPE_MEMBERS = {"document", "request", "verify_key", "collector_hpke_config"}
+ROUND_MEMBERS = {*RECIPE_MEMBERS, "rounds"}
 PLAIN_MEMBERS = {"task_configuration", "verify_key", "collector_hpke_config"}
 
 
@@ -109,7 +110,8 @@ def task(request: HttpRequest, body: bytes, *, task_id: bytes) -> HttpResponse:
 
 def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse:
     is_plain = b'"task_configuration"' in body
-    content = read_json(request, body, PLAIN_MEMBERS if is_plain else RECIPE_MEMBERS)
+    of_recipe = ROUND_MEMBERS if b'"rounds"' in body else RECIPE_MEMBERS
+    content = read_json(request, body, PLAIN_MEMBERS if is_plain else of_recipe)
     verify_key = decode_bytes("verify_key", content["verify_key"])
     collector_config = decode_bytes("collector_hpke_config", content["collector_hpke_config"])
     now = timezone.now()
@@ -129,6 +131,7 @@ def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse
         request=decode_request(content["request"]),
         verify_key=verify_key,
         collector_config=collector_config,
+        rounds=content.get("rounds", ""),
         now=now,
     )
     return json_response({"signature": base64_text.encode(signature)})

@@ -53,6 +53,7 @@ def recipe_task_register(
     request: bytes,
     verify_key: bytes,
     collector_config: HpkeConfig,
+    rounds: bytes = b"",
 ) -> bytes:
     """Have the helper take part in a two-server recipe.
 
@@ -60,6 +61,7 @@ def recipe_task_register(
         task_id: 32 bytes, SHA-256 of the document.
         document: canonical JSON of the recipe, with the key that `request` gave.
         verify_key: drawn by us before any report.
+        rounds: canonical JSON of the document of all rounds, where the recipe is one of them.
 
     Returns:
         The helper's Ed25519 signature of the recipe, 64 bytes, unchecked.
@@ -68,6 +70,8 @@ def recipe_task_register(
         PeerUnavailableError, PeerRefusedError.
     """
     members = {"document": document.decode(), "request": request.hex()}
+    if rounds:
+        members["rounds"] = rounds.decode()
     return signature_of(_register(partner, task_id, verify_key, collector_config, members))
 
 

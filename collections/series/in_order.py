@@ -10,9 +10,9 @@ from audit.operations import entry_append
 from ledger.operations import reservation_shrink, spending_return
 from panprivacy.asked_round import AskedRound
 from panprivacy.errors import FieldError
-from panprivacy.round_input import RoundInput
-from panprivacy.rounds import RoundsDraft
-from panprivacy.rounds_document import PublishedRounds
+from panprivacy.rounds.document import PublishedRounds
+from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.rounds.public_input import RoundInput
 from recipes.budget import HALF
 from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED
 from series.errors import SeriesStateError
@@ -131,6 +131,12 @@ def place_of(series: Series, number: int) -> AskedRound | None:
     return AskedRound(of=signed.identifier, number=number, input=None if given is None else given.identifier)
 
 
+def document_of(identifier: str) -> bytes | None:
+    """Canonical JSON of a document of rounds; None where this site has none of this identifier."""
+    signed = RoundsDocument.objects.filter(identifier=identifier).first()
+    return None if signed is None else signed.document.encode()
+
+
 def waiting_for_input() -> Q:
     """Rounds that may not open yet, as their public input is not published."""
     given = PublicInput.objects.filter(series=OuterRef("series"), number=OuterRef("number"))
@@ -164,7 +170,7 @@ def _followed() -> QuerySet[Round]:
 
 def unasked_return(series: Series) -> None:
     """Give back what the rounds that were never published would cost. Those that were stay charged, filled or
-    not (`panprivacy.rounds_privacy.rounds_event`)."""
+    not (`panprivacy.rounds.privacy.rounds_event`)."""
     draft = series.parsed
     if not isinstance(draft, RoundsDraft):
         raise TypeError(f"{series} is not in rounds")

@@ -5,8 +5,8 @@ import json
 from audit.models import Entry
 from audit.registry import Action
 from audit.selectors import BrokenLogError
-from panprivacy.round_input import FORMAT as INPUT
-from panprivacy.rounds_document import FORMAT as ROUNDS
+from panprivacy.rounds.document import FORMAT as ROUNDS
+from panprivacy.rounds.public_input import FORMAT as INPUT
 from panprivacy.signed_documents import require_signed
 from panprivacy.trust_models.members import RecipeVerificationError
 from public_log.checks import log_check

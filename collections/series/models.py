@@ -7,8 +7,8 @@ from django.conf import settings
 from django.db import models
 
 from panprivacy.repetition import Repetition
-from panprivacy.rounds import RoundsDraft
-from panprivacy.rounds_document import PublishedRounds
+from panprivacy.rounds.document import PublishedRounds
+from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.series import repetition_of
 from recipes.models import Recipe
 

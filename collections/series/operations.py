@@ -13,8 +13,8 @@ from ledger.operations import spending_return
 from panprivacy.errors import FieldError
 from panprivacy.recipe import format_time
 from panprivacy.repetition import Repetition
-from panprivacy.rounds import RoundsDraft
-from panprivacy.rounds_document import PublishedRounds
+from panprivacy.rounds.document import PublishedRounds
+from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.series import SeriesDraft, repetition_of
 from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits

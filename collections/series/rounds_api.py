@@ -16,7 +16,7 @@ from audit.registry import Action
 from panprivacy import base64_text
 from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
-from panprivacy.round_input import MOST_BYTES
+from panprivacy.rounds.public_input import MOST_BYTES
 from panprivacy.transparency.proof import MEDIA_TYPE
 from public_log.selectors import proof_of_action
 from recipes.drafts_api import REFUSED

@@ -56,6 +56,7 @@ class CollectionResult:
             "recipe": self.recipe.identifier,
             "statistic": self.recipe.statistic,
             "devices": self.fleet.devices,
+            **({} if self.recipe.published.target is None else {"outside": self.fleet.outside}),
             "sampled": self.fleet.sampled,
             "reports": {"accepted": self.fleet.accepted, "rejected": dict(self.rejected)},
             **self._admission(),

@@ -2,8 +2,8 @@
 
 This is the table. Others call `trust_model_of` and `unavailable_here`, the operations in `publishing`, and
 `review` for what publishing would do. `admitting` says who issues tokens and which relay there is, and
-`issued` how many tokens there were. `targeting` checks whom a recipe asks. `outcomes` has what they get, and
-`api` is the same for programs.
+`issued` how many tokens there were. `targeting` checks whom a recipe asks, and `of_rounds` is told where
+documents of rounds are. `outcomes` has what they get, and `api` is the same for programs.
 
 It must not know pages, nor what a release says.
 """
@@ -21,6 +21,7 @@ __all__ = [
     "TRUST_MODELS",
     "admitting",
     "issued",
+    "of_rounds",
     "outcomes",
     "publishing",
     "review",

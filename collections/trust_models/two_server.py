@@ -44,6 +44,7 @@ from storage.columns import optional_bytes, stored
 from trust_models.agreement import asked, not_under, partner_of, require_signed
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
+from trust_models.of_rounds import rounds_document_of
 from trust_models.outcomes import (
     NoisySum,
     Outcome,
@@ -141,6 +142,7 @@ class TwoServerModel(TrustModel):
             helper_verification_key=partner.verification_key,
         )
         published = wish.publish(servers)
+        rounds = b"" if wish.draft.round is None else rounds_document_of(wish.draft.round)
         verify_key = source.randbytes(VERIFY_KEY_SIZE)
         collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
         task_id = bytes.fromhex(published.identifier)
@@ -156,6 +158,7 @@ class TwoServerModel(TrustModel):
                 request=request,
                 verify_key=verify_key,
                 collector_config=collector_config,
+                rounds=rounds,
             ),
         )
         require_signed(HELPER, partner, published, signature)

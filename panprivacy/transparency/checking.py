@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from panprivacy import base64_text
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.round_input import FORMAT as INPUT
-from panprivacy.rounds_document import FORMAT as ROUNDS
+from panprivacy.rounds.document import FORMAT as ROUNDS
+from panprivacy.rounds.public_input import FORMAT as INPUT
 from panprivacy.signed_documents import signed_message
 from panprivacy.signed_result import ResultRefusedError, result_hash, verify_result
 from panprivacy.transparency.checkpoint import Checkpoint

@@ -21,8 +21,8 @@ from django.utils import timezone
 from aggregation.tasks import process_chunk
 from dap.hpke_keys import HPKE_KEYS
 from gateway.keys import GATEWAY_KEYS
-from helper.ending import upkeep
-from helper.registering import UNUSED_KEY_LIFETIME, share_key_make
+from helper.ending import UNUSED_KEY_LIFETIME, upkeep
+from helper.registering import share_key_make
 from issuer.ending import issuance_end
 from issuer.ending import upkeep as issuer_upkeep
 from issuer.models import Issuance

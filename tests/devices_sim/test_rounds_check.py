@@ -17,9 +17,9 @@ from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
 from panprivacy.limits import RecipeLimits
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.round_input import RoundInput
-from panprivacy.rounds import RoundsDraft
-from panprivacy.rounds_document import PublishedRounds, RoundRefusedError
+from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
+from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.rounds.public_input import RoundInput
 from panprivacy.trust_models.members import RecipeVerificationError
 from panprivacy.trust_models.single_server import OneServer
 from tests.factories import recipe_members

@@ -66,7 +66,7 @@ def recipe_file(tmp_path: Path, **changes: Any) -> Path:
                 "sampling_rate": 0.5,
                 "target": {"os": {"value": "linux", "recipe": "0" * 64}},
             },
-            "target",
+            "attributes",  # are missing
         ),
     ],
 )
@@ -90,6 +90,14 @@ def test_recipe_publish_of_an_unreadable_file_is_refused_with_2(tmp_path: Path, 
         call_command("recipe", "publish", str(file))
     assert (refused.value.returncode, len(str(refused.value).splitlines())) == (2, 1)
     assert not Recipe.objects.exists()
+
+
+@pytest.mark.parametrize("given", ["os=linux", "nowhere.csv"])
+def test_collect_refuses_attributes_that_no_target_asks_for_or_that_cannot_be_read(
+    tmp_path: Path, events: Path, given: str
+) -> None:
+    with pytest.raises(CommandError, match=r"^attributes: (must be left out|nowhere.csv cannot be read)"):
+        call_command("collect", recipe_file(tmp_path), events=events, attributes=given)
 
 
 def test_refused_input_is_one_line_on_stderr_and_exit_code_2_of_the_process(

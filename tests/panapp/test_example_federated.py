@@ -15,9 +15,9 @@ from examples.federated_learning import (
     recipe,
     together,
 )
-from panprivacy.round_input import RoundInput
-from panprivacy.rounds import RoundsDraft
-from panprivacy.rounds_document import PublishedRounds
+from panprivacy.rounds.document import PublishedRounds
+from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.rounds.public_input import RoundInput
 
 
 @pytest.fixture(scope="module")

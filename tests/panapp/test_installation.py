@@ -33,7 +33,7 @@ from panapp.environment import public_half
 from panapp.rounds_collection import rounds_run
 from panapp.services import Services, wait_until
 from panprivacy.recipe import RecipeDraft
-from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds.draft import RoundsDraft
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_status_at_helper
 from planner.api import EXAMPLE
@@ -336,6 +336,9 @@ def test_rounds_of_vectors_go_through_both_servers_each_from_the_input_that_devi
             assert abs(value - truth) <= 6 * error
         wanted = [0.6, -0.6]
     assert Recipe.objects.count() == 2
+    # The helper was told what all rounds are, and took part in each of them.
+    rounds = "SELECT number FROM helper_roundtask WHERE hex(rounds) = ? ORDER BY number"
+    assert helper_rows(installation.helper, rounds, one.place.of.upper()) == [(1,), (2,)]
     # Both servers were told that each round has ended.
     ended = "SELECT count(*) FROM dap_task WHERE hex(task_id) = ? AND state = 'ended'"
     for recipe in Recipe.objects.all():

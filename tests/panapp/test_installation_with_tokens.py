@@ -11,13 +11,24 @@ from typing import Any
 
 import pytest
 
+from devices_sim.__main__ import main
+from devices_sim.attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload, listed
-from panapp.pairing import KINDS
+from panapp.collection import admitting_beside, wait_until_heard
+from panapp.pairing import KINDS, RelayPairing
 from panapp.services import Services
+from panprivacy import base64_text
 from panprivacy.recipe import RecipeDraft
+from public_log.integrating import integrate
+from reports.models import ReportNonce
+from storage.signing_key import verification_key
 from tests.factories import recipe_members
 from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
+from tests.panprivacy.targeting.results import members_of
 from tests.processes import collect, services_on_test_database, without_witnesses
+from tests.target_scene import declare, file_of
+from trust_models.issued import issued_of
+from trust_models.publishing import recipe_close, recipe_publish_file
 
 DEVICES = 130
 EVENTS = {"steps": 3, "cohort_size": 120, "epsilon": 4.0}
@@ -97,6 +108,76 @@ def test_rare_categories_are_sent_by_those_that_count_alone_through_relay_and_bo
         result["estimate"], result["truth"], result["standard_error"], strict=True
     ):
         assert abs(estimate - truth) <= 7 * max(error, 8)
+
+
+LINUX = 80
+COUNTED = {"event": "os", "labels": ["linux", "other"], "k": 2, "epsilon": 10.0, "sampling_rate": 1.0}
+"""A bit is flipped with 5e-5: three or more of 260 are with a probability below 1e-6. With fewer, 43 devices
+with Linux and 19 others are sure."""
+
+ATTRIBUTES = {f"d{n}": {"os": "linux" if n < LINUX else "other"} for n in range(DEVICES)}
+
+
+def members_for_linux(services: Services, **changes: Any) -> dict[str, Any]:
+    """A recipe file that rests on a count which the same devices made through the same servers."""
+    declare("everyone", {"os": ["linux", "other"]})
+    values = ((name, str(int(own["os"] != "linux"))) for name, own in ATTRIBUTES.items())
+    members = members_of(**COUNTED, cohort_size=100, relay=True)
+    count = collect(services, members, ValueWorkload(listed(values)))
+    target = ("os", "linux", count.recipe)
+    return file_of(target, **EVENTS | {"cohort_size": 7, "smallest_target": 15} | changes)
+
+
+def test_collect_with_a_target_takes_a_token_for_every_device_and_reports_of_those_in_it(
+    services: Services,
+) -> None:
+    """Of 80 devices that take part with 1/2, fewer than 7 do with a probability below 1e-13."""
+    members = members_for_linux(services)
+    attributes = FleetAttributes(of_device=ATTRIBUTES)
+    result = collect(services, members, workload(members), attributes=attributes).as_dict()
+    sent = result["reports"]["accepted"]
+    assert (result["devices"], result["outside"]) == (DEVICES, DEVICES - LINUX)
+    assert 7 <= sent == result["sampled"] <= LINUX
+    assert result["admission"] == {"issued": DEVICES, "accepted": sent, "rejected": {}}
+    # Of two in three of the devices, those in the target alone.
+    assert (result["released"], result["truth"]) == (True, 53)
+
+
+def test_single_devices_in_and_out_of_a_target_look_the_same_but_for_the_report(
+    services: Services, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command, with all that it checks: the log, the cited result, and each server's key. But for one
+    time in 10¹², the device in the target is sampled."""
+    members = members_for_linux(services, steps=1, sampling_rate=1 - 1e-12)
+    admitting = admitting_beside(services.pairings)
+    recipe = recipe_publish_file(members=members, actor=None, simulation=True, admitting=admitting)
+    integrate()
+
+    def device(*arguments: str) -> str:
+        assert main(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    sent = {}
+    for own in ("linux", "other"):
+        state, identity = (f"{tmp_path / name}-{own}" for name in ("state", "identity"))
+        relay = services.pairings["relay"]
+        assert isinstance(relay, RelayPairing)
+        device(
+            *("join", services.base_url, str(recipe.identifier), "--simulation", "--state", state),
+            *("--verification-key", base64_text.encode(verification_key().public_bytes_raw())),
+            *("--issuer-key", base64_text.encode(services.pairings["issuer"].key)),
+            *("--relay", relay.relay_url, "--attributes", f"os={own}"),
+            *("--log-policy", str(data / "log-policy"), "--log-state", f"{state}-log"),
+        )
+        device("identity", "--identity", identity)
+        device("step", "--state", state, "--event")
+        device("token", "--state", state, "--identity", identity)
+        sent[own] = device("send", "--state", state)
+    assert sent == {"linux": "report delivered (accepted)\n", "other": "not sampled: nothing to send\n"}
+    assert ReportNonce.objects.filter(recipe=recipe).count() == 1
+    recipe_close(recipe=recipe, actor=None)
+    wait_until_heard(recipe, lambda _: None)
+    assert issued_of(recipe) == 2
 
 
 def test_attester_has_the_devices_and_no_recipe_and_the_issuer_the_reverse(

@@ -6,7 +6,7 @@ import pytest
 
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.errors import FieldError
-from panprivacy.round_input import RoundInput
+from panprivacy.rounds.public_input import RoundInput
 from panprivacy.signed_documents import require_signed
 from panprivacy.trust_models.members import RecipeVerificationError
 

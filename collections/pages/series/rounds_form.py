@@ -9,8 +9,8 @@ from pages.publish.forms import number_field, recipe_form_class
 from pages.words.sentences import GuaranteeText, guarantee_texts
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
-from panprivacy.rounds import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
-from panprivacy.rounds_privacy import DonationAmplified, donation_amplified, rounds_guarantees
+from panprivacy.rounds.draft import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
+from panprivacy.rounds.privacy import DonationAmplified, donation_amplified, rounds_guarantees
 from panprivacy.trust_models import under_trust
 from recipes.budget import Effect, effect_of
 

@@ -21,8 +21,8 @@ from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import GuaranteeText, guarantee_from_mapping, guarantee_texts
 from panprivacy.errors import FieldError
-from panprivacy.rounds import RoundsDraft
-from panprivacy.rounds_privacy import rounds_guarantees
+from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.rounds.privacy import rounds_guarantees
 from panprivacy.series import repetition_of
 from panprivacy.trust_models import under_trust
 from recipes.access import may_publish

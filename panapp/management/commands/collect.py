@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from devices_sim.attributes import FleetAttributes, require_given
 from devices_sim.fleet import PROCESSES
 from devices_sim.forecast import Forecast
 from devices_sim.trust_models import reporting_model
@@ -19,7 +20,7 @@ from panapp.recipe_file import has_rounds, read_recipe_file, require_recipe_file
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe import RecipeDraft
-from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds.draft import RoundsDraft
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
@@ -41,6 +42,12 @@ class Command(BaseCommand):
             parser.add_argument(f"--{option}", type=Path, help=f"CSV with the header {','.join(header)}")
         parser.add_argument("--seed", type=int, help="repeat the devices' random choices (simulation only)")
         add_weights_option(parser)
+        parser.add_argument(
+            "--attributes",
+            metavar="FILE|NAME=VALUE,…",
+            help="what devices know of themselves, for a recipe with a target: the same for all, or a CSV "
+            "file with the header device,NAME,…",
+        )
         parser.add_argument(
             "--eager", action="store_true", help="let devices take every step, as real ones do"
         )
@@ -76,12 +83,8 @@ class Command(BaseCommand):
             # A stream is refused for what it is, not for its list.
             take_universe(members, options["file"].parent)
         draft = RecipeDraft.from_mapping(members) if rounds is None else rounds.recipe
-        if draft.target is not None:
-            raise FieldError(
-                "target",
-                "`collect` cannot run a recipe with a target. Publish it with --simulation and run "
-                "`devices_sim fleet --attributes`",
-            )
+        attributes = None if options["attributes"] is None else self.attributes(options["attributes"])
+        require_given(attributes, has_target=draft.target is not None)
         model = reporting_model(draft)
         path = device_file(model, options, draft.statistic)
         # Before anything is started or published: calibration may find that the parameters cannot be met.
@@ -98,6 +101,7 @@ class Command(BaseCommand):
                 draft=draft,
                 rounds=rounds,
                 workload=workload,
+                attributes=attributes,
                 workers=options["workers"],
                 seed=options["seed"],
                 weights=options["weights"],
@@ -109,6 +113,13 @@ class Command(BaseCommand):
         if rounds is None:
             result["seconds"]["total"] = round(time.monotonic() - started, 3)
         return result
+
+    @staticmethod
+    def attributes(given: str) -> FleetAttributes:
+        try:
+            return FleetAttributes.given(given)
+        except OSError as error:
+            raise FieldError("attributes", f"{given} cannot be read: {error.strerror}") from None
 
     def forewarn(self, forecast: Forecast) -> None:
         self.stderr.write(str(forecast))

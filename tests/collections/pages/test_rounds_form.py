@@ -8,7 +8,7 @@ from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from pages.words.sentences import guarantee_from_mapping, guarantee_texts
-from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds.draft import RoundsDraft
 from recipes.models import Recipe
 from series.models import RoundsDocument, Series
 from tests.factories import draft_recipe

@@ -10,8 +10,9 @@ from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from ledger.selectors import unreturned_events
+from panprivacy.asked_round import AskedRound
 from panprivacy.errors import FieldError
-from panprivacy.rounds_document import PublishedRounds, RoundRefusedError
+from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance
@@ -21,6 +22,7 @@ from series.models import PublicInput, Round, RoundsDocument
 from series.operations import rounds_advance, series_publish, series_stop
 from tests.clock import time_is
 from tests.factories import recipe_members
+from trust_models.of_rounds import rounds_document_of
 
 pytestmark = pytest.mark.django_db
 
@@ -173,6 +175,14 @@ def test_a_public_input_cannot_be_changed_and_the_same_twice_is_one(now, pilots)
         PublicInput.objects.update(document="{}")
     with pytest.raises(SeriesStateError, match="no public input"):
         input_publish(series=published(name="Without"), number=1, content={}, actor=None)
+
+
+def test_other_servers_are_told_the_document_that_a_round_names_and_none_that_is_not_there(now, pilots):
+    signed = published().rounds_document
+    place = AskedRound(of=signed.identifier, number=1)
+    assert rounds_document_of(place) == signed.published.canonical
+    with pytest.raises(FieldError, match=r"^round: "):
+        rounds_document_of(AskedRound(of="0" * 64, number=1))
 
 
 def test_the_document_says_what_all_rounds_guarantee_together(now, pilots):

@@ -9,7 +9,7 @@ import pytest
 from panprivacy.asked_target import AskedTarget
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
-from panprivacy.rounds import RoundsDraft
+from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.series import SeriesDraft
 from tests.panprivacy.targeting.results import NOW, SERVERS, categories_recipe, members_of
 from tests.tokens import token_admission

@@ -14,7 +14,7 @@ from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe import NAME_LENGTH, RecipeDraft
 from panprivacy.repetition import Repetition
-from panprivacy.rounds_privacy import rounds_condition, rounds_event
+from panprivacy.rounds.privacy import rounds_condition, rounds_event
 from panprivacy.statistic import Statistic
 
 ROUNDS = Description(

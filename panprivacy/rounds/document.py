@@ -22,8 +22,15 @@ from panprivacy.limits import RecipeLimits
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.parameters import as_typed
 from panprivacy.recipe import PublishedRecipe
-from panprivacy.rounds import DONATION_ROUNDS, PUBLIC_INPUT, ROUND_SECONDS, ROUNDS, RoundsDraft, round_name
-from panprivacy.rounds_privacy import rounds_event, rounds_guarantees, rounds_model
+from panprivacy.rounds.draft import (
+    DONATION_ROUNDS,
+    PUBLIC_INPUT,
+    ROUND_SECONDS,
+    ROUNDS,
+    RoundsDraft,
+    round_name,
+)
+from panprivacy.rounds.privacy import rounds_event, rounds_guarantees, rounds_model
 from panprivacy.signed_documents import SignedDocument, require_signed
 from panprivacy.trust_models import under_trust
 

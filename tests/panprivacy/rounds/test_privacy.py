@@ -10,8 +10,8 @@ from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.interface import LARGEST_EPSILON
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.sampling import Sampled
-from panprivacy.rounds_document import PublishedRounds
-from panprivacy.rounds_privacy import (
+from panprivacy.rounds.document import PublishedRounds
+from panprivacy.rounds.privacy import (
     donation_amplified,
     donation_closed_form,
     rounds_condition,
