@@ -195,10 +195,12 @@ export class Device {
    */
   tick(events = 0): DeviceState {
     this.#requireCollecting();
-    if (events > 0 && !this.ticksTakeEvents) {
+    // Asked with an event and without: the same work.
+    const [takesEvents, isOver] = [this.ticksTakeEvents, this.stepsTaken >= this.steps];
+    if (!takesEvents && events > 0) {
       throw new DeviceError("events of this recipe are taken at the end of a step only");
     }
-    if (this.stepsTaken >= this.steps && events > 0) {
+    if (isOver && events > 0) {
       throw new DeviceError(`all ${this.steps} steps have been taken`);
     }
     if (this.phase === "not_sampled") {

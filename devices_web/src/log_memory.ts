@@ -6,7 +6,7 @@
 import { type Bytes, equal } from "./bytes.ts";
 import { type Checkpoint, type Logged, parseCheckpoint } from "./log.ts";
 import { LogError, parseNote, treeHash } from "./signed_note.ts";
-import { NoAnswerError, type Way } from "./way.ts";
+import { ANY_TYPE, NoAnswerError, type Way } from "./way.ts";
 
 const HASH_BYTES = 32;
 /** Hashes in a tile, and by how many levels one tile stands above another. */
@@ -90,7 +90,7 @@ async function begins(older: Checkpoint, newer: Checkpoint, way: Way, grown: boo
 class GoneError extends NoAnswerError {}
 
 async function tile(way: Way, path: string, width: number): Promise<Bytes> {
-  const { status, content } = await way.ask({ path, accept: "application/octet-stream" });
+  const { status, content } = await way.ask({ path, accept: ANY_TYPE });
   if (status === NOT_FOUND) {
     throw new GoneError("the site does not have the hashes of its log");
   }

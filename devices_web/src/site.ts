@@ -12,6 +12,7 @@ import type { PageOptions } from "./page.ts";
 import { type Limits, type PinnedKeys, type Recipe, type ServedRecipe, verifiedRecipe } from "./recipe.ts";
 import { storedLogs } from "./storage.ts";
 import {
+  ANY_TYPE,
   type Behind,
   DirectWay,
   jsonOf,
@@ -22,7 +23,6 @@ import {
 } from "./way.ts";
 
 const JSON_TYPE = "application/json";
-const PROOF_TYPE = "text/plain";
 const UPLOAD_ERRORS_TYPE = "application/ppm-dap;message=upload-errors";
 const NOT_OPEN = "/problems/recipe-not-open";
 const DUPLICATE = "duplicate_nonce";
@@ -66,7 +66,7 @@ export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "
   async function vouched(served: ServedRecipe, verified: Recipe): Promise<Way> {
     const way = verified.relay === undefined ? direct : relayed(verified, verified.relay, site);
     if (policy !== undefined) {
-      const { status, content } = await way.ask({ path: `${pathOf(recipe)}proof/`, accept: PROOF_TYPE });
+      const { status, content } = await way.ask({ path: `${pathOf(recipe)}proof/`, accept: ANY_TYPE });
       if (status !== 200) {
         throw new NoAnswerError(`the site has no proof that the recipe is in its log: ${status}`);
       }

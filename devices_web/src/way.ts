@@ -19,6 +19,8 @@ import {
 /** More than any answer has that a device reads. */
 const MOST_BYTES = 1024 * 1024;
 const PATIENCE = 60_000;
+/** What is asked for where an address has one representation. */
+export const ANY_TYPE = "*/*";
 const OUTDATED_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key";
 
 /** A request below a server's address. */

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
-from tests.browser.conftest import ARGUMENTS
+from tests.browser.conftest import ARGUMENTS, chromium
 from tests.devices_web.vectors import private_key
 from tests.patience import PATIENCE
 
@@ -68,7 +67,7 @@ def context(browser: Browser, bundle: str, tmp_path: Path) -> Iterator[BrowserCo
 def profile_of(browser: Browser, bundle: str, folder: Path) -> Iterator[BrowserContext]:
     """A browser with this profile directory, whose clock stands in the first step of the recipes."""
     profile = browser.browser_type.launch_persistent_context(
-        folder, executable_path=shutil.which("chromium") or shutil.which("chromium-browser"), args=ARGUMENTS
+        folder, executable_path=chromium(), args=ARGUMENTS
     )
     profile.set_default_timeout(1_000 * PATIENCE)
     bodies = {SITE: ("text/html", PAGE), f"{SITE}devices-web.js": ("text/javascript", bundle)}
