@@ -282,8 +282,8 @@ const ENVELOPE_BYTES = 320;
 const SEALED_BYTES = 256;
 
 /**
- * About how many bytes the longest request of a recipe has, as `panprivacy.request_bytes` computes it: through
- * a relay all are padded to one length, those of browsers and of other devices alike.
+ * About how many bytes the longest request of a recipe has, as `panprivacy.request_bytes` computes it.
+ * Through a relay all are padded to one length, those of browsers and of other devices alike.
  *
  * @throws RecipeRefusedError its devices take no steps.
  */

@@ -7,7 +7,14 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { concat, fromBase64, toBase64, toHex, utf8 } from "../src/bytes.ts";
-import { Device, DeviceError, type DeviceState, joinRecipe, requestBytes, valueReport } from "../src/device.ts";
+import {
+  Device,
+  DeviceError,
+  type DeviceState,
+  joinRecipe,
+  requestBytes,
+  valueReport,
+} from "../src/device.ts";
 import {
   canonicalJson,
   type PinnedKeys,

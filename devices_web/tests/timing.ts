@@ -1,6 +1,6 @@
 /**
- * `node build/tests/timing.mjs [pairs]`: how long a step takes with an event and without, in pairs whose order
- * a coin decides. An experiment, not a test: it depends on the machine.
+ * `node build/tests/timing.mjs [pairs]`: the processor time of steps with an event and without, in pairs
+ * whose order a coin decides. An experiment, not a test: it depends on the machine.
  */
 
 import { Device, joinRecipe } from "../src/device.ts";
@@ -11,9 +11,10 @@ const pairs = Number(process.argv[2] ?? 2000);
 const [WIDE, LIKELY] = [4.89, 3.09];
 
 function microseconds(run: () => void): number {
-  const begun = process.hrtime.bigint();
+  const begun = process.cpuUsage();
   run();
-  return Number(process.hrtime.bigint() - begun) / 1000;
+  const { user, system } = process.cpuUsage(begun);
+  return user + system;
 }
 
 for (const name of ["count", "histogram", "mean", "count-two-servers"]) {
@@ -37,7 +38,7 @@ for (const name of ["count", "histogram", "mean", "count-two-servers"]) {
     differences.push(first ? times[0]! - times[1]! : times[1]! - times[0]!);
     total += times[1]!;
   }
-  // What interrupts a process is longer than any step: the tenth of the pairs that differ most is left out.
+  // The collector runs in some steps: the tenth of the pairs that differ most is left out.
   const kept = differences.sort((left, right) => Math.abs(left) - Math.abs(right)).slice(0, 0.9 * pairs);
   const mean = kept.reduce((sum, value) => sum + value, 0) / kept.length;
   const variance = kept.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (kept.length - 1);

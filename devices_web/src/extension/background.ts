@@ -40,12 +40,11 @@ async function listenOn(origins: readonly string[]): Promise<void> {
 async function show(settings: Settings | undefined): Promise<void> {
   const address = `${DOCUMENT}#${encodeURIComponent(JSON.stringify(settings))}`;
   const [shown] = await chrome.runtime.getContexts({ contextTypes: [KIND] });
-  if (shown !== undefined && (settings === undefined || shown.documentUrl !== chrome.runtime.getURL(address))) {
+  const isWanted = settings !== undefined && shown?.documentUrl === chrome.runtime.getURL(address);
+  if (shown !== undefined && !isWanted) {
     await chrome.offscreen.closeDocument();
-  } else if (shown !== undefined) {
-    return;
   }
-  if (settings !== undefined) {
+  if (settings !== undefined && !isWanted) {
     const justification = "Holds events in memory until a clock writes the encrypted state to IndexedDB.";
     await chrome.offscreen.createDocument({ url: address, reasons: ["LOCAL_STORAGE"], justification });
   }

@@ -1,4 +1,4 @@
-/** What the extension uses of the browser's interface (developer.chrome.com/docs/extensions/reference/api). */
+/** What the extension uses of the browser's interface (developer.chrome.com, Extensions, API reference). */
 
 declare namespace chrome {
   interface Event<Listener> {
