@@ -26,7 +26,7 @@ ATTESTER = PANAPP_ROLE=attester PANAPP_ATTESTER_URL=https://attester.example/att
 	PANAPP_ISSUER_URL=https://issuer.example/issuer PANAPP_ISSUER_KEY=$(OTHER_KEY)
 SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
-.PHONY: help setup demo example-federated test test-all web test-web vectors check openapi architecture tables bench clean
+.PHONY: help setup demo example-federated test test-all web test-web test-web-node vectors check openapi architecture tables bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -69,7 +69,11 @@ devices_web/node_modules/.ready: devices_web/package-lock.json
 	cd devices_web && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline
 	@touch $@
 
-test-web: web ## The tests of what runs in a browser
+test-web: setup test-web-node ## The tests of what runs in a browser: in Node, then in Chromium where it is found
+	$(PYTEST) -p no:schemathesis tests/devices_web/test_vectors.py tests/devices_web/test_sending.py $(addprefix tests/browser/,test_device_in_browser.py \
+		test_extension_in_browser.py test_fleet_in_browser.py test_profile_attack_in_browser.py)
+
+test-web-node: web
 	cd devices_web && node --test build/tests/*.test.mjs
 
 vectors: setup web ## Write devices_web/vectors anew: what devices in Python and in a browser must do alike

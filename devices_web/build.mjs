@@ -1,7 +1,10 @@
-/** `node build.mjs`: src/ as one module for pages, tests/ as programs for Node, both below build/. */
+/**
+ * `node build.mjs`: src/ as one module for pages and as an extension, tests/ as programs for Node, all below
+ * build/.
+ */
 
 import { build } from "esbuild";
-import { readdirSync } from "node:fs";
+import { cpSync, readdirSync } from "node:fs";
 
 const common = { bundle: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning" };
 
@@ -12,6 +15,15 @@ await build({
   minify: true,
   platform: "browser",
 });
+
+await build({
+  ...common,
+  entryPoints: ["background", "device", "event"].map((name) => `src/extension/${name}.ts`),
+  outdir: "build/extension",
+  minify: true,
+  platform: "browser",
+});
+cpSync("extension", "build/extension", { recursive: true });
 
 const programs = readdirSync("tests").filter((name) => name.endsWith(".ts"));
 await build({

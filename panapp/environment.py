@@ -159,6 +159,15 @@ def addresses(name: str, *, secure: bool) -> dict[str, str]:
     return found
 
 
+def origins(name: str, *, secure: bool) -> list[str]:
+    """Origins of pages as browsers write them: `https://library.example`, comma-separated.
+
+    Args:
+        secure: whether they must be https.
+    """
+    return [_base_address(name, word, path="", secure=secure) for word in words(name)]
+
+
 def attestation(name: str, *, local: bool) -> str:
     """How an attester knows devices: `roster`, `webauthn`, `mtls`, and locally `trial`."""
     kind = choice(name, "roster", ("roster", "webauthn", "mtls", "trial"))

@@ -133,6 +133,7 @@ class Role:
         checks: what `/health/ready` looks at.
         metrics: collectors that `/metrics` reads, as dotted names.
         oblivious: names of the addresses that requests in capsules may ask (gateway).
+        direct: names of further addresses that devices ask, not in capsules.
         door: module of the addresses that are answered in front of the middlewares; empty where none is.
         static_folders: with static files of apps that are not installed, below the project.
         data_folder: where its data lies unless PANAPP_DATA_DIR says otherwise, below the project.
@@ -150,6 +151,7 @@ class Role:
     checks: tuple[str, ...]
     metrics: tuple[str, ...]
     oblivious: tuple[str, ...]
+    direct: tuple[str, ...]
     door: str
     static_folders: tuple[str, ...]
     data_folder: str
@@ -204,6 +206,7 @@ _ALL_IN_ONE = Role(
         *("api-rounds", "api-rounds-proof", "api-round-input", "api-round-input-proof"),
         *("api-report", "leader-hpke-config", "leader-reports"),
     ),
+    direct=(),
     door="panapp.door_urls",
     static_folders=(),
     data_folder="var",
@@ -221,6 +224,7 @@ _HELPER = Role(
     checks=("database", "migrations", "keys", "writes", "clock", "log"),
     metrics=("panapp.task_metrics.TasksCollector", *_EVERYWHERE),
     oblivious=("helper-hpke-config",),
+    direct=(),
     door="",
     # Its page looks like the site's.
     static_folders=("collections/pages/static",),
@@ -269,6 +273,7 @@ ROLES = {
             apps=(*_PARTNER_APPS, "relay"),
             checks=("database", "migrations", "clock", "log"),
             oblivious=(),
+            direct=("relay", "relay-partner"),
             urlconf="panapp.relay_urls",
             required=("PANAPP_RELAY_GATEWAYS",),
             metrics=_EVERYWHERE,

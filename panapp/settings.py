@@ -248,6 +248,8 @@ SMALLEST_COHORT = environment.whole_number(
 FOUR_EYES = environment.choice("PANAPP_FOUR_EYES", "off", ("off", "on")) == "on"
 # Whose gateways a relay passes capsules to: base addresses by the names that stand in its own.
 RELAY_GATEWAYS = environment.addresses("PANAPP_RELAY_GATEWAYS", secure=_https)
+# Origins whose pages may be devices: browsers let them read what devices ask.
+DEVICE_ORIGINS = environment.origins("PANAPP_DEVICE_ORIGINS", secure=_https)
 # What requests in capsules may ask, by the names of addresses.
 OBLIVIOUS_ADDRESSES = frozenset(ROLE.oblivious)
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they

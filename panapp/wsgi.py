@@ -8,6 +8,7 @@ import django
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application  # after the settings module is named
 
+from panapp.device_origins import DeviceOrigins
 from panapp.door import Application, Door
 from panapp.static_files import static_files_prepare
 
@@ -18,3 +19,6 @@ if settings.LOCAL:
 application: Application = get_wsgi_application()
 if settings.ROLE.door:
     application = Door(application, settings.ROLE.door)
+if settings.DEVICE_ORIGINS:
+    asked = (*settings.ROLE.oblivious, *settings.ROLE.direct)
+    application = DeviceOrigins(application, settings.ROOT_URLCONF, asked, settings.DEVICE_ORIGINS)

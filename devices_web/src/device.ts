@@ -64,6 +64,8 @@ export interface JoinOptions {
   readonly server?: string;
   readonly simulation?: boolean;
   readonly limits?: Limits;
+  /** The caller sends nothing of a recipe with a relay on another way, as `atSite`; else it is refused. */
+  readonly relayed?: boolean;
   /** The browser's generator by default; given bytes in tests only. */
   readonly random?: RandomSource;
 }
@@ -76,8 +78,8 @@ export interface JoinOptions {
 export function joinRecipe(served: ServedRecipe, keys: PinnedKeys, options: JoinOptions = {}): Device {
   const random = options.random ?? systemRandom;
   const recipe = verifiedRecipe(served, keys);
-  const { simulation = false, limits = USUAL_LIMITS, server = "" } = options;
-  requireTakesPart(recipe, { status: served.status, simulation, limits });
+  const { simulation = false, limits = USUAL_LIMITS, server = "", relayed = false } = options;
+  requireTakesPart(recipe, { status: served.status, simulation, limits, relayed });
   const mechanism = mechanismOf(recipe.statistic, recipe.parameters);
   if (mechanism === undefined) {
     throw new RecipeRefusedError("devices take no steps in this recipe: they send one value (valueReport)");
@@ -193,10 +195,12 @@ export class Device {
    */
   tick(events = 0): DeviceState {
     this.#requireCollecting();
-    if (events > 0 && !this.ticksTakeEvents) {
+    // Asked with an event and without: the same work.
+    const [takesEvents, isOver] = [this.ticksTakeEvents, this.stepsTaken >= this.steps];
+    if (!takesEvents && events > 0) {
       throw new DeviceError("events of this recipe are taken at the end of a step only");
     }
-    if (this.stepsTaken >= this.steps && events > 0) {
+    if (isOver && events > 0) {
       throw new DeviceError(`all ${this.steps} steps have been taken`);
     }
     if (this.phase === "not_sampled") {
@@ -272,6 +276,30 @@ export class Device {
   }
 }
 
+/** Of a request beside its body: method, address, headers, and the names of the body's members. */
+const ENVELOPE_BYTES = 320;
+/** Of an upload beside its sharings. */
+const SEALED_BYTES = 256;
+
+/**
+ * About how many bytes the longest request of a recipe has, as `panprivacy.request_bytes` computes it.
+ * Through a relay all are padded to one length, those of browsers and of other devices alike.
+ *
+ * @throws RecipeRefusedError its devices take no steps.
+ */
+export function requestBytes(recipe: Recipe): number {
+  const { key } = recipe;
+  const mechanism = mechanismOf(recipe.statistic, recipe.parameters);
+  if (mechanism === undefined || key === undefined) {
+    throw new RecipeRefusedError("this client sends values through no relay");
+  }
+  const sent = mechanism.reportCiphertexts;
+  if (recipe.servers.trust === "two_server") {
+    return ENVELOPE_BYTES + sent * key.ciphertextBytes + SEALED_BYTES;
+  }
+  return ENVELOPE_BYTES + sent * (4 * Math.ceil(key.ciphertextBytes / 3) + 4);
+}
+
 /** The report of one value that a device randomizes itself and does not keep (`categories`). */
 export type ValueReport =
   | { readonly kind: "rest"; readonly report: RestReport }
@@ -290,9 +318,9 @@ export function valueReport(
   options: JoinOptions = {},
 ): ValueReport {
   const random = options.random ?? systemRandom;
-  const { simulation = false, limits = USUAL_LIMITS } = options;
+  const { simulation = false, limits = USUAL_LIMITS, relayed = false } = options;
   const recipe = verifiedRecipe(served, keys);
-  requireTakesPart(recipe, { status: served.status, simulation, limits });
+  requireTakesPart(recipe, { status: served.status, simulation, limits, relayed });
   if (recipe.statistic !== "categories") {
     throw new RecipeRefusedError(`devices of ${recipe.statistic} have no values`);
   }

@@ -27,7 +27,8 @@ export {
   type ValueReport,
   valueReport,
 } from "./device.ts";
-export { type Logged, parsePolicy, type Policy, requireLogged } from "./log.ts";
+export { type Checkpoint, type Logged, parsePolicy, type Policy, requireLogged } from "./log.ts";
+export { type LogMemory, type Remembered, requireContinues } from "./log_memory.ts";
 export {
   type Capsule,
   CapsuleError,
@@ -42,6 +43,7 @@ export {
   sealRequest,
 } from "./oblivious.ts";
 export { PageDevice, type PageOptions } from "./page.ts";
+export { atSite, type Site, UndeliverableError } from "./site.ts";
 export { type RandomSource, systemRandom } from "./random.ts";
 export {
   type Limits,
@@ -64,3 +66,4 @@ export {
   TokenError,
   type TokenKey,
 } from "./token.ts";
+export { type Answer, type Asked, DirectWay, NoAnswerError, type Way } from "./way.ts";

@@ -40,11 +40,10 @@ export interface Policy {
 }
 
 /** Where the recipe stands, and who vouches for it. */
-export interface Logged {
-  readonly origin: string;
+export interface Logged extends Checkpoint {
   readonly index: bigint;
-  readonly size: bigint;
-  readonly root: Bytes;
+  /** The checkpoint with its signatures. */
+  readonly note: string;
   /** Names of the policy's witnesses that have signed. */
   readonly witnesses: readonly string[];
 }
@@ -107,8 +106,8 @@ export function parsePolicy(text: string): Policy {
 }
 
 /**
- * Check that a recipe is in a log that the policy accepts. Whether the log continues what was seen of it
- * before is not checked.
+ * Check that a recipe is in a log that the policy accepts. `requireContinues` checks that this log continues
+ * what was seen of it before.
  *
  * @param served its identifier and signature are checked here, too.
  * @param proof the answer of `/api/v1/recipes/ID/proof/`.
@@ -137,7 +136,7 @@ export function requireLogged(served: ServedRecipe, proof: string, policy: Polic
   requireIncluded(treeHash("leaf", entry), index, size, path, root);
   requireEntryOf(served, entry);
   requireSite(served, keys);
-  return { origin, index, size, root, witnesses: [...signed] };
+  return { origin, index, size, root, note: encoded, witnesses: [...signed] };
 }
 
 function hasSigned(policy: Policy, name: string, signed: ReadonlySet<string>): boolean {
@@ -203,7 +202,15 @@ function parseProof(document: string): Proof {
   };
 }
 
-function parseCheckpoint(text: string): { origin: string; size: bigint; root: Bytes } {
+/** What a log signed: its name, its number of entries, and the hash over them. */
+export interface Checkpoint {
+  readonly origin: string;
+  readonly size: bigint;
+  readonly root: Bytes;
+}
+
+/** Read the text of a note of a log. */
+export function parseCheckpoint(text: string): Checkpoint {
   const lines = text.split("\n").slice(0, -1);
   if (lines.length < 3 || lines.includes("")) {
     throw new LogError("a checkpoint must have a line each for origin, size and root");

@@ -6,33 +6,33 @@
  * event sets one variable of the page and does nothing else.
  */
 
-import { type DBSchema, type IDBPDatabase, openDB } from "idb";
-
 import { FieldError } from "./bytes.ts";
 import { Device, type DeviceState } from "./device.ts";
 import type { Bit } from "./response.ts";
+import { UndeliverableError } from "./site.ts";
+import { type Database, openStorage, STATES } from "./storage.ts";
 
-const DATABASE = "devices-web";
-const STORE = "states";
+const NAME = "devices-web";
 const TICK_SECONDS = { least: 1, most: 3600, usual: 30 };
-
-interface Schema extends DBSchema {
-  [STORE]: { key: string; value: DeviceState };
-}
+/** The longest pause after attempts that failed. */
+const MOST_PAUSE_TICKS = 64;
 
 export interface PageOptions {
   /** Verify and join the recipe; asked once, of the tab that owns the state, while none is stored. */
   readonly join: () => Device | Promise<Device>;
   /**
-   * Send the report, which is stored by then. Asked at every tick until it succeeds; what it throws goes to
-   * `failed`. The report never changes.
+   * Send the report, which is stored by then and never changes. Asked at ticks until it succeeds, or throws
+   * an UndeliverableError: no further attempt can succeed.
    */
   readonly deliver: (device: Device) => Promise<void>;
   /** Seconds between two ticks, 1 to 3600; 30 by default. */
   readonly tickSeconds?: number;
   /** After each state that was stored. */
   readonly stored?: (state: DeviceState) => void;
-  /** What joining, storing or delivering threw. The next tick tries again. */
+  /**
+   * What joining, storing or delivering threw. The next tick tries again; after further failures every
+   * second, every fourth, … at most every 64th.
+   */
   readonly failed?: (error: unknown) => void;
 }
 
@@ -52,9 +52,11 @@ export class PageDevice {
   #pending: Bit = 0;
   #owner = false;
   #busy = false;
-  #database: IDBPDatabase<Schema> | undefined;
+  #database: Database | undefined;
   #device: Device | undefined;
   #ended = false;
+  #failures = 0;
+  #pause = 0;
 
   /**
    * @param recipe the recipe's identifier.
@@ -67,7 +69,7 @@ export class PageDevice {
     }
     this.#recipe = recipe;
     this.#options = options;
-    const name = `${DATABASE} ${recipe}`;
+    const name = `${NAME} ${recipe}`;
     this.#channel = new BroadcastChannel(name);
     this.#channel.onmessage = ({ data }) => {
       this.#pending = (this.#pending | Number(data === 1)) as Bit;
@@ -127,6 +129,9 @@ export class PageDevice {
     try {
       await this.#advance();
     } catch (error) {
+      // Opened anew at the next tick: the browser may have closed it.
+      this.#database?.close();
+      this.#database = undefined;
       this.#options.failed?.(error);
     } finally {
       this.#busy = false;
@@ -138,18 +143,19 @@ export class PageDevice {
 
   /** Change everything, store it, and deliver what is due. */
   async #advance(): Promise<void> {
-    this.#database ??= await openDB<Schema>(DATABASE, 1, {
-      upgrade: (database) => void database.createObjectStore(STORE, { keyPath: "recipe" }),
-    });
+    this.#database ??= await openStorage();
     if (this.#device === undefined) {
-      const kept = await this.#database.get(STORE, this.#recipe);
+      const kept = await this.#database.get(STATES, this.#recipe);
       if (kept?.phase === "done") {
         clearInterval(this.#timer);
         return;
       }
-      this.#device = kept === undefined ? await this.#joined() : Device.resume(kept);
+      this.#device = kept === undefined ? await this.#attempted(() => this.#joined()) : Device.resume(kept);
     }
     const device = this.#device;
+    if (device === undefined) {
+      return;
+    }
     const now = Date.now() / 1000;
     if (now >= device.recipe.closesAt) {
       device.done();
@@ -157,13 +163,41 @@ export class PageDevice {
       this.#take(device, now);
     }
     await this.#store(device.state);
-    if (device.phase === "reported") {
-      await this.#options.deliver(device);
+    if (device.phase === "reported" && (await this.#attempted(() => this.#delivered(device)))) {
       await this.#store(device.done());
     }
     if (device.phase === "done") {
       clearInterval(this.#timer);
     }
+  }
+
+  /** What an attempt gives; undefined while it pauses after others that failed, or failed now. */
+  async #attempted<Given>(attempt: () => Promise<Given>): Promise<Given | undefined> {
+    if (this.#pause > 0) {
+      this.#pause--;
+      return undefined;
+    }
+    try {
+      const given = await attempt();
+      this.#failures = 0;
+      return given;
+    } catch (error) {
+      this.#pause = Math.min(2 ** this.#failures++, MOST_PAUSE_TICKS) - 1;
+      this.#options.failed?.(error);
+      return undefined;
+    }
+  }
+
+  async #delivered(device: Device): Promise<true> {
+    try {
+      await this.#options.deliver(device);
+    } catch (error) {
+      if (!(error instanceof UndeliverableError)) {
+        throw error;
+      }
+      this.#options.failed?.(error);
+    }
+    return true;
   }
 
   async #joined(): Promise<Device> {
@@ -201,7 +235,7 @@ export class PageDevice {
   }
 
   async #store(state: DeviceState): Promise<void> {
-    const written = this.#database!.transaction(STORE, "readwrite", { durability: "strict" });
+    const written = this.#database!.transaction(STATES, "readwrite", { durability: "strict" });
     await Promise.all([written.store.put(state), written.done]);
     this.#options.stored?.(state);
   }

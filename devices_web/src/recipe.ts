@@ -8,6 +8,7 @@ import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toHex, utf8
 import { ElGamalKey, type EncryptionKey, SCHEME } from "./elgamal.ts";
 import type { Parameters } from "./mechanisms.ts";
 import { DAP_VERSION, SharedKey } from "./shared_key.ts";
+import { requireAddress } from "./way.ts";
 
 const FORMAT = "panapp-recipe-3";
 
@@ -68,6 +69,8 @@ export interface Recipe {
   readonly closesAt: number;
   readonly stepSeconds?: number;
   readonly simulation: boolean;
+  /** The only way on which anything of it may be sent: the relay's address of the publishing site. */
+  readonly relay?: string;
 }
 
 /** The one spelling of a document (RFC 8785) of which a hash is taken and that is signed. */
@@ -145,8 +148,16 @@ function requireHelper(
  */
 export function requireTakesPart(
   recipe: Recipe,
-  { status, simulation, limits }: { status: string; simulation: boolean; limits: Limits },
+  {
+    status,
+    simulation,
+    limits,
+    relayed,
+  }: { status: string; simulation: boolean; limits: Limits; relayed: boolean },
 ): void {
+  if (recipe.relay !== undefined && !relayed) {
+    throw new RecipeRefusedError("this recipe is answered through its relay only: use atSite");
+  }
   if (recipe.simulation !== simulation) {
     const kind = recipe.simulation ? "simulated devices" : "real devices, not for simulated ones";
     throw new RecipeRefusedError(`this recipe is for ${kind}`);
@@ -208,7 +219,7 @@ const COMMON = [
   "format", ...TEXTS, "statistic", "trust", "opens_at", "closes_at", "simulation", "epsilon", "delta",
   "cohort_size", "sampling_rate",
 ];
-const OPTIONAL = ["event", "event_definition", "labels", "aggregator_epsilon", "hidden_count"];
+const OPTIONAL = ["event", "event_definition", "labels", "aggregator_epsilon", "hidden_count", "relay"];
 const OWN: Readonly<Record<string, readonly string[]>> = {
   count_nonzero: ["steps", "step_seconds"],
   histogram: ["steps", "step_seconds", "k"],
@@ -221,7 +232,6 @@ const TWO_SERVERS = ["leader", "helper"];
 /** Members of documents that devices in Python read, and this client does not yet. */
 const MISSING: Readonly<Record<string, string>> = {
   admission: "reports with a token",
-  relay: "a relay",
   segments: "segments",
   round: "rounds",
 };
@@ -294,6 +304,7 @@ function readDocument(id: string, document: Readonly<Record<string, unknown>>): 
     closesAt,
     ...(stepSeconds === undefined ? {} : { stepSeconds }),
     simulation: document.simulation,
+    ...(document.relay === undefined ? {} : { relay: requireAddress("relay", document.relay) }),
   };
 }
 
@@ -322,11 +333,7 @@ function keyOf(
 
 function addresses(document: Readonly<Record<string, unknown>>): { leaderUrl: string; helperUrl: string } {
   const [leaderUrl, helperUrl] = ["leader", "helper"].map((server) => {
-    const url = object(document, server).url;
-    if (typeof url !== "string" || !/^https?:\/\/[!-~]+[^/]$/.test(url) || /[?#@]/.test(url)) {
-      throw new FieldError(`${server}.url`, "must be an http or https address without trailing slash");
-    }
-    return url;
+    return requireAddress(`${server}.url`, object(document, server).url);
   });
   if (leaderUrl === helperUrl) {
     throw new FieldError("helper.url", "must differ from the leader's: one server is not two");

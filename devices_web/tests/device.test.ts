@@ -7,7 +7,14 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { concat, fromBase64, toBase64, toHex, utf8 } from "../src/bytes.ts";
-import { Device, DeviceError, type DeviceState, joinRecipe, valueReport } from "../src/device.ts";
+import {
+  Device,
+  DeviceError,
+  type DeviceState,
+  joinRecipe,
+  requestBytes,
+  valueReport,
+} from "../src/device.ts";
 import {
   canonicalJson,
   type PinnedKeys,
@@ -85,12 +92,19 @@ for (const [changes, message] of [
   [{ closes_at: "2020-01-01T00:00:00Z" }, /closes_at: must be later/],
   [{ public_key: { scheme: "elgamal-secp256k1", point: "00".repeat(33) } }, /public_key: must be/],
   [{ admission: {} }, /asks for reports with a token/],
-  [{ relay: "https://relay.example" }, /asks for a relay/],
+  [{ relay: "https://relay.example" }, /through its relay only/],
+  [{ relay: "https://relay.example/" }, /relay: must be an http or https address/],
   [{ encryption: "paillier-2048" }, /encryption is paillier-2048/],
   [{ trust: "shuffler" }, /takes no part in count_nonzero with shuffler/],
 ] as const) {
   test(`a signed recipe with ${JSON.stringify(changes)} is refused`, () => {
     assert.throws(() => joinRecipe(...served("count", changes), { simulation: true }), message);
+  });
+}
+
+for (const [name, bytes] of Object.entries(python.request_bytes)) {
+  test(`${name}: requests are padded as those of devices_sim`, () => {
+    assert.equal(requestBytes(joined(name).recipe), bytes);
   });
 }
 

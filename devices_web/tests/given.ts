@@ -48,6 +48,8 @@ type Kept = Pick<DeviceState, "phase" | "step" | "ciphertexts" | "nonce">;
 export interface Vectors {
   readonly recipes: Readonly<Record<string, { served: ServedRecipe; keys: PinnedKeys }>>;
   readonly hpke_keys: readonly string[];
+  /** Name of a recipe whose devices take steps → bytes of its longest request. */
+  readonly request_bytes: Readonly<Record<string, number>>;
   readonly noise: readonly { scale: number; largest: number; drawn: readonly number[] }[];
   readonly log: { readonly policy: string; readonly proof: string };
   readonly capsule: Readonly<Record<"keys" | "signature" | "capsule" | "answer", string>>;

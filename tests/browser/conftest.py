@@ -37,9 +37,14 @@ def _orm_beside_the_driver() -> Iterator[None]:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
+def chromium() -> str | None:
+    """Where Chromium lies; None where it is not installed."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    executable = chromium()
     if executable is None:
         # CI installs it: there, its absence is a fault.
         missing = pytest.fail if os.environ.get("PANAPP_TEST_SERVICES") == "required" else pytest.skip
@@ -102,8 +107,20 @@ def visit(browser: Browser, live_server: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """devices_web, built."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with what devices_web builds."""
     copy = installed(DEVICES_WEB, tmp_path_factory.mktemp("web") / "devices_web")
     subprocess.run(["node", "build.mjs"], cwd=copy, check=True, timeout=300)
-    return (copy / "build" / "devices-web.js").read_text()
+    return copy / "build"
+
+
+@pytest.fixture(scope="session")
+def bundle(built: Path) -> str:
+    """devices_web, built for pages."""
+    return (built / "devices-web.js").read_text()
+
+
+@pytest.fixture(scope="session")
+def built_extension(built: Path) -> Path:
+    """The folder with the extension."""
+    return built / "extension"

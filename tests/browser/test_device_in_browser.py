@@ -2,7 +2,6 @@
 
 import base64
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
-from tests.browser.conftest import ARGUMENTS
+from tests.browser.conftest import ARGUMENTS, chromium
 from tests.devices_web.vectors import private_key
 from tests.patience import PATIENCE
 
@@ -24,7 +23,7 @@ DAY = 86_400_000
 
 # Everything by which an event could leave the page or reach its storage is counted.
 PAGE = """<!doctype html><title>device</title><script type="module">
-import { joinRecipe, PageDevice } from "/devices-web.js";
+import { joinRecipe, PageDevice, UndeliverableError } from "/devices-web.js";
 window.seen = { transactions: 0, messages: 0, requests: 0 };
 for (const [owner, name, of] of [
   [IDBDatabase, "transaction", "transactions"], [BroadcastChannel, "postMessage", "messages"],
@@ -48,6 +47,7 @@ window.begin = ({ served, keys }) => {
     deliver: async (device) => {
       delivered.push(device.report());
       if (refuse) throw new Error("the server is away");
+      if (window.closed_early) throw new UndeliverableError("the recipe is closed");
     },
     stored: (state) => stored.push(state),
     failed: (error) => failures.push(String(error)),
@@ -67,7 +67,7 @@ def context(browser: Browser, bundle: str, tmp_path: Path) -> Iterator[BrowserCo
 def profile_of(browser: Browser, bundle: str, folder: Path) -> Iterator[BrowserContext]:
     """A browser with this profile directory, whose clock stands in the first step of the recipes."""
     profile = browser.browser_type.launch_persistent_context(
-        folder, executable_path=shutil.which("chromium") or shutil.which("chromium-browser"), args=ARGUMENTS
+        folder, executable_path=chromium(), args=ARGUMENTS
     )
     profile.set_default_timeout(1_000 * PATIENCE)
     bodies = {SITE: ("text/html", PAGE), f"{SITE}devices-web.js": ("text/javascript", bundle)}
@@ -199,3 +199,31 @@ def test_a_page_comes_back_to_the_stored_state(context: BrowserContext) -> None:
     assert holds(resumed) == [1]
     assert resumed["nonce"] == kept["nonce"]
     assert resumed["ciphertexts"] != kept["ciphertexts"]
+
+
+def test_a_server_that_is_away_is_asked_ever_more_seldom_and_the_state_is_stored_at_every_tick(
+    context: BrowserContext,
+) -> None:
+    page = opened(context, "count")
+    states(page, 1)
+    page.evaluate("refuse = true")
+    page.clock.fast_forward(5 * DAY)
+    page.wait_for_function("failures.length === 1")
+    tried = []
+    for tick in range(1, 33):
+        before = page.evaluate("delivered.length")
+        page.clock.run_for(TICK)
+        page.wait_for_function("count => stored.length === count", arg=2 + tick)
+        if page.evaluate("delivered.length") > before:
+            tried.append(tick)
+    assert tried == [1, 3, 7, 15, 31]
+
+
+def test_a_report_that_will_never_be_taken_is_given_up(context: BrowserContext) -> None:
+    page = opened(context, "count")
+    states(page, 1)
+    page.evaluate("window.closed_early = true")
+    page.clock.fast_forward(5 * DAY)
+    page.wait_for_function("stored.at(-1).phase === 'done'")
+    assert page.evaluate("failures") == ["Error: the recipe is closed"]
+    assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]

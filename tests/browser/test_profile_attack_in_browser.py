@@ -1,177 +1,75 @@
 """An intruder with Chromium's profile directory guesses on which devices the event happened.
 
-Each profile holds many devices. Coins of the OS decide which have an event between two ticks. The intruder
-gets the directory three times: while the browser runs, after the events and before the next tick; after
-that tick; and once the browser has stopped. It is told the truth of some devices,
-and learns a rule from what each device left in any file: how often, where, how far apart, and bytes. It
-guesses the others; its advantage is 2 P(right) - 1.
-
-If the directory does not depend on the events, the coins of the others are still fair and independent
-given all that the intruder knows, whatever its rule and however the devices' files hang together. By
-Hoeffding's inequality the advantage measured on n of them then exceeds sqrt(2 ln(2 / p) / n) with
-probability at most p.
+It gets the directory while the browser runs, after the events and before the next tick; after that tick;
+where events wait for the end of a step, after that, too; and once the browser has stopped.
 """
 
-import math
-import re
-import secrets
-import shutil
-from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
-from panprivacy.trust_models.single_server import OneServer
-from tests.browser.test_device_in_browser import SITE, TICK, profile_of
-from tests.devices_web.vectors import private_key, served
+from panprivacy.recipe import PublishedRecipe
+from tests.browser.profile_attack import (
+    ASKED,
+    BEGIN,
+    EVENTS,
+    WRITING_EVENTS,
+    Lived,
+    attacked,
+    seized,
+)
+from tests.browser.test_device_in_browser import DAY, SITE, TICK, profile_of
+from tests.devices_web.vectors import served
 
 pytestmark = pytest.mark.browser
 
-FAILURE = 1e-6
-# So many that all records of a profile fit LevelDB's log, which keeps every version (4 MB).
-DEVICES, LEARNED = 400, 80
-PROFILES = 10
-
-IDENTIFIERS = (
-    re.compile(rb"(?:\x00[0-9a-f]){64}"),
-    re.compile(rb"(?:[0-9a-f]\x00){64}"),
-    re.compile(rb"[0-9a-f]{64}"),
-)
-
-BEGIN = """async (recipes) => {
-  const { joinRecipe, PageDevice } = await import("/devices-web.js");
-  window.last = {};
-  window.count = 0;
-  window.failures = [];
-  window.identifiers = recipes.map(({ served }) => served.id);
-  window.devices = recipes.map(({ served, keys }) => new PageDevice(served.id, {
-    join: () => joinRecipe(served, keys, { simulation: true }),
-    deliver: async () => {},
-    stored: (state) => { last[served.id] = state; count += 1; },
-    failed: (error) => failures.push(String(error)),
-  }));
-}"""
-
-EVENTS = "chosen => chosen.forEach((at) => devices[at].event())"
-
-# A build that stores at the event: the same state, one more version.
-WRITING_EVENTS = """chosen => Promise.all(chosen.map((at) => new Promise((done) => {
-  devices[at].event();
-  const opening = indexedDB.open("devices-web");
-  opening.onsuccess = () => {
-    const writing = opening.result.transaction("states", "readwrite", { durability: "strict" });
-    writing.objectStore("states").put(last[identifiers[at]]);
-    writing.oncomplete = () => { opening.result.close(); done(); };
-  };
-})))"""
+PROFILES = {"count_nonzero": (10, 0.1), "histogram": (2, 0.25), "mean": (2, 0.25)}
+"""Statistic → profiles, and below what the margin is. A tick of the others takes a multiple of the time; with
+13 profiles their margin, too, is below 0.1."""
 
 
-def recipes(count: int) -> list[PublishedRecipe]:
-    """One for each device, so that the intruder can tell the devices of a profile apart."""
-    servers = OneServer.of(private_key().public_key)
-    asked = {"statistic": "count_nonzero", "question": "Did it happen?", "steps": 5, "epsilon": 2.0}
-    drafts = [
-        RecipeDraft.from_mapping({**asked, "name": f"Device {at}", "delta": 1e-6, "cohort_size": 5})
-        for at in range(count)
-    ]
-    return [draft.publish(servers, datetime(2026, 1, 1, tzinfo=UTC), simulation=True) for draft in drafts]
+def lived_in_chromium(browser: Browser, bundle: str, statistic: str, events: str) -> Lived:
+    """Only a count takes events in at ticks; the others at the end of the step, which is a day long."""
+    passing = (TICK,) if statistic == "count_nonzero" else (TICK, DAY)
 
-
-def seized(directory: Path) -> bytes:
-    """All files of a directory. A running browser may have replaced one meanwhile."""
-    contents = []
-    for path in sorted(directory.rglob("*")):
-        with suppress(FileNotFoundError):
-            contents += [path.read_bytes()] if path.is_file() else []
-    return b"".join(contents)
-
-
-def traces(whole: bytes, identifiers: Sequence[str]) -> list[list[float]]:
-    """What each device left in these files, as numbers."""
-    found: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    for kind, pattern in enumerate(IDENTIFIERS):
-        places = [(match.start(), match[0].replace(b"\0", b"").decode()) for match in pattern.finditer(whole)]
-        ends = [place for place, _ in places[1:]] + [len(whole)]
-        for (place, identifier), end in zip(places, ends, strict=False):
-            found[identifier, kind].append((place, end))
-    numbers = []
-    for identifier in identifiers:
-        of_device: list[float] = []
-        for kind in range(len(IDENTIFIERS)):
-            records = found[identifier, kind] or [(0, 0)]
-            lengths = [end - place for place, end in records]
-            last, end = records[-1]
-            of_device += [len(found[identifier, kind]), sum(lengths), min(lengths), max(lengths), lengths[-1]]
-            of_device += [records[0][0], last, last - records[0][0]]
-            of_device += [*whole[max(last, end - 8) : end].ljust(8, b"\0")]
-        numbers.append(of_device)
-    return numbers
-
-
-def advantage(known: Sequence[tuple[list[float], bool]], others: Sequence[tuple[list[float], bool]]) -> float:
-    """Of the one threshold on one number that is right most often where the truth is known."""
-
-    def right(rows: Sequence[tuple[list[float], bool]], at: int, over: float) -> float:
-        return sum((numbers[at] > over) == truth for numbers, truth in rows) / len(rows)
-
-    rules = []
-    for at in range(len(known[0][0])):
-        values = sorted({numbers[at] for numbers, _ in known})
-        step = max(1, len(values) // 20)
-        rules += [(abs(right(known, at, over) - 0.5), at, over) for over in values[::step]]
-    _, at, over = max(rules)
-    sign = 1 if right(known, at, over) >= 0.5 else -1
-    return sign * (2 * right(others, at, over) - 1)
-
-
-def attacked(browser: Browser, bundle: str, folder: Path, profiles: int, events: str) -> tuple[float, float]:
-    """The intruder's advantage, and how far from 0 chance alone takes it with probability `FAILURE`."""
-    known, others = [], []
-    published = recipes(DEVICES)
-    identifiers = [recipe.identifier for recipe in published]
-    for number in range(profiles):
-        directory, copies = folder / f"profile-{number}", []
-        truths = [secrets.randbits(1) == 1 for _ in published]
+    def lived(directory: Path, published: Sequence[PublishedRecipe], chosen: Sequence[int]) -> list[bytes]:
+        copies = []
         with profile_of(browser, bundle, directory) as profile:
             page = profile.new_page()
             page.goto(SITE)
             page.wait_for_function("window.ready")
             page.evaluate(BEGIN, [served(recipe) for recipe in published])
-            page.wait_for_function("total => count === total || failures.length", arg=DEVICES)
-            page.evaluate(events, [at for at, truth in enumerate(truths) if truth])
+            stored = "total => count === total || failures.length"
+            page.wait_for_function(stored, arg=len(published))
+            page.evaluate(events, chosen)
             copies.append(seized(directory))
-            page.clock.run_for(TICK)
-            page.wait_for_function("total => count === total || failures.length", arg=2 * DEVICES)
-            assert page.evaluate("failures") == []
-            copies.append(seized(directory))
-        copies.append(seized(directory))
-        seen = [traces(copy, identifiers) for copy in copies]
-        # The states are there to be found, in every copy.
-        assert all(sum(row[0] > 0 for row in rows) > 0.9 * DEVICES for rows in seen)
-        left = [list(chain.from_iterable(row)) for row in zip(*seen, strict=True)]
-        rows = list(zip(left, truths, strict=True))
-        # Drawn at random: a device's number is its place in the files.
-        secrets.SystemRandom().shuffle(rows)
-        known += rows[:LEARNED]
-        others += rows[LEARNED:]
-        shutil.rmtree(directory)
-    return advantage(known, others), math.sqrt(2 * math.log(2 / FAILURE) / len(others))
+            for states, milliseconds in enumerate(passing, 2):
+                page.clock.fast_forward(milliseconds)
+                page.wait_for_function(stored, arg=states * len(published))
+                assert page.evaluate("failures") == []
+                copies.append(seized(directory))
+        return [*copies, seized(directory)]
+
+    return lived
 
 
-def test_the_profile_directory_tells_nothing_of_events(browser: Browser, bundle: str, tmp_path: Path) -> None:
-    found, margin = attacked(browser, bundle, tmp_path, PROFILES, EVENTS)
-    assert margin < 0.1
+@pytest.mark.parametrize("statistic", ASKED)
+def test_the_profile_directory_tells_nothing_of_events(
+    browser: Browser, bundle: str, tmp_path: Path, statistic: str
+) -> None:
+    profiles, least = PROFILES[statistic]
+    lived = lived_in_chromium(browser, bundle, statistic, EVENTS)
+    found, margin = attacked(lived, tmp_path, statistic, profiles)
+    assert margin < least
     assert abs(found) <= margin, f"advantage {found:.4f}, by chance at most {margin:.4f}"
 
 
+@pytest.mark.parametrize("statistic", ASKED)
 def test_the_same_attack_catches_a_build_that_writes_at_the_event(
-    browser: Browser, bundle: str, tmp_path: Path
+    browser: Browser, bundle: str, tmp_path: Path, statistic: str
 ) -> None:
-    found, margin = attacked(browser, bundle, tmp_path, 1, WRITING_EVENTS)
+    lived = lived_in_chromium(browser, bundle, statistic, WRITING_EVENTS)
+    found, margin = attacked(lived, tmp_path, statistic, 1)
     assert found > margin, f"advantage {found:.4f}, by chance at most {margin:.4f}"

@@ -34,6 +34,7 @@ from panprivacy.oblivious_http.binary_http import Request, Response
 from panprivacy.privacy_pass import issuance, rsa_keys
 from panprivacy.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
 from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.request_bytes import published_report_bytes
 from panprivacy.transparency.cosignature import cosign
 from panprivacy.transparency.policy import Policy
 from panprivacy.transparency.proof import Proof
@@ -310,6 +311,11 @@ def contents() -> dict[str, Any]:
     return {
         "recipes": {name: served(recipe_of(name)) for name in ASKED},
         "hpke_keys": hpke_keys(),
+        "request_bytes": {
+            name: published_report_bytes(recipe_of(name))
+            for name, asked in ASKED.items()
+            if asked["statistic"] != "categories"
+        },
         "noise": [noise(0.05, 3), noise(1.25, 20), noise(41.003117, 700)],
         "log": log(),
         "capsule": capsule(),

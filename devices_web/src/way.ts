@@ -1,0 +1,244 @@
+/**
+ * How requests reach the servers of a recipe: directly, or through its relay. Nothing is repeated here, but
+ * for a gateway's key that is outdated. Nobody is told who asks: no cookies, no address of the page.
+ */
+
+import { type Bytes, concat, FieldError } from "./bytes.ts";
+import {
+  CapsuleError,
+  type GatewayKey,
+  type InnerRequest,
+  KEY_SIGNATURE_HEADER,
+  OHTTP_KEYS_TYPE,
+  OHTTP_REQUEST_TYPE,
+  OHTTP_RESPONSE_TYPE,
+  readGatewayKeys,
+  sealRequest,
+} from "./oblivious.ts";
+
+/** More than any answer has that a device reads. */
+const MOST_BYTES = 1024 * 1024;
+const PATIENCE = 60_000;
+/** What is asked for where an address has one representation. */
+export const ANY_TYPE = "*/*";
+const OUTDATED_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key";
+
+/** A request below a server's address. */
+export interface Asked {
+  readonly path: string;
+  /** Media type of the answer. */
+  readonly accept: string;
+  /** A POST; without it a GET. */
+  readonly body?: { readonly type: string; readonly content: Bytes };
+}
+
+/** What a server answered. */
+export interface Answer {
+  readonly status: number;
+  /** Media type, without parameters but DAP's `message`. */
+  readonly type: string;
+  readonly content: Bytes;
+}
+
+/** There is no answer of the server: nobody knows whether the request arrived. */
+export class NoAnswerError extends Error {}
+
+/** To one server. */
+export interface Way {
+  /** @throws NoAnswerError */
+  ask(asked: Asked): Promise<Answer>;
+  /** The same to another server of the recipe. FieldError for one that cannot be reached so. */
+  at(server: string): Way;
+}
+
+/** Straight to the server. */
+export class DirectWay implements Way {
+  readonly #server: string;
+
+  /** @throws FieldError unless `server` is an http or https address. */
+  constructor(server: string) {
+    this.#server = requireAddress("server", server);
+  }
+
+  at(server: string): Way {
+    return new DirectWay(server);
+  }
+
+  async ask(asked: Asked): Promise<Answer> {
+    const response = await fetched(`${this.#server}${asked.path}`, asked);
+    return { status: response.status, type: typeOf(response.headers), content: await contentOf(response) };
+  }
+}
+
+/** A server whose gateway a relay leads to. */
+export interface Behind {
+  /** Below the relay's address of the publishing site; empty for that site itself. */
+  readonly name: string;
+  /** With which it signs its gateway's keys: Ed25519, 32 bytes, pinned. */
+  readonly verificationKey: Bytes;
+}
+
+/** Through a relay, which sees who asks and not what. What it says by itself is no answer. */
+export class RelayedWay implements Way {
+  #key: GatewayKey | undefined;
+
+  /**
+   * @param server base address of the server.
+   * @param relay the relay's address of the publishing site.
+   * @param servers all that the relay leads to, by their addresses.
+   * @param atLeast bytes of every request before padding.
+   */
+  constructor(
+    readonly server: string,
+    readonly relay: string,
+    readonly servers: ReadonlyMap<string, Behind>,
+    readonly atLeast: number,
+  ) {
+    this.#behind();
+  }
+
+  at(server: string): Way {
+    return new RelayedWay(server, this.relay, this.servers, this.atLeast);
+  }
+
+  async ask(asked: Asked): Promise<Answer> {
+    const inner = innerRequest(this.server, asked);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      this.#key ??= await this.#fetchedKey();
+      const capsule = await sealRequest(this.#key, inner, { atLeast: this.atLeast });
+      const outer = await fetched(this.#address, {
+        accept: OHTTP_RESPONSE_TYPE,
+        body: { type: OHTTP_REQUEST_TYPE, content: capsule.body },
+      });
+      const content = await contentOf(outer);
+      if (outer.status === 200 && typeOf(outer.headers) === OHTTP_RESPONSE_TYPE) {
+        const { status, headers, content: opened } = await sealed(() => capsule.open(content));
+        return { status, type: typeOf(new Headers(headers.map((field) => [...field]))), content: opened };
+      }
+      if (problemOf({ content }).type !== OUTDATED_KEY) {
+        throw new NoAnswerError(`the relay answers ${outer.status}`);
+      }
+      this.#key = undefined;
+    }
+    throw new NoAnswerError("the gateway does not know the key that it has just handed out");
+  }
+
+  get #address(): string {
+    const { name } = this.#behind();
+    return name === "" ? this.relay : `${this.relay}/${name}`;
+  }
+
+  /** The server's keys, signed by itself: the relay could hand out keys of its own. */
+  async #fetchedKey(): Promise<GatewayKey> {
+    const outer = await fetched(this.#address, { accept: OHTTP_KEYS_TYPE });
+    const content = await contentOf(outer);
+    if (outer.status !== 200) {
+      throw new NoAnswerError(`the relay answers ${outer.status}`);
+    }
+    const signature = outer.headers.get(KEY_SIGNATURE_HEADER) ?? "";
+    const { verificationKey } = this.#behind();
+    return sealed(async () => readGatewayKeys(content, signature, verificationKey));
+  }
+
+  #behind(): Behind {
+    const behind = this.servers.get(this.server);
+    if (behind === undefined) {
+      throw new FieldError("relay", `does not lead to ${this.server}, which is not asked in the clear`);
+    }
+    return behind;
+  }
+}
+
+/** An http or https address without anything behind its path, and without a slash at its end. */
+export function requireAddress(field: string, url: unknown): string {
+  if (typeof url !== "string" || !/^https?:\/\/[!-~]+[^/]$/.test(url) || /[?#@]/.test(url)) {
+    throw new FieldError(field, "must be an http or https address without trailing slash");
+  }
+  return url;
+}
+
+/** Members of a problem document (RFC 9457) that devices read; empty where it is none. */
+export function problemOf({ content }: Pick<Answer, "content">): Readonly<Record<string, unknown>> {
+  try {
+    const members: unknown = JSON.parse(new TextDecoder().decode(content));
+    return typeof members === "object" && members !== null ? (members as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The members of a JSON object. NoAnswerError where the content is none. */
+export function jsonOf(answer: Answer): Readonly<Record<string, unknown>> {
+  const members = problemOf(answer);
+  if (answer.status !== 200 || Object.keys(members).length === 0) {
+    throw new NoAnswerError(`the server answers ${answer.status}, without what was asked for`);
+  }
+  return members;
+}
+
+function innerRequest(server: string, { path, accept, body }: Asked): InnerRequest {
+  const [, authority, prefix] = /^https?:\/\/([^/]+)(.*)$/.exec(server)!;
+  return {
+    method: body === undefined ? "GET" : "POST",
+    authority: authority!,
+    path: `${prefix}${path}`,
+    headers: [["accept", accept], ...(body === undefined ? [] : [["content-type", body.type] as const])],
+    content: body?.content ?? new Uint8Array(0),
+  };
+}
+
+async function fetched(url: string, { accept, body }: Pick<Asked, "accept" | "body">): Promise<Response> {
+  try {
+    return await fetch(url, {
+      headers: { Accept: accept, ...(body === undefined ? {} : { "Content-Type": body.type }) },
+      ...(body === undefined ? {} : { method: "POST", body: body.content }),
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+      signal: AbortSignal.timeout(PATIENCE),
+    });
+  } catch (error) {
+    throw new NoAnswerError(`no answer from ${url}: ${(error as Error).message}`);
+  }
+}
+
+async function contentOf(response: Response): Promise<Bytes> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for (const reader = response.body?.getReader(); reader !== undefined; ) {
+      const { done, value } = await reader.read();
+      if (done) {
+        break;
+      }
+      parts.push(value);
+      length += value.length;
+      if (length > MOST_BYTES) {
+        await reader.cancel();
+        throw new Error(`it is longer than ${MOST_BYTES} bytes`);
+      }
+    }
+  } catch (error) {
+    throw new NoAnswerError(`an answer cannot be read: ${(error as Error).message}`);
+  }
+  return concat(...parts);
+}
+
+function typeOf(headers: Headers): string {
+  const [type, ...parameters] = (headers.get("Content-Type") ?? "").split(";").map((part) => part.trim());
+  const message = parameters.find((parameter) => parameter.startsWith("message="));
+  return message === undefined ? type! : `${type};${message}`;
+}
+
+/** What only the server behind a gateway can have made; anything else is no answer of its. */
+async function sealed<Read>(read: () => Promise<Read>): Promise<Read> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof CapsuleError) {
+      throw new NoAnswerError(`what came through the relay is not the server's: ${error.message}`);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,159 @@
+"""The extension of managed computers in Chromium: its policy, events of pages, ticks, and its report."""
+
+import base64
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.trust_models.single_server import OneServer
+from tests.browser.extension import Managed, managed
+from tests.browser.test_device_in_browser import holds
+from tests.devices_sim.public_log import WITHOUT_WITNESSES, MemoryLog, entry_of
+from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
+from tests.devices_web.vectors import private_key
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.browser
+
+TELL = """event => new Promise((told) => {
+  // After the content script, which has listened from the start.
+  addEventListener("message", told, { once: true });
+  postMessage({ type: "devices-web event", event });
+}).then(() => undefined)"""
+
+
+def recipe_of(name: str, opens_at: datetime, step: timedelta) -> PublishedRecipe:
+    """For real devices, with one step."""
+    draft = RecipeDraft.from_mapping(
+        {
+            "name": name,
+            "question": "On how many computers did it happen?",
+            "statistic": "count_nonzero",
+            "steps": 1,
+            "step_seconds": int(step.total_seconds()),
+            "epsilon": 2.0,
+            "delta": 1e-6,
+            "cohort_size": 100,
+        }
+    )
+    return draft.publish(OneServer.of(private_key().public_key), opens_at, simulation=False)
+
+
+class Site:
+    """Publishes two recipes, and has both in its log: one whose only step is long, and one whose is over."""
+
+    def __init__(self) -> None:
+        now = datetime.now(UTC).replace(microsecond=0)
+        self.running = recipe_of("Running", now, timedelta(days=1))
+        self.over = recipe_of("Over", now - timedelta(minutes=2), timedelta(minutes=1))
+        entries = [entry_of(recipe.identifier) for recipe in (self.running, self.over)]
+        self.servers = {
+            recipe.identifier: MemoryServer(recipe, private_key()) for recipe in (self.running, self.over)
+        }
+        self.logs = {
+            name: MemoryLog(entries, place, server)
+            for place, (name, server) in enumerate(self.servers.items())
+        }
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        return self.logs[environ["PATH_INFO"].split("/")[4]](environ, start_response)
+
+
+def page_of(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    """A page that tells events."""
+    start_response("200 OK", [("Content-Type", "text/html; charset=utf-8")])
+    return [b"<!doctype html><title>catalogue</title>"]
+
+
+class Scene:
+    """A managed browser, its site, and two pages on this machine, of which the policy allows one."""
+
+    def __init__(self, browser: Managed, site: Site, allowed: str, other: str) -> None:
+        self.browser, self.site = browser, site
+        self.allowed, self.other = (self._opened(address) for address in (allowed, other))
+
+    def _opened(self, address: str) -> Page:
+        page = self.browser.context.new_page()
+        page.goto(address)
+        return page
+
+    def until(self, holds_now: Callable[[], object], what: str) -> None:
+        """Wait as long as a test may."""
+        end = time.monotonic() + PATIENCE
+        while not holds_now():
+            assert time.monotonic() < end, what
+            self.allowed.wait_for_timeout(100)
+
+    def kept(self) -> dict[str, Any]:
+        """The state of the recipe that runs."""
+        identifier = self.site.running.identifier
+        self.until(lambda: self.browser.state(identifier), "the extension joins")
+        state = self.browser.state(identifier)
+        assert state is not None
+        return state
+
+    def after_two_ticks(self) -> list[int]:
+        """What the state holds after a whole tick from now on."""
+        for _ in range(2):
+            before = self.kept()
+            self.until(lambda before=before: self.kept() != before, "the clock ticks")  # type: ignore[misc]
+        return holds(self.kept())
+
+
+@pytest.fixture
+def scene(browser: Browser, built_extension: Path, tmp_path: Path) -> Iterator[Scene]:
+    site = Site()
+    with ExitStack() as stack:
+        server, allowed, other = (
+            stack.enter_context(listening(application)) for application in (site, page_of, page_of)
+        )
+        settings = {
+            "server": server,
+            "server_key": base64.b64encode(VERIFICATION_KEY).decode(),
+            "log_policy": WITHOUT_WITNESSES,
+            "recipes": [
+                {"id": site.running.identifier, "event": "looked up"},
+                {"id": site.over.identifier, "event": "borrowed"},
+            ],
+            "origins": [allowed],
+            "tick_seconds": 1,
+        }
+        of_policy = stack.enter_context(managed(browser, built_extension, tmp_path, settings))
+        arranged = Scene(of_policy, site, allowed, other)
+        # The script comes with the page's next load, once the policy was read.
+        arranged.kept()
+        for page in (arranged.allowed, arranged.other):
+            page.reload()
+        yield arranged
+
+
+def test_an_event_of_an_allowed_page_is_in_the_state_after_a_tick_and_others_are_not(scene: Scene) -> None:
+    scene.other.evaluate(TELL, "looked up")
+    scene.allowed.evaluate(TELL, "something else")
+    assert scene.after_two_ticks() == [0]
+    scene.allowed.evaluate(TELL, "looked up")
+    # The event outlives its page, in memory.
+    scene.allowed.goto("about:blank")
+    scene.until(lambda: holds(scene.kept()) == [1], "the event is counted")
+
+
+def test_a_recipe_whose_steps_are_over_is_reported_once_and_the_state_is_forgotten(scene: Scene) -> None:
+    identifier = scene.site.over.identifier
+    server = scene.site.servers[identifier]
+    scene.until(lambda: server.reports, "the report arrives")
+    forgotten = {"recipe": identifier, "phase": "done"}
+    scene.until(lambda: scene.browser.state(identifier) == forgotten, "only that it is done is kept")
+    assert len(server.reports) == 1
+
+
+def test_the_worker_hears_of_no_event(scene: Scene) -> None:
+    """A listener for messages in the worker would have the browser start it at every event."""
+    heard = "chrome.runtime.onMessage.hasListeners() || chrome.runtime.onConnect.hasListeners()"
+    assert scene.browser.worker.evaluate(heard) is False
