@@ -21,6 +21,8 @@ Its parts:
   `asked_admission`, `asked_target`, `recipe_plan`: what it counts, in which parts of the population, who may
   report, who is asked, and what is expected of it; `targeting` says how many devices that are;
   `trust_models`: whom it names, one file each
+- `report_shards`: reports as objects of a store, and their sum shard by shard, on any number of machines;
+  `replacing` draws what stands in for invalid ones
 - `token_request`: what asks for a token of a recipe; `admission`: whether a token is one of a recipe;
   `request_bytes`: how long requests with reports are
 
@@ -65,6 +67,8 @@ __all__ = [
     "recipe_statistic",
     "remedies",
     "repetition",
+    "replacing",
+    "report_shards",
     "request_bytes",
     "robustness",
     "round_input",
