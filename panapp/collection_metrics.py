@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 
-from aggregation.models import Chunk, SortedReports, SubAggregate
+from aggregation.models import Chunk, SubAggregate
 from panapp.gauges import DatabaseCollector, gauge, seconds_since_first
 from recipes.models import Recipe
-from reports.models import ReportSegment, StoredReports
+from reports.models import StoredReports
 from storage.columns import total
 
 MANY_ATTEMPTS = 3
@@ -37,9 +37,8 @@ class CollectionsCollector(DatabaseCollector):
             "panapp_reports_waiting",
             "Reports stored, not yet decrypted.",
             total(StoredReports.objects.all(), "count")
-            + total(ReportSegment.objects.all(), "count")
-            + total(SortedReports.objects.filter(planned=False), "count")
-            + total(Chunk.objects.filter(step__in=(Chunk.Step.SEAL, Chunk.Step.SHARD)), "count"),
+            # In the object store: of recipes that are closed. Those of open ones nobody decrypts yet.
+            + total(chunks.exclude(step=Chunk.Step.SUM), "count"),
         )
         yield gauge(
             "panapp_reports_summed",

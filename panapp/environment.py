@@ -349,9 +349,16 @@ def report_store(name: str, *, local: bool) -> str:
         raise ImproperlyConfigured(f"{name} must be one of {known}, not {value!r}")
     for variable in STORE_ENDPOINTS:
         endpoint = urlsplit(os.environ.get(variable, ""))
-        if endpoint.scheme == "http" and endpoint.hostname not in {"127.0.0.1", "localhost", "::1"}:
+        if endpoint.scheme == "http" and not _is_this_machine(endpoint.hostname or ""):
             raise ImproperlyConfigured(f"{variable} must be https, except on this machine")
     return value
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def token(name: str) -> str | None:

@@ -20,7 +20,6 @@ from django.db.models import QuerySet
 from aggregation.actions import REPORTS_SEALED
 from aggregation.models import Chunk, SortedReports
 from aggregation.operations import chunk_finished, sum_add, sum_begin
-from aggregation.selectors import progress_of
 from audit.operations import entry_append
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
@@ -57,10 +56,10 @@ SORTED_SEGMENTS = 16_384
 PLANNED_SEGMENTS = 200_000
 """Rows that one look plans, at most."""
 
-SHARD_SECONDS = 10.0
+SHARD_SECONDS = 20.0
 """Time that a shard should take: well below the tasks' time limit."""
 
-SHARD_REPORTS = 200_000
+SHARD_REPORTS = 300_000
 """Reports of a shard, about: their keys are in memory."""
 
 
@@ -81,8 +80,8 @@ def shards_plan(*, recipe: Recipe, least: int) -> None:
     """
     if recipe.status != Recipe.Status.CLOSED:
         return
-    progress = progress_of(recipe)
-    if not progress.unplanned or progress.received < least:
+    # Looked at without a lock first: at most ticks there is nothing to plan.
+    if not (_waiting(recipe).exists() or _unsealed(recipe).exists()):
         return
     with transaction.atomic():
         Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
@@ -90,8 +89,11 @@ def shards_plan(*, recipe: Recipe, least: int) -> None:
         if row.lost or row.ended_at is not None:
             return
         if row.shards is None:
-            # Nothing comes any more: the recipe is closed.
-            row.shards = shards_for(recipe.published, total(_segments(recipe), "count"))
+            # Counted once, as there may be millions of rows: nothing comes any more.
+            received = total(_segments(recipe), "count")
+            if received < least:
+                return
+            row.shards = shards_for(recipe.published, received)
             row.save(update_fields=["shards"])
             sum_begin(recipe=recipe)
         _plan_sorting(recipe)
@@ -103,8 +105,16 @@ def _segments(recipe: Recipe) -> QuerySet[ReportSegment]:
     return ReportSegment.objects.filter(recipe=recipe)
 
 
+def _waiting(recipe: Recipe) -> QuerySet[ReportSegment]:
+    return _segments(recipe).filter(chunk=None).order_by("pk")
+
+
+def _unsealed(recipe: Recipe) -> QuerySet[SortedReports]:
+    return SortedReports.objects.filter(recipe=recipe, planned=False)
+
+
 def _plan_sorting(recipe: Recipe) -> None:
-    waiting = _segments(recipe).filter(chunk=None).order_by("pk")
+    waiting = _waiting(recipe)
     most = max(1, SORTED_BYTES // record_bytes_of(recipe.published))
     for keys, count in _groups(waiting.values_list("pk", "count")[:PLANNED_SEGMENTS], most):
         chunk = Chunk.objects.create(recipe=recipe, count=count, step=Chunk.Step.SORT)
@@ -125,7 +135,7 @@ def _groups(rows: Iterable[tuple[int, int]], most: int) -> Iterator[tuple[list[i
 
 
 def _plan_sealing(recipe: Recipe) -> None:
-    waiting = SortedReports.objects.filter(recipe=recipe, planned=False)
+    waiting = _unsealed(recipe)
     count = total(waiting, "count")
     if count:
         Chunk.objects.create(recipe=recipe, count=count, step=Chunk.Step.SEAL)

@@ -105,13 +105,13 @@ class ReportSegment(models.Model):
     """
 
     recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+", db_index=False)
-    chunk = models.UUIDField(null=True, db_index=True)
+    chunk = models.UUIDField(null=True)
     name = models.UUIDField(help_text="Of the object, below the recipe's.")
     sha256 = models.BinaryField(max_length=32)
     count = models.PositiveIntegerField()
 
     class Meta:
-        indexes = (models.Index(fields=("recipe", "id"), name="segments_of_recipe"),)
+        indexes = (models.Index(fields=("recipe", "chunk", "id"), name="segments_of_chunk"),)
 
     def __str__(self) -> str:
         return f"{self.count} reports of {self.recipe_id} in the store"
