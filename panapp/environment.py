@@ -323,6 +323,53 @@ def mail_server(name: str, *, local: bool) -> MailServer:
     return MailServer(host, port or (465 if tls == "implicit" else 587), user, password, tls)
 
 
+STORE_SCHEMES = ("s3", "gs", "az")
+"""Of object stores: S3 and what speaks its protocol, Google's, Azure's."""
+
+STORE_ENDPOINTS = (
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ENDPOINT",
+    "AZURE_ENDPOINT",
+    "AZURE_STORAGE_ENDPOINT",
+)
+"""Variables that say where such a store is, if not at its usual place."""
+
+
+def report_store(name: str, *, local: bool) -> str:
+    """Address of an object store, as `s3://bucket/prefix`, without a slash at its end; empty where unset.
+
+    A directory, `file:///path`, is for trials: what is written there is not flushed to the disk.
+    """
+    value = os.environ.get(name, "").rstrip("/")
+    if not value:
+        return ""
+    parts = urlsplit(value)
+    if parts.username or parts.query or parts.fragment:
+        raise ImproperlyConfigured(f"{name} must hold no credentials: they have variables of their own")
+    if parts.scheme == "file":
+        if not local:
+            raise ImproperlyConfigured(f"{name} must not be a directory where PANAPP_MODE is production")
+        if parts.netloc or not parts.path.startswith("/"):
+            raise ImproperlyConfigured(f"{name} must be file:///path, not {value!r}")
+        return value
+    if parts.scheme not in STORE_SCHEMES or not parts.netloc:
+        known = ", ".join(f"{scheme}://bucket/prefix" for scheme in STORE_SCHEMES)
+        raise ImproperlyConfigured(f"{name} must be one of {known}, not {value!r}")
+    for variable in STORE_ENDPOINTS:
+        endpoint = urlsplit(os.environ.get(variable, ""))
+        if endpoint.scheme == "http" and not _is_this_machine(endpoint.hostname or ""):
+            raise ImproperlyConfigured(f"{variable} must be https, except on this machine")
+    return value
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def token(name: str) -> str | None:
     """A bearer token of 32 characters or more; None where the variable is unset or empty."""
     return long_text(name, minimum=32) if os.environ.get(name) else None

@@ -13,6 +13,7 @@ from kombu.exceptions import OperationalError
 
 from panapp.celery import celery_application
 from storage import clock
+from storage.object_store import store_check
 from storage.writing import require_room
 
 logger = structlog.get_logger(__name__)
@@ -104,6 +105,10 @@ def _broker() -> None:
         broker.ensure_connection(max_retries=1, timeout=BROKER_SECONDS)
 
 
+def _store() -> None:
+    store_check()
+
+
 def _clock() -> None:
     """This process's clock and those of all machines that work here, beside the database's."""
     if abs(clock.process_ahead()) > LARGEST_SKEW:
@@ -168,6 +173,7 @@ _CHECKS = {
     "keys": _keys,
     "writes": _writes,
     "broker": _broker,
+    "store": _store,
     "clock": _clock,
     "log": _log,
     "series": _series,

@@ -74,7 +74,7 @@ _SITE_CONTEXT = (
     "csp.context_processors.nonce",
     "audit.access.log_access",
 )
-_SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "clock", "log", "series")
+_SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "store", "clock", "log", "series")
 _SITE_METRICS = (
     "panapp.collection_metrics.CollectionsCollector",
     "panapp.clock_metrics.ClocksCollector",

@@ -218,6 +218,9 @@ STREAM_BYTES_PER_MINUTE = environment.whole_number(
 # Keys without which no sealed secret of the database opens: as the former.
 ERASABLE_KEYS_DIR = Path(environment.text("PANAPP_ERASABLE_KEYS_DIR", str(DATA_DIR / "erasable-keys")))
 
+# Where reports of recipes with one server lie that are published from now on; empty: in the database.
+REPORT_STORE = environment.report_store("PANAPP_REPORT_STORE", local=LOCAL)
+
 METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 
 # Two servers -------------------------------------------------------------------
@@ -306,6 +309,7 @@ SIMULATION_QUEUE = _queue_names.simulations
 CELERY_TASK_QUEUES = _queue_names.queues()
 CELERY_TASK_ROUTES = {
     "releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
+    "aggregation.tasks.delete_ended_segments": {"queue": ADVANCE_QUEUE},
     "series.tasks.advance_series": {"queue": ADVANCE_QUEUE},
     "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
@@ -349,6 +353,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 ADVANCE_SECONDS = environment.number("PANAPP_ADVANCE_SECONDS", 2, most=3_600)
 _PERIODIC_SECONDS = {
     "releases.tasks.advance_collections": ADVANCE_SECONDS,
+    "aggregation.tasks.delete_ended_segments": 60,
     "series.tasks.advance_series": ADVANCE_SECONDS,
     "leader.tasks.advance_tasks": ADVANCE_SECONDS,
     "simulations.tasks.advance_simulations": ADVANCE_SECONDS,

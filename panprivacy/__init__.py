@@ -22,6 +22,8 @@ Its parts:
   report, who is asked, and what is expected of it; `targeting` says how many devices that are;
   `trust_models`: whom it names, one file each
 - `rounds`: a recipe that is asked many times under one budget; `asked_round`: which of these times one is
+- `report_shards`: reports as objects of a store, and their sum shard by shard, on any number of machines;
+  `replacing` draws what stands in for invalid ones
 - `token_request`: what asks for a token of a recipe; `admission`: whether a token is one of a recipe;
   `request_bytes`: how long requests with reports are
 
@@ -66,6 +68,8 @@ __all__ = [
     "recipe_statistic",
     "remedies",
     "repetition",
+    "replacing",
+    "report_shards",
     "request_bytes",
     "robustness",
     "rounds",

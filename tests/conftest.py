@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import django
@@ -25,6 +26,8 @@ from django.core.management import call_command
 from django.db import OperationalError, connection, transaction
 from django.test import TransactionTestCase
 
+from tests.object_store import StoreServer
+from tests.object_store import store_server as running_store_server
 from tests.patience import PATIENCE
 
 SERVICES = "PANAPP_TEST_SERVICES"
@@ -185,6 +188,23 @@ def _nothing_waits_for_a_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def store_server() -> Iterator[StoreServer]:
+    """A server of S3's protocol."""
+    with running_store_server() as server:
+        yield server
+
+
+@pytest.fixture
+def report_store(store_server: StoreServer, settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty bucket, in which reports of recipes lie that the test publishes."""
+    for name, value in store_server.environment.items():
+        monkeypatch.setenv(name, value)
+    settings.REPORT_STORE = store_server.bucket()
+    address: str = settings.REPORT_STORE
+    return address
 
 
 @pytest.fixture(scope="session")

@@ -9,15 +9,23 @@ from recipes.models import Recipe
 
 
 class Chunk(models.Model):
-    """Stored reports that one task takes in. The row exists until their sub-aggregate does.
+    """Stored reports that one task takes one step on. The row exists until that is done.
 
     A task that finds no row has nothing to do: that is what makes a task that is
     delivered twice, or late, harmless.
     """
 
+    class Step(models.TextChoices):
+        SUM = "sum", "Add up rows of reports"
+        SORT = "sort", "Sort segments into one"
+        SEAL = "seal", "Seal the manifest of sorted segments"
+        SHARD = "shard", "Add up one shard"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+")
-    count = models.PositiveIntegerField()
+    count = models.PositiveBigIntegerField()
+    step = models.CharField(max_length=5, choices=Step, default=Step.SUM)
+    shard = models.PositiveIntegerField(null=True, help_text="Which one; of that step only.")
     seed = models.BinaryField(
         max_length=32,
         default=secrets.token_bytes,
@@ -30,6 +38,10 @@ class Chunk(models.Model):
 
     class Meta:
         indexes = (models.Index(fields=("send_after",)),)
+        constraints = (
+            # Where it is null, as in most chunks, nothing is unique.
+            models.UniqueConstraint(fields=("recipe", "shard"), name="one_chunk_per_shard"),
+        )
 
     def __str__(self) -> str:
         return f"chunk of {self.count} reports"
@@ -48,3 +60,21 @@ class SubAggregate(models.Model):
 
     def __str__(self) -> str:
         return f"sum of {self.reports} reports"
+
+
+class SortedReports(models.Model):
+    """One object with the sorted reports of many segments, of a recipe that is closed."""
+
+    id = models.UUIDField(primary_key=True, help_text="That of the chunk; also the object's name.")
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+", db_index=False)
+    first = models.PositiveBigIntegerField(help_text="Key of its first segment, by which they are in order.")
+    count = models.PositiveBigIntegerField()
+    index_sha256 = models.BinaryField(max_length=32, help_text="Of the index at its end.")
+    sources_sha256 = models.BinaryField(max_length=32, help_text="Of the segments' hashes, in their order.")
+    planned = models.BooleanField(default=False, help_text="Whether the manifest is being sealed, or is.")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("recipe", "first"), name="sorted_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.count} sorted reports of {self.recipe_id}"

@@ -9,7 +9,8 @@ All workers serve one queue, first come, first served. It stays fair because no 
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 
 import structlog
@@ -18,12 +19,11 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from aggregation.models import Chunk, SubAggregate
-from aggregation.replacing import SeededSource
 from aggregation.selectors import progress_of
-from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
+from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
-from panprivacy.statistic import InvalidReportError
+from panprivacy.report_shards.summing import RunningSum
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from reports.chunking import reports_per_chunk
@@ -62,13 +62,18 @@ def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
         groups = _groups(list(waiting.values_list("pk", "count")), reports_per_chunk(recipe.published))
         if not groups:
             return []
-        length = report_statistic(recipe.published).contribution_length
-        SubAggregate.objects.get_or_create(recipe=recipe, defaults={"total": [0] * length})
+        sum_begin(recipe=recipe)
         chunks = [Chunk(recipe=recipe, count=count) for _, count in groups]
         Chunk.objects.bulk_create(chunks)
         for chunk, (assigned, _) in zip(chunks, groups, strict=True):
             StoredReports.objects.filter(pk__in=assigned).update(chunk=chunk.pk)
         return [chunk.pk for chunk in chunks]
+
+
+def sum_begin(*, recipe: Recipe) -> None:
+    """Have a row to which chunks are added."""
+    length = report_statistic(recipe.published).contribution_length
+    SubAggregate.objects.get_or_create(recipe=recipe, defaults={"total": [0] * length})
 
 
 def _worth_planning(recipe: Recipe, least: int) -> bool:
@@ -142,36 +147,39 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
         # Another worker has finished this chunk, the last one, and the result is out.
         return
     added = _decrypt(row.recipe.published, key, payloads, row.pk.bytes + bytes(row.seed))
+    with chunk_finished(row) as is_ours:
+        if is_ours:
+            sum_add(recipe=row.recipe, total=added, reports=row.count)
+            StoredReports.objects.filter(chunk=chunk).delete()
+
+
+@contextmanager
+def chunk_finished(chunk: Chunk) -> Iterator[bool]:
+    """A transaction in which a chunk's row goes. Gives whether it is there still; else nothing may be done:
+    another worker has finished it, or there is a result."""
     with transaction.atomic():
         # First what everybody locks first: the result may be withheld at any moment, and that deletes the
         # chunk.
-        Recipe.objects.select_for_update(no_key=True).get(pk=row.recipe_id)
-        if Chunk.objects.select_for_update().filter(pk=chunk).first() is None:
-            return
-        so_far = SubAggregate.objects.select_for_update().get(recipe=row.recipe)
-        so_far.total = [before + more for before, more in zip(so_far.total, added, strict=True)]
-        so_far.reports += row.count
-        so_far.save()
-        StoredReports.objects.filter(chunk=chunk).delete()
-        Chunk.objects.filter(pk=chunk).delete()
+        Recipe.objects.select_for_update(no_key=True).get(pk=chunk.recipe_id)
+        is_there = Chunk.objects.select_for_update().filter(pk=chunk.pk).exists()
+        yield is_there
+        if is_there:
+            Chunk.objects.filter(pk=chunk.pk).delete()
+
+
+def sum_add(*, recipe: Recipe, total: Sequence[int], reports: int) -> None:
+    """Add to a recipe's sum, in the transaction in which what was added goes."""
+    so_far = SubAggregate.objects.select_for_update().get(recipe=recipe)
+    so_far.total = [before + more for before, more in zip(so_far.total, total, strict=True)]
+    so_far.reports += reports
+    so_far.save()
 
 
 def _decrypt(
     published: PublishedRecipe, key: PrivateKey, payloads: Sequence[bytes], seed: bytes
 ) -> list[int]:
-    mechanism = report_statistic(published)
-    public_key = published.public_key
-    size, per_report = public_key.ciphertext_bytes, mechanism.report_ciphertexts
-    allowed = mechanism.allowed_values
-    total = [0] * mechanism.contribution_length
-    reports = (
-        [payload[at : at + size] for at in range(start, start + size * per_report, size)]
-        for payload in payloads
-        for start in range(0, len(payload), size * per_report)
-    )
-    for index, report in enumerate(reports):
-        try:
-            mechanism.add(total, [key.decrypt(public_key.parse(part), allowed) for part in report])
-        except (ValueOutOfRangeError, InvalidReportError):
-            mechanism.add(total, mechanism.random_values(SeededSource(seed + index.to_bytes(8))))
-    return total
+    counted = RunningSum(published, key, seed)
+    for payload in payloads:
+        for start in range(0, len(payload), counted.report_bytes):
+            counted.add(payload[start : start + counted.report_bytes])
+    return counted.total

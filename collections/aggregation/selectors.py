@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Max
+from django.db.models import Max, Sum
 
-from aggregation.models import Chunk, SubAggregate
+from aggregation.models import Chunk, SortedReports, SubAggregate
 from recipes.models import Recipe
-from reports.selectors import reports_stored
+from reports.segments import segmented_of
+from reports.selectors import reports_unplanned
+from storage.columns import total
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Progress:
 def progress_of(recipe: Recipe) -> Progress:
     """The exact progress; public pages show it in coarse steps only."""
     so_far = SubAggregate.objects.filter(recipe=recipe).first() or SubAggregate(recipe=recipe)
-    attempts = Chunk.objects.filter(recipe=recipe).aggregate(most=Max("attempts"))["most"]
-    stored, unplanned = reports_stored(recipe)
-    return Progress(so_far.reports, stored - unplanned, unplanned, attempts or 0)
+    chunks = Chunk.objects.filter(recipe=recipe).aggregate(most=Max("attempts"), reports=Sum("count"))
+    unplanned = reports_unplanned(recipe)
+    if segmented_of(str(recipe.identifier)) is not None:
+        unplanned += total(SortedReports.objects.filter(recipe=recipe, planned=False), "count")
+    return Progress(so_far.reports, chunks["reports"] or 0, unplanned, chunks["most"] or 0)

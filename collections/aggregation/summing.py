@@ -4,11 +4,14 @@ from dataclasses import dataclass
 
 from aggregation.models import Chunk, SubAggregate
 from aggregation.operations import chunks_plan
+from aggregation.segment_deleting import segments_end
 from aggregation.selectors import progress_of
+from aggregation.shards import shards_plan
 from aggregation.tasks import chunks_send
 from panprivacy.recipe_statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
-from reports.models import CiphertextDigest, ReportNonce, StoredReports
+from reports.models import CiphertextDigest, ReportNonce, SegmentedRecipe, StoredReports
+from reports.segments import segmented_of
 from storage.sealing import secrets_delete
 
 
@@ -34,7 +37,10 @@ def sum_advance(*, recipe: Recipe, least: int | None = None) -> None:
         least: number of reports below which a closed recipe is not decrypted at all; its cohort size by
             default.
     """
-    chunks_plan(recipe=recipe, least=least)
+    if segmented_of(str(recipe.identifier)) is None:
+        chunks_plan(recipe=recipe, least=least)
+    else:
+        shards_plan(recipe=recipe, least=recipe.cohort_size if least is None else least)
     chunks_send(recipe=recipe)
 
 
@@ -58,9 +64,17 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
     return ReportSum(tuple(total), progress.summed, progress.received)
 
 
+def reports_lost(recipe: Recipe) -> str:
+    """What is gone of the reports of a recipe in the object store, as a clause; empty where nothing is known
+    to be."""
+    row = SegmentedRecipe.objects.filter(recipe=recipe).only("lost").first()
+    return row.lost if row is not None else ""
+
+
 def sum_forget(*, recipe: Recipe) -> None:
     """Delete the reports, their sum and the private key, in the caller's transaction."""
     # In the order in which a worker that finishes a chunk locks them.
     for model in (Chunk, SubAggregate, StoredReports, ReportNonce, CiphertextDigest):
         model.objects.filter(recipe=recipe).delete()
+    segments_end(recipe=recipe)
     secrets_delete(RecipeKey.objects.filter(recipe=recipe), "sealed")

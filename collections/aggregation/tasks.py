@@ -8,17 +8,34 @@ from django.db import transaction
 
 from aggregation.models import Chunk
 from aggregation.operations import chunk_process, chunks_take
+from aggregation.segment_deleting import ended_segments_delete
+from aggregation.shards import manifest_seal, segments_sort, shard_process
 from recipes.models import Recipe
 
 
 @shared_task
 def process_chunk(chunk: str) -> None:
-    """Take in one chunk of reports, and send for the next one of its recipe, behind what others wait for;
-    safe to run any number of times."""
+    """Take one chunk of reports a step on, and send for the next one of its recipe, behind what others wait
+    for; safe to run any number of times."""
     row = Chunk.objects.select_related("recipe").filter(pk=uuid.UUID(chunk)).first()
     if row is not None:
-        chunk_process(chunk=row.pk)
+        _STEPS[Chunk.Step(row.step)](chunk=row.pk)
         chunks_send(recipe=row.recipe)
+
+
+_STEPS = {
+    Chunk.Step.SUM: chunk_process,
+    Chunk.Step.SORT: segments_sort,
+    Chunk.Step.SEAL: manifest_seal,
+    Chunk.Step.SHARD: shard_process,
+}
+
+
+@shared_task
+def delete_ended_segments() -> None:
+    """Delete from the object store what belongs to recipes that have a result. Safe to run at any time,
+    twice."""
+    ended_segments_delete()
 
 
 def chunks_send(*, recipe: Recipe) -> None:

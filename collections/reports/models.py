@@ -4,6 +4,8 @@ No address, user agent or time of arrival is kept, and nothing at all once a rep
 part of a sub-aggregate.
 """
 
+import secrets
+
 from django.db import models
 
 from recipes.models import Recipe
@@ -68,3 +70,48 @@ class RejectionCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.count}"
+
+
+class SegmentedRecipe(models.Model):
+    """That a recipe's reports lie in the object store: decided for good when it is published.
+
+    Stays after the result is out, until everything is deleted from the store.
+    """
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, primary_key=True, related_name="+")
+    store = models.CharField(max_length=300, help_text="Address of the store.")
+    key = models.BinaryField(
+        max_length=32,
+        default=secrets.token_bytes,
+        help_text="Of the hashes that say what counts once; so nobody can choose a report's shard.",
+    )
+    shards = models.PositiveIntegerField(null=True, help_text="Into how many its reports are sorted.")
+    manifest = models.BinaryField(
+        max_length=32, null=True, help_text="SHA-256 of the manifest, once it is sealed."
+    )
+    lost = models.CharField(
+        max_length=200, blank=True, default="", help_text="What was changed or is gone, as a clause."
+    )
+    ended_at = models.DateTimeField(null=True, db_index=True)
+
+    def __str__(self) -> str:
+        return f"segments of {self.recipe_id}"
+
+
+class ReportSegment(models.Model):
+    """One object with reports that were stored together. They count because this row is committed.
+
+    `chunk` names the chunk of work that will sort them into a larger object, once one is planned.
+    """
+
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+", db_index=False)
+    chunk = models.UUIDField(null=True)
+    name = models.UUIDField(help_text="Of the object, below the recipe's.")
+    sha256 = models.BinaryField(max_length=32)
+    count = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = (models.Index(fields=("recipe", "chunk", "id"), name="segments_of_chunk"),)
+
+    def __str__(self) -> str:
+        return f"{self.count} reports of {self.recipe_id} in the store"

@@ -1,8 +1,9 @@
 """Taking in reports: each counts once, whatever is sent twice and whatever crashes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -11,8 +12,9 @@ from recipes.models import Recipe
 from recipes.selectors import recipe_accepts_reports
 from reports.chunking import reports_per_chunk
 from reports.copies import digest_of, digests_claim
-from reports.models import RejectionCount, ReportNonce, StoredReports
+from reports.models import RejectionCount, ReportNonce, ReportSegment, StoredReports
 from reports.parsing import Decoder, ReportRejectedError, WellFormedReport, read_report
+from reports.segments import once_key, segmented_of, segments_write
 from storage.claims import values_claim
 from storage.group_commit import GroupCommit, RowHeldError, waits_bound
 
@@ -36,7 +38,7 @@ class Submission:
 
     Attributes:
         good: nonce → index and report.
-        digests: nonce → keyed hash of the ciphertexts, in the order in which the reports came.
+        digests: nonce → keyed hash of what counts once beside it, in the order in which the reports came.
         bad: what was rejected when it was read.
     """
 
@@ -67,10 +69,19 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
     """
     if not recipe_accepts_reports(recipe, timezone.now()):
         raise RecipeNotOpenError
-    return SUBMISSIONS.submit(_read(recipe, reports, decode), len(reports))
+    segmented = segmented_of(str(recipe.identifier))
+    if segmented is None:
+        return SUBMISSIONS.submit(_read(recipe, reports, decode, digest_of), len(reports))
+    once = partial(once_key, segmented.key)
+    return SEGMENTS.submit(_read(recipe, reports, decode, once), len(reports))
 
 
-def _read(recipe: Recipe, reports: Sequence[object], decode: Decoder) -> Submission:
+def _read(
+    recipe: Recipe,
+    reports: Sequence[object],
+    decode: Decoder,
+    digest: Callable[[Recipe, WellFormedReport], bytes],
+) -> Submission:
     bad: list[Rejection] = []
     good: dict[bytes, tuple[int, WellFormedReport]] = {}
     for index, content in enumerate(reports):
@@ -82,7 +93,7 @@ def _read(recipe: Recipe, reports: Sequence[object], decode: Decoder) -> Submiss
             bad.append(Rejection(index, error.reason, str(error)))
         else:
             good[report.nonce] = (index, report)
-    digests = {nonce: digest_of(recipe, report) for nonce, (_, report) in good.items()}
+    digests = {nonce: digest(recipe, report) for nonce, (_, report) in good.items()}
     return Submission(recipe, good, digests, bad)
 
 
@@ -109,6 +120,56 @@ def submissions_store(submissions: Sequence[Submission]) -> list[list[Rejection]
 
 SUBMISSIONS: GroupCommit[Submission, list[Rejection]] = GroupCommit(submissions_store)
 """Reports of many requests, stored together where the process serves requests."""
+
+
+def segments_store(submissions: Sequence[Submission]) -> list[list[Rejection] | Exception]:
+    """The same for recipes whose reports lie in the object store: first the objects, then their rows.
+
+    Nothing is looked up: what comes twice is found when the recipe is closed.
+
+    Raises:
+        StoreDownError: no row was written, so nothing counts.
+    """
+    recipes = {submission.recipe.pk: submission.recipe for submission in submissions}
+    # Looked at without a lock first: for a recipe that is closed, no object is written.
+    keys = _open(recipes.keys())
+    segments = segments_write(
+        {
+            recipes[key]: records
+            for key in sorted(keys)
+            if (
+                records := [
+                    record for every in submissions if every.recipe.pk == key for record in _records(every)
+                ]
+            )
+        }
+    )
+    with transaction.atomic():
+        waits_bound()
+        still_open, held = _hold_open(keys)
+        ReportSegment.objects.bulk_create(segment for segment in segments if segment.recipe_id in still_open)
+        for key in sorted(still_open):
+            reasons = Counter(
+                bad.reason for every in submissions if every.recipe.pk == key for bad in every.bad
+            )
+            if reasons:
+                rejections_count(recipe=recipes[key], reasons=reasons)
+    return [
+        list(submission.bad)
+        if submission.recipe.pk in still_open
+        else RowHeldError()
+        if submission.recipe.pk in held
+        else RecipeNotOpenError()
+        for submission in submissions
+    ]
+
+
+SEGMENTS: GroupCommit[Submission, list[Rejection]] = GroupCommit(segments_store)
+"""The same for the object store: nobody whose reports lie in the database waits for it."""
+
+
+def _records(submission: Submission) -> list[bytes]:
+    return [submission.digests[nonce] + report.payload for nonce, (_, report) in submission.good.items()]
 
 
 def _store(submissions: Sequence[Submission]) -> list[list[Rejection]]:

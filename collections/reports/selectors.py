@@ -1,17 +1,15 @@
 """Reading what has come in."""
 
-from django.db.models import Q, Sum
-
 from recipes.models import Recipe
-from reports.models import RejectionCount, StoredReports
+from reports.models import RejectionCount, ReportSegment, StoredReports
+from reports.segments import segmented_of
+from storage.columns import total
 
 
-def reports_stored(recipe: Recipe) -> tuple[int, int]:
-    """Number of stored reports, and of those among them that no chunk takes in yet."""
-    totals = StoredReports.objects.filter(recipe=recipe).aggregate(
-        stored=Sum("count"), unplanned=Sum("count", filter=Q(chunk=None))
-    )
-    return totals["stored"] or 0, totals["unplanned"] or 0
+def reports_unplanned(recipe: Recipe) -> int:
+    """Number of stored reports that no chunk takes in yet."""
+    model = StoredReports if segmented_of(str(recipe.identifier)) is None else ReportSegment
+    return total(model.objects.filter(recipe=recipe, chunk=None), "count")
 
 
 def rejections_by_reason(recipe: Recipe) -> dict[str, int]:

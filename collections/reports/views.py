@@ -51,7 +51,8 @@ def _rejected(reason: str, detail: str) -> Problem:
 
 
 class ReportView(_ReportsView):
-    """A report that is sent again after a lost answer counts once: 409 says so."""
+    """A report that is sent again after a lost answer counts once: 409 says so. Where reports lie in object
+    storage, it is 201 again."""
 
     media_types = (JSON_TYPE,)
     most_reports = 1

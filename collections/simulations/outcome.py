@@ -15,11 +15,11 @@ from releases.selectors import interval_of
 from trust_models import trust_model_of
 from trust_models.issued import has_tokens, issued_of
 
-KNOWN_TO_THE_FLEET = ("duplicate_nonce", "report_replayed", "batch_full")
+KNOWN_TO_THE_FLEET = ("duplicate_nonce", "duplicate_report", "report_replayed", "batch_full")
 """Reasons for rejections of which the devices know better how many there were: a server counts also what was
 sent again after its answer got lost, and a shuffler counts nothing."""
 
-OF_TOKENS = (*REASONS, "duplicate_nonce", "report_replayed")
+OF_TOKENS = (*REASONS, "duplicate_nonce", "duplicate_report", "report_replayed")
 """Reasons for rejections that are about a token: a bad one, or one that was used before."""
 
 PRIVACY_MEMBERS = (

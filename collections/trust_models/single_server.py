@@ -4,17 +4,18 @@ import secrets
 from dataclasses import dataclass
 
 from aggregation.selectors import progress_of
-from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
+from aggregation.summing import reports_lost, sum_advance, sum_forget, sum_is_settled, sum_of
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.single_server import OneServer
 from recipes.models import Recipe, RecipeKey
+from reports.segments import segments_begin
 from reports.selectors import rejections_by_reason
 from storage.sealing import secret_seal
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
-from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
+from trust_models.outcomes import Outcome, Progress, Refused, ServerProgress, Sum, TooFew
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,15 @@ class KeptKey(Prepared):
         RecipeKey.objects.create(recipe=recipe, scheme=self.private_key.public_key.scheme, sealed=sealed)
 
 
+@dataclass(frozen=True)
+class _ReportedHere(KeptKey):
+    """The same where devices send their reports to this server."""
+
+    def store(self, recipe: Recipe) -> None:
+        super().store(recipe)
+        segments_begin(recipe=recipe)
+
+
 class SingleServerModel(TrustModel):
     """The sum is the recipe's sub-aggregate, once every chunk is in it."""
 
@@ -37,7 +47,7 @@ class SingleServerModel(TrustModel):
     def prepare(self, wish: Wish) -> Prepared:
         private_key = recipe_key_make(wish.draft, secrets.SystemRandom())
         published = wish.publish(OneServer.of(private_key.public_key))
-        return KeptKey(published, private_key)
+        return _ReportedHere(published, private_key)
 
     def advance(self, recipe: Recipe) -> None:
         sum_advance(recipe=recipe)
@@ -46,6 +56,8 @@ class SingleServerModel(TrustModel):
         return sum_is_settled(recipe)
 
     def outcome(self, recipe: Recipe) -> Outcome | None:
+        if lost := reports_lost(recipe):
+            return Refused(lost)
         # A closed recipe that cannot reach its cohort size has reports that are never planned.
         found = sum_of(recipe, least=recipe.cohort_size)
         if found is None:

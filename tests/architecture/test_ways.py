@@ -45,7 +45,9 @@ def elsewhere(*request: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("trust", "passed"), [("single_server", set()), ("two_server", {"leader", "dap"})], ids=["one", "two"]
+    ("trust", "passed"),
+    [("single_server", {"reports"}), ("two_server", {"leader", "dap"})],
+    ids=["one", "two"],
 )
 def test_a_recipe_returns_at_most_twice_to_a_room_from_its_form_to_its_publication(
     client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, trust: str, passed: set[str]

@@ -42,20 +42,33 @@ def pool_child(services: Services) -> psutil.Process:
     return found[0]
 
 
+def kill_all_of(services: Services, name: str) -> None:
+    """Kill a program and its children, unless it is just being started."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(services.pid(name))
+        for every in (*process.children(recursive=True), process):
+            with suppress(psutil.NoSuchProcess):
+                every.kill()
+
+
 def busy_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return times.user + times.system
 
 
-def kill_in_mid_chunk(services: Services, *, whole_worker: bool) -> None:
-    """Kill the process that decrypts a chunk, or the whole worker, and see that each report counts once."""
+def kill_in_mid_chunk(services: Services, *, whole_worker: bool, step: Chunk.Step = Chunk.Step.SUM) -> None:
+    """Kill the process that decrypts a chunk, or the whole worker, and see that each report counts once.
+
+    Args:
+        step: in which chunks are decrypted: of rows, or of shards in the object store.
+    """
     recipe = published_recipe(statistic="histogram", k=24)
     ones, reports = 400, 1_000
     batch = [report_of_values(recipe, [int(i < ones)] * 25) for i in range(reports)]
     assert reports_submit(recipe=recipe, reports=batch, decode=lambda raw: raw) == []
     recipe_close(recipe=recipe, actor=None)
     victim = pool_child(services)
-    assert wait_until(lambda: Chunk.objects.exists(), PATIENCE, interval=0.005)
+    assert wait_until(lambda: Chunk.objects.filter(step=step).exists(), PATIENCE, interval=0.005)
     before = busy_seconds(victim)
     # Of the seconds that 25,000 decryptions take: it has the chunk in hand, and is not done.
     assert wait_until(lambda: busy_seconds(victim) - before > 0.1, PATIENCE, interval=0.01)

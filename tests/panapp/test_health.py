@@ -13,7 +13,9 @@ from series.operations import series_publish
 from storage.erasable_keys import KeyLostError
 from tests.factories import published_recipe, recipe_members
 
-FINE = dict.fromkeys(("database", "migrations", "keys", "writes", "broker", "clock", "log", "series"), "ok")
+FINE = dict.fromkeys(
+    ("database", "migrations", "keys", "writes", "broker", "store", "clock", "log", "series"), "ok"
+)
 
 
 @pytest.fixture
@@ -55,6 +57,7 @@ def test_ready_without_broker_is_503_that_names_it_and_tells_no_secret(
         "keys": "ok",
         "writes": "ok",
         "broker": "failed",
+        "store": "ok",
         "clock": "ok",
         "log": "ok",
         "series": "ok",
@@ -77,6 +80,7 @@ def test_ready_with_an_unapplied_migration_is_503_that_names_it(
         "keys": "ok",
         "writes": "ok",
         "broker": "ok",
+        "store": "ok",
         "clock": "ok",
         "log": "ok",
         "series": "ok",
@@ -139,3 +143,21 @@ def test_ready_without_database_is_503_that_names_it_and_tells_no_secret(
 @pytest.mark.parametrize("address", ["/health/live", "/health/ready", "/metrics"])
 def test_operations_pages_refuse_other_methods(client: Client, address: str) -> None:
     assert client.post(address).status_code == 405
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("broker")
+def test_ready_without_the_store_is_503_that_names_it_and_tells_no_address(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "ENDPOINT_URL": "http://127.0.0.1:1",
+        "ACCESS_KEY_ID": "i",
+        "SECRET_ACCESS_KEY": "s",
+    }.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setattr("storage.object_store._checked_at", None)
+    settings.REPORT_STORE = "s3://nobody-listens/reports"
+    answer = client.get("/health/ready")
+    assert (answer.status_code, answer.json()["checks"]) == (503, {**FINE, "store": "failed"})
+    assert b"127.0.0.1" not in answer.content

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
-from panapp.environment import mail_server, public_half
+from panapp.environment import mail_server, public_half, report_store
 from panapp.generate_secrets import READ_BY_COMPOSE, named_secrets
 from panapp.process_kinds import KEYS, KINDS
 
@@ -169,6 +169,52 @@ def test_a_site_may_have_another_server_and_must_then_name_its_address_and_its_k
     for missing in names:
         one = {name: value for name, value in both.items() if name != missing}
         assert f"{missing} must be set where" in refusal(one)
+
+
+STORE = {"AWS_ENDPOINT_URL": "https://objects.example", "PANAPP_REPORT_STORE": "s3://bucket/site/"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"PANAPP_REPORT_STORE": "bucket/site"}, "PANAPP_REPORT_STORE must be one of"),
+        ({"PANAPP_REPORT_STORE": "s3:///site"}, "PANAPP_REPORT_STORE must be one of"),
+        ({"PANAPP_REPORT_STORE": "https://bucket.example/site"}, "PANAPP_REPORT_STORE must be one of"),
+        (
+            {"PANAPP_REPORT_STORE": "s3://id:secret@bucket/site"},
+            "PANAPP_REPORT_STORE must hold no credentials",
+        ),
+        ({"PANAPP_REPORT_STORE": "file:///var/reports"}, "PANAPP_REPORT_STORE must not be a directory"),
+        ({"AWS_ENDPOINT_URL": "http://objects.example"}, "AWS_ENDPOINT_URL must be https"),
+        ({"AWS_ENDPOINT": "http://10.0.0.1:9000"}, "AWS_ENDPOINT must be https"),
+    ],
+)
+def test_a_report_store_that_cannot_be_meant_stops_and_names_the_variable(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], named: str
+) -> None:
+    for name, value in {**STORE, **changes}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured, match=named) as caught:
+        report_store("PANAPP_REPORT_STORE", local=False)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "endpoint", "local", "expected"),
+    [
+        ("", "http://objects.example", False, ""),
+        ("s3://bucket/site/", "https://objects.example", False, "s3://bucket/site"),
+        ("s3://bucket", "http://127.0.0.1:9000", False, "s3://bucket"),
+        ("gs://bucket/site", "", False, "gs://bucket/site"),
+        ("file:///tmp/reports", "", True, "file:///tmp/reports"),
+    ],
+)
+def test_a_report_store_is_taken_without_the_slash_at_its_end(
+    monkeypatch: pytest.MonkeyPatch, value: str, endpoint: str, local: bool, expected: str
+) -> None:
+    monkeypatch.setenv("PANAPP_REPORT_STORE", value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    assert report_store("PANAPP_REPORT_STORE", local=local) == expected
 
 
 def test_a_relay_is_named_by_the_address_that_leads_here(production: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ EXPLANATIONS: Mapping[str, str] = {
     "invalid_ciphertext": "A ciphertext that cannot be one under the recipe's key.",
     "duplicate_nonce": "It was accepted before; sending again is harmless.",
     "duplicate_ciphertext": "It holds the same ciphertext twice, or those of another report.",
+    "duplicate_report": "It was stored twice, as the same report or token came again, and counts once.",
     # In releases of simulations from before such reports were replaced.
     "value_out_of_range": "Decrypted, it holds a value that no honest device sends.",
     "wrong_length": "Decrypted, it has more or fewer values than the statistic sends.",

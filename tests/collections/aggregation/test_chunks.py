@@ -9,8 +9,8 @@ from django.utils import timezone
 from aggregation import operations
 from aggregation.models import Chunk, SubAggregate
 from aggregation.operations import MINIMUM_REPORTS, chunk_process, chunks_plan, chunks_take
-from aggregation.replacing import SeededSource
 from aggregation.selectors import progress_of
+from panprivacy.replacing import SeededSource
 from recipes.models import Recipe
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports

@@ -1,0 +1,48 @@
+"""Deleting from the object store what belongs to recipes that have a result.
+
+Objects cannot be deleted in a transaction. So the transaction that ends a recipe says that they are to go,
+and a periodic task deletes them, again and again for an hour: what a process that was stopped in between
+still wrote goes, too.
+"""
+
+from datetime import timedelta
+
+import structlog
+
+from aggregation.models import SortedReports
+from recipes.models import Recipe
+from reports.models import ReportSegment, SegmentedRecipe
+from reports.segments import require_store
+from storage import clock
+from storage.object_store import StoreDownError, folder_delete
+
+logger = structlog.get_logger(__name__)
+
+STRAGGLERS = timedelta(hours=1)
+"""No request and no task lives so long, and nothing is written for a recipe that has a result."""
+
+
+def segments_end(*, recipe: Recipe) -> None:
+    """Forget the segments of a recipe, and have them deleted, in the transaction that ends it."""
+    ended = SegmentedRecipe.objects.filter(recipe=recipe).update(ended_at=clock.database_now(), manifest=None)
+    if ended:
+        for model in (ReportSegment, SortedReports):
+            model.objects.filter(recipe=recipe).delete()
+
+
+def ended_segments_delete() -> None:
+    """Delete what is to go. May be called at any time, twice."""
+    for row in SegmentedRecipe.objects.filter(ended_at__isnull=False).select_related("recipe"):
+        if row.ended_at is None:
+            continue
+        late = row.ended_at + STRAGGLERS <= clock.settled_now()
+        try:
+            require_store(row.recipe)
+            folder_delete(str(row.recipe.identifier))
+        except StoreDownError:
+            # Whatever else is to go may lie in a store that answers.
+            logger.warning("segments_not_deleted", recipe=row.recipe.identifier)
+            continue
+        if late:
+            # Asked before the deletion: it began after the last straggler ended.
+            row.delete()

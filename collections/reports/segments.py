@@ -1,0 +1,164 @@
+"""Reports in the object store: one object for all of a recipe that are stored together.
+
+First the object is written, then its row, under the same lock as rows with reports: an acknowledged report
+has both, and an object without a row counts nothing. What counts once is found when the recipe is closed.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import NamedTuple
+
+from django.conf import settings
+
+from panprivacy.report_shards.manifest import Range, Read
+from panprivacy.report_shards.segments import (
+    KEY_BYTES,
+    ChangedError,
+    content_hash,
+    segment_read,
+    segment_write,
+)
+from panprivacy.report_shards.summing import record_bytes_of
+from recipes.models import Recipe
+from reports.models import ReportSegment, SegmentedRecipe
+from reports.parsing import WellFormedReport
+from storage.object_store import (
+    ObjectMissingError,
+    Part,
+    StoreDownError,
+    object_get,
+    object_put,
+    objects_get,
+    objects_put,
+    parts_get,
+)
+
+ARRIVED, SORTED = "arrived", "sorted"
+"""Where objects lie, below the recipe's identifier."""
+
+BEGUN = "begun"
+"""An object that is written before any other of a recipe. A store without it is not the recipe's."""
+
+READ_TOGETHER = 64
+"""Segments that are read side by side."""
+
+DUPLICATE = "duplicate_report"
+"""Why a report does not count that was found twice when its recipe was closed."""
+
+
+def segments_begin(*, recipe: Recipe) -> None:
+    """Have the reports of a recipe lie in the object store if the settings say so, in the transaction that
+    publishes it."""
+    if settings.REPORT_STORE:
+        SegmentedRecipe.objects.create(recipe=recipe, store=settings.REPORT_STORE)
+
+
+class Segmented(NamedTuple):
+    """What never changes of a recipe whose reports lie in the object store.
+
+    Attributes:
+        key: of the hashes that say what counts once.
+        store: address of the store.
+    """
+
+    key: bytes
+    store: str
+
+
+@lru_cache(maxsize=1_024)
+def segmented_of(identifier: str) -> Segmented | None:
+    """How the reports of a published recipe lie in the object store; None where they do not."""
+    row = SegmentedRecipe.objects.filter(recipe__identifier=identifier).only("key", "store").first()
+    return None if row is None else Segmented(bytes(row.key), row.store)
+
+
+def once_key(key: bytes, recipe: Recipe, report: WellFormedReport) -> bytes:
+    """What counts once: the content of a report; with tokens, its nonce, which is its token's.
+
+    A report that is sent again is the same in either.
+    """
+    counted = report.payload if recipe.published.admission is None else report.nonce
+    return hashlib.blake2b(counted, key=key, digest_size=KEY_BYTES).digest()
+
+
+def segments_write(records: Mapping[Recipe, Sequence[bytes]]) -> list[ReportSegment]:
+    """Write one object for each recipe; durable when this returns, and counted once the rows are committed.
+
+    Raises:
+        StoreDownError: some may be there, and count nothing.
+    """
+    segments, objects = [], []
+    for recipe, its_records in records.items():
+        require_store(recipe)
+        _begin(str(recipe.identifier))
+        content = segment_write(its_records, record_bytes_of(recipe.published))
+        segment = ReportSegment(
+            recipe=recipe, name=uuid.uuid4(), sha256=content_hash(content), count=len(its_records)
+        )
+        segments.append(segment)
+        objects.append((arrived_name(segment), content))
+    objects_put(objects)
+    return segments
+
+
+@lru_cache(maxsize=1_024)
+def _begin(identifier: str) -> None:
+    object_put(f"{identifier}/{BEGUN}", b"")
+
+
+def arrived_name(segment: ReportSegment) -> str:
+    """The name of its object."""
+    return f"{segment.recipe.identifier}/{ARRIVED}/{segment.name}"
+
+
+def require_store(recipe: Recipe) -> None:
+    """Raises StoreDownError where the settings name another store than when the recipe was published."""
+    segmented = segmented_of(str(recipe.identifier))
+    if segmented is None or segmented.store != settings.REPORT_STORE:
+        raise StoreDownError("the reports of this recipe lie in another store than PANAPP_REPORT_STORE")
+
+
+@contextmanager
+def missing_is_lost(recipe: Recipe) -> Iterator[None]:
+    """Read objects of a recipe inside.
+
+    Raises:
+        ChangedError: one is missing, or shorter than it was.
+        StoreDownError: the store does not answer, or has nothing at all of the recipe.
+    """
+    require_store(recipe)
+    try:
+        yield
+    except ObjectMissingError:
+        try:
+            object_get(f"{recipe.identifier}/{BEGUN}")
+        except ObjectMissingError:
+            raise StoreDownError("the store has nothing of this recipe: is it the right one?") from None
+        raise ChangedError("a stored segment of reports is missing or was shortened") from None
+
+
+def recipe_reader(recipe: Recipe) -> Read:
+    """Reads ranges of a recipe's objects; raises as `missing_is_lost` does."""
+
+    def read(ranges: Sequence[Range]) -> list[bytes]:
+        with missing_is_lost(recipe):
+            return parts_get(
+                [Part(f"{recipe.identifier}/{place.name}", place.start, place.length) for place in ranges]
+            )
+
+    return read
+
+
+def segments_read(segments: Sequence[ReportSegment]) -> Iterator[memoryview]:
+    """The records of segments of one recipe, in their order; raises as `missing_is_lost` does."""
+    for start in range(0, len(segments), READ_TOGETHER):
+        together = segments[start : start + READ_TOGETHER]
+        recipe = together[0].recipe
+        with missing_is_lost(recipe):
+            contents = objects_get([arrived_name(segment) for segment in together])
+        size = record_bytes_of(recipe.published)
+        for segment, content in zip(together, contents, strict=True):
+            yield segment_read(content, record_bytes=size, expected_hash=bytes(segment.sha256))

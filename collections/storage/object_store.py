@@ -1,0 +1,226 @@
+"""Objects outside of the database: any store that speaks S3's protocol, Google's or Azure's, or a directory.
+
+Which one says the setting `REPORT_STORE`; how to sign in there, the environment of the process. An object is
+written once, whole, and is there when `put` returns.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+import obstore
+import structlog
+from django.conf import settings
+from django.db import OperationalError
+from obstore.exceptions import BaseError, NotFoundError
+from obstore.store import ObjectStore as Backend
+from obstore.store import from_url
+
+logger = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+_MISSING = (NotFoundError, FileNotFoundError)
+_FAILED = (BaseError, OSError)
+"""The library raises some of its errors as those of files."""
+
+REQUEST_SECONDS = 30
+"""How long one attempt at a request may take."""
+
+RETRY_SECONDS = 10
+"""For how long a request that failed is tried again."""
+
+AT_ONCE = 16
+"""Requests of one process that are under way, at most."""
+
+DELETED_TOGETHER = 1_000
+"""Objects of one request to delete, at most: S3 takes no more."""
+
+CHECK_SECONDS = 30.0
+"""For which a process believes that the store takes what is written."""
+
+
+class StoreDownError(OperationalError):
+    """The store does not do what it is asked, or is not the one that was meant. Nothing was done.
+
+    An OperationalError, as the store is a part of the database here: who asked is told to come again.
+    """
+
+
+class ObjectMissingError(Exception):
+    """The store has no such object, or a shorter one."""
+
+
+class Part(NamedTuple):
+    """Bytes of one object."""
+
+    name: str
+    start: int
+    length: int
+
+
+def object_put(name: str, content: bytes | memoryview) -> None:
+    """Write an object; durable when this returns. Raises StoreDownError: it may be there, or not."""
+    try:
+        obstore.put(_backend(), name, content)
+    except _FAILED as error:
+        raise _down("put", error) from None
+
+
+def objects_put(objects: Sequence[tuple[str, bytes]]) -> None:
+    """The same for several, side by side."""
+    if len(objects) == 1:
+        object_put(*objects[0])
+        return
+    _all(_pool().submit(object_put, name, content) for name, content in objects)
+
+
+def object_get(name: str) -> bytes:
+    """A whole object.
+
+    Raises:
+        ObjectMissingError: there is none.
+        StoreDownError: nothing is known of it.
+    """
+    try:
+        return bytes(obstore.get(_backend(), name).bytes())
+    except _MISSING:
+        raise ObjectMissingError(name) from None
+    except _FAILED as error:
+        raise _down("get", error) from None
+
+
+def objects_get(names: Sequence[str]) -> list[bytes]:
+    """The same for several, side by side, in their order."""
+    return _all(_pool().submit(object_get, name) for name in names)
+
+
+def part_get(part: Part) -> bytes:
+    """Some bytes of an object.
+
+    Raises:
+        ObjectMissingError: there is none, or it ends before.
+        StoreDownError: nothing is known of it.
+    """
+    try:
+        content = bytes(obstore.get_range(_backend(), part.name, start=part.start, length=part.length))
+    except _MISSING:
+        raise ObjectMissingError(part.name) from None
+    except _FAILED as error:
+        # A range that begins after the end is an error to a store.
+        if _size(part.name) < part.start + part.length:
+            raise ObjectMissingError(part.name) from None
+        raise _down("get", error) from None
+    if len(content) < part.length:
+        raise ObjectMissingError(part.name)
+    return content
+
+
+def parts_get(parts: Sequence[Part]) -> list[bytes]:
+    """The same for several, side by side, in their order."""
+    return _all(_pool().submit(part_get, part) for part in parts)
+
+
+def objects_delete(names: Sequence[str]) -> None:
+    """Delete objects; those that are gone already are no error. Raises StoreDownError."""
+    remaining = iter(names)
+    while together := list(islice(remaining, DELETED_TOGETHER)):
+        try:
+            obstore.delete(_backend(), together)
+        except _MISSING:
+            # A directory says so at the first that is gone.
+            _each_deleted(together)
+        except _FAILED as error:
+            raise _down("delete", error) from None
+
+
+def folder_delete(name: str) -> None:
+    """Delete all objects below a name. Raises StoreDownError; what was deleted until then stays so."""
+    try:
+        for listed in obstore.list(_backend(), name, chunk_size=DELETED_TOGETHER):
+            objects_delete([meta["path"] for meta in listed])
+    except _FAILED as error:
+        raise _down("list", error) from None
+
+
+_checked_at: float | None = None
+_checking = threading.Lock()
+
+
+def store_check() -> None:
+    """Write to the store, unless there is none or this process just did. Raises StoreDownError."""
+    global _checked_at
+    if not settings.REPORT_STORE:
+        return
+    with _checking:
+        if _checked_at is not None and time.monotonic() - _checked_at < CHECK_SECONDS:
+            return
+        _checked_at = None
+        object_put("health", b"written to see whether this store takes anything")
+        _checked_at = time.monotonic()
+
+
+def _each_deleted(names: Iterable[str]) -> None:
+    for name in names:
+        try:
+            obstore.delete(_backend(), name)
+        except _MISSING:
+            continue
+        except _FAILED as error:
+            raise _down("delete", error) from None
+
+
+def _size(name: str) -> int:
+    try:
+        return obstore.head(_backend(), name)["size"]
+    except _MISSING:
+        return 0
+    except _FAILED as error:
+        raise _down("head", error) from None
+
+
+def _down(operation: str, error: Exception) -> StoreDownError:
+    # The kind alone: messages hold addresses, and answers of the store.
+    logger.warning("report_store_failed", operation=operation, error=type(error).__name__)
+    return StoreDownError(f"the report store failed ({operation}: {type(error).__name__})")
+
+
+def _all(futures: Iterable["Future[T]"]) -> list[T]:
+    """What they give, once all have ended; the first failure is raised."""
+    waiting = list(futures)
+    for future in waiting:
+        future.exception()
+    return [future.result() for future in waiting]
+
+
+def _backend() -> Backend:
+    if not settings.REPORT_STORE:
+        raise StoreDownError("PANAPP_REPORT_STORE is not set")
+    return _connected(settings.REPORT_STORE, os.getpid())
+
+
+@lru_cache(maxsize=4)
+def _connected(url: str, process: int) -> Backend:
+    """A client for this process: threads of the library do not survive a fork."""
+    if url.startswith("file://"):
+        return from_url(url, mkdir=True)
+    return from_url(
+        url,
+        client_options={"timeout": f"{REQUEST_SECONDS}s", "connect_timeout": "5s", "allow_http": True},
+        retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
+    )
+
+
+def _pool() -> ThreadPoolExecutor:
+    return _threads(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _threads(process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="report store")

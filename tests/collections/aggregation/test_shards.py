@@ -1,0 +1,394 @@
+"""From reports in the object store to a result: each counts once, and nothing that was changed counts."""
+
+from typing import Any
+from unittest.mock import patch
+
+import obstore
+import pytest
+from django.db import transaction
+
+from aggregation import shards, tasks
+from aggregation.models import Chunk, SortedReports, SubAggregate
+from aggregation.segment_deleting import STRAGGLERS, ended_segments_delete
+from aggregation.selectors import progress_of
+from aggregation.shards import shards_for, shards_plan
+from audit.models import Entry
+from panprivacy.report_shards.segments import KEY_BYTES
+from recipes.models import Recipe, RecipeKey
+from releases.models import Release
+from releases.operations import collections_advance, result_release, result_withhold
+from reports import segments
+from reports.models import (
+    CiphertextDigest,
+    RejectionCount,
+    ReportNonce,
+    ReportSegment,
+    SegmentedRecipe,
+    StoredReports,
+)
+from reports.operations import reports_submit
+from storage import object_store
+from storage.object_store import StoreDownError, object_get, object_put, objects_delete
+from tests.factories import fresh_nonce, published_recipe, report_of_values
+from trust_models.publishing import recipe_close
+
+pytestmark = pytest.mark.django_db
+
+
+def submit(recipe: Recipe, *reports: dict[str, Any]) -> None:
+    for report in reports:
+        assert reports_submit(recipe=recipe, reports=[report], decode=lambda raw: raw) == []
+
+
+def names_in_store() -> list[str]:
+    return sorted(meta["path"] for listed in obstore.list(object_store._backend()) for meta in listed)
+
+
+def objects_of(recipe: Recipe, kind: str) -> list[str]:
+    return [name for name in names_in_store() if name.startswith(f"{recipe.identifier}/{kind}")]
+
+
+def step(recipe: Recipe) -> list[Chunk]:
+    """Plan, and have one worker process what can be."""
+    recipe = Recipe.objects.get(pk=recipe.pk)
+    shards_plan(recipe=recipe, least=recipe.cohort_size)
+    chunks = list(Chunk.objects.filter(recipe=recipe).order_by("shard"))
+    for chunk in chunks:
+        tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
+    return chunks
+
+
+def finish(recipe: Recipe) -> Release | None:
+    recipe_close(recipe=recipe, actor=None)
+    while step(recipe):
+        pass
+    return result_release(recipe=Recipe.objects.get(pk=recipe.pk))
+
+
+def sum_of(recipe: Recipe) -> tuple[list[int], int]:
+    row = SubAggregate.objects.get(recipe=recipe)
+    return row.total, row.reports
+
+
+@pytest.fixture
+def several_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four reports a shard, three segments a sorted one."""
+    monkeypatch.setattr(shards, "SHARD_REPORTS", 4)
+    monkeypatch.setattr(shards, "SORTED_SEGMENTS", 3)
+
+
+def test_reports_in_the_store_are_in_no_table(report_store: str) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
+    assert ReportSegment.objects.count() == len(objects_of(recipe, "arrived")) == 3
+    assert not any(model.objects.exists() for model in (StoredReports, ReportNonce, CiphertextDigest))
+
+
+@pytest.mark.parametrize("statistic", ["count_nonzero", "histogram"])
+def test_the_result_is_that_of_the_database(
+    statistic: str, report_store: str, several_shards: None, settings: Any
+) -> None:
+    """Reports that came twice, and one whose ciphertexts came under another nonce, count once in both."""
+    changes = {"k": 3} if statistic == "histogram" else {}
+    found = []
+    for store in ("", report_store):
+        settings.REPORT_STORE = store
+        recipe = published_recipe(cohort_size=5, statistic=statistic, **changes)
+        length = recipe.published.calibrated_statistic.report_ciphertexts
+        reports = [
+            report_of_values(recipe, [int(place == number % length) for place in range(length)])
+            for number in range(20)
+        ]
+        for report in [*reports, reports[0], reports[7], {**reports[3], "nonce": fresh_nonce()}]:
+            reports_submit(recipe=recipe, reports=[report], decode=lambda raw: raw)
+        if store:
+            release = finish(recipe)
+        else:
+            recipe_close(recipe=recipe, actor=None)
+            with patch.object(tasks.process_chunk, "delay", tasks.process_chunk):
+                collections_advance()
+            for chunk in Chunk.objects.all():
+                tasks.process_chunk(str(chunk.pk))
+            release = result_release(recipe=Recipe.objects.get(pk=recipe.pk))
+        assert release is not None
+        found.append((release.outcome, release.reports, release.values, release.standard_errors))
+    assert found[0] == found[1]
+    assert found[0][:2] == (Release.Outcome.RELEASED, 20)
+
+
+def test_the_number_of_shards_follows_the_reports_and_their_cost() -> None:
+    recipe = published_recipe().published
+    large = published_recipe(statistic="histogram", k=1_000, cohort_size=100_000).published
+    assert [shards_for(recipe, reports) for reports in (1, 100_000)] == [1, 1]
+    assert shards_for(recipe, 1_000_000_000) >= 4_096
+    assert shards_for(large, 100_000) > 100 * shards_for(recipe, 100_000)
+    assert shards_for(large, 10**12) == 65_536
+
+
+def test_duplicates_are_counted_by_reason_and_below_the_cohort_size_nothing_is_released(
+    report_store: str,
+) -> None:
+    recipe = published_recipe(cohort_size=5)
+    report = report_of_values(recipe, [1])
+    submit(recipe, *[report] * 6, *(report_of_values(recipe, [1]) for _ in range(3)))
+    release = finish(recipe)
+    assert (release.outcome, release.cause) == (Release.Outcome.WITHHELD, Release.Cause.TOO_FEW)
+    assert dict(RejectionCount.objects.values_list("reason", "count")) == {segments.DUPLICATE: 5}
+
+
+def test_below_the_cohort_size_nothing_is_read(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = published_recipe(cohort_size=5)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(4)))
+    monkeypatch.setattr(segments, "objects_get", None)
+    assert finish(recipe).cause == Release.Cause.TOO_FEW
+
+
+def test_every_step_may_be_delivered_twice_and_late(report_store: str, several_shards: None) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(9)))
+    recipe_close(recipe=recipe, actor=None)
+    done: list[Chunk] = []
+    while chunks := step(recipe):
+        done += chunks
+        for chunk in done:
+            tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
+    assert {chunk.step for chunk in done} == {"sort", "seal", "shard"}
+    assert sum_of(recipe) == ([9], 9)
+
+
+@pytest.mark.parametrize("dies_at", ["sort", "seal", "shard"])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_worker_that_dies_in_a_step_leaves_it_to_the_next(
+    dies_at: str, late: bool, report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`late`: with everything written to the store, and its transaction open."""
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(9)))
+    recipe_close(recipe=recipe, actor=None)
+    names = {
+        "sort": ("content_hash" if late else "sorted_segment"),
+        "seal": ("entry_append" if late else "content_hash"),
+        "shard": ("sum_add" if late else "shard_sum"),
+    }
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    deaths = 0
+    while True:
+        shards_plan(recipe=Recipe.objects.get(pk=recipe.pk), least=2)
+        chunk = Chunk.objects.order_by("shard").first()
+        if chunk is None:
+            break
+        if chunk.step == dies_at:
+            with monkeypatch.context() as patched:
+                patched.setattr(shards, names[dies_at], die)
+                before = progress_of(recipe)
+                with pytest.raises(KeyboardInterrupt):
+                    tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
+            assert progress_of(recipe) == before
+            deaths += 1
+        tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
+    assert deaths > 0
+    assert sum_of(recipe) == ([9], 9)
+
+
+def test_a_shard_that_two_workers_add_up_counts_once(
+    report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
+    recipe_close(recipe=recipe, actor=None)
+    step(recipe)
+    step(recipe)
+    chunk = Chunk.objects.get(step=Chunk.Step.SHARD)
+    add = shards.shard_sum
+
+    def overtaken(*arguments: Any) -> Any:
+        found = add(*arguments)
+        with patch.object(shards, "shard_sum", add):
+            shards.shard_process(chunk=chunk.pk)
+        return found
+
+    monkeypatch.setattr(shards, "shard_sum", overtaken)
+    shards.shard_process(chunk=chunk.pk)
+    assert sum_of(recipe) == ([3], 3)
+
+
+def test_the_first_of_two_reports_with_one_key_counts_whatever_shard_or_segment(
+    report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reports.operations.once_key", lambda key, recipe, report: report.nonce)
+    recipe = published_recipe(cohort_size=2)
+    nonces = [fresh_nonce() for _ in range(9)]
+    for value in (1, 0, 0):
+        submit(recipe, *(report_of_values(recipe, [value], nonce) for nonce in nonces))
+    recipe_close(recipe=recipe, actor=None)
+    while step(recipe):
+        pass
+    assert sum_of(recipe) == ([9], 9)
+
+
+def test_invalid_reports_are_replaced_and_every_attempt_gives_the_same_sum(
+    report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [value]) for value in (2, -1, 10**9, *[7] * 60)))
+    recipe_close(recipe=recipe, actor=None)
+    step(recipe)
+    step(recipe)
+    (chunk,) = Chunk.objects.all()
+    found = []
+    add = shards.shard_sum
+    monkeypatch.setattr(shards, "shard_sum", lambda *arguments: found.append(add(*arguments)) or found[-1])
+    for _ in range(2):
+        with transaction.atomic():
+            shards.shard_process(chunk=chunk.pk)
+            transaction.set_rollback(True)
+    assert found[0] == found[1]
+    assert found[0].reports == 63
+    assert 0 < found[0].total[0] < 63, "fails with probability 2^-62"
+
+
+def changed(content: bytes) -> bytes:
+    """Every byte, as some may be of a shard that nobody has to read."""
+    return bytes(byte ^ 1 for byte in content)
+
+
+@pytest.mark.parametrize("kind", ["arrived", "sorted", "manifest", "lists"])
+@pytest.mark.parametrize("damage", ["changed", "shortened", "gone"])
+def test_what_was_changed_or_is_missing_has_the_result_withheld(
+    kind: str, damage: str, report_store: str, several_shards: None
+) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(9)))
+    recipe_close(recipe=recipe, actor=None)
+    while not objects_of(recipe, kind):
+        step(recipe)
+    for name in objects_of(recipe, kind):
+        content = object_get(name)
+        if damage == "gone":
+            objects_delete([name])
+        else:
+            object_put(name, changed(content) if damage == "changed" else content[:1])
+    while step(recipe):
+        pass
+    release = result_release(recipe=Recipe.objects.get(pk=recipe.pk))
+    assert (release.outcome, release.cause) == (Release.Outcome.WITHHELD, Release.Cause.REFUSED)
+    assert "stored" in release.reason or "sorted" in release.reason
+    assert not RecipeKey.objects.filter(recipe=recipe).exists()
+
+
+def test_records_of_a_sorted_segment_that_were_changed_have_the_result_withheld(
+    report_store: str,
+) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
+    recipe_close(recipe=recipe, actor=None)
+    step(recipe)
+    step(recipe)
+    (name,) = objects_of(recipe, "sorted")
+    content = bytearray(object_get(name))
+    content[20 + KEY_BYTES] ^= 1
+    object_put(name, bytes(content))
+    step(recipe)
+    assert result_release(recipe=Recipe.objects.get(pk=recipe.pk)).reason == (
+        "a sorted segment of reports was changed"
+    )
+
+
+def test_a_store_without_anything_of_the_recipe_is_the_wrong_one_and_loses_nothing(
+    report_store: str,
+) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
+    recipe_close(recipe=recipe, actor=None)
+    kept = {name: object_get(name) for name in names_in_store()}
+    objects_delete(list(kept))
+    with pytest.raises(StoreDownError):
+        step(recipe)
+    assert result_release(recipe=Recipe.objects.get(pk=recipe.pk)) is None
+    for name, content in kept.items():
+        object_put(name, content)
+    while step(recipe):
+        pass
+    assert sum_of(recipe) == ([3], 3)
+
+
+def test_another_store_in_the_settings_is_refused(report_store: str, settings: Any) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, report_of_values(recipe, [1]), report_of_values(recipe, [1]))
+    for other in ("", f"{report_store}-2"):
+        settings.REPORT_STORE = other
+        with pytest.raises(StoreDownError):
+            submit(recipe, report_of_values(recipe, [1]))
+    recipe_close(recipe=recipe, actor=None)
+    with pytest.raises(StoreDownError):
+        step(recipe)
+    settings.REPORT_STORE = report_store
+    while step(recipe):
+        pass
+    assert sum_of(recipe) == ([2], 2)
+
+
+def test_the_hash_of_the_manifest_is_in_the_log(report_store: str) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
+    recipe_close(recipe=recipe, actor=None)
+    step(recipe)
+    step(recipe)
+    entry = Entry.objects.get(action="reports_sealed")
+    manifest = object_get(f"{recipe.identifier}/manifest")
+    assert entry.details == {"manifest": shards.content_hash(manifest).hex()}
+    assert bytes(SegmentedRecipe.objects.get().manifest).hex() == entry.details["manifest"]
+
+
+@pytest.mark.parametrize("way", ["released", "too few", "withheld"])
+def test_after_the_end_everything_is_deleted(
+    way: str, report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe(cohort_size=7 if way == "too few" else 3)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(6)))
+    other = published_recipe(name="Goes on")
+    submit(other, report_of_values(other, [1]))
+    object_put(f"{recipe.identifier}/arrived/written-by-one-who-died", b"")
+    if way == "withheld":
+        result_withhold(
+            recipe=recipe_close(recipe=recipe, actor=None), reason="it takes too long", actor=None
+        )
+    else:
+        finish(recipe)
+    assert not ReportSegment.objects.filter(recipe=recipe).exists()
+    assert not SortedReports.objects.exists()
+    ended_segments_delete()
+    assert objects_of(recipe, "") == []
+    object_put(f"{recipe.identifier}/arrived/written-by-one-who-was-slow", b"")
+    ended_segments_delete()
+    assert objects_of(recipe, "") == []
+    assert SegmentedRecipe.objects.filter(recipe=recipe).exists()
+    row = SegmentedRecipe.objects.get(recipe=recipe)
+    row.ended_at -= STRAGGLERS
+    row.save()
+    ended_segments_delete()
+    assert not SegmentedRecipe.objects.filter(recipe=recipe).exists()
+    assert len(objects_of(other, "arrived")) == 1
+
+
+def test_deletion_waits_for_a_store_that_does_not_answer(
+    report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, report_of_values(recipe, [1]))
+    finish(recipe)
+    with monkeypatch.context() as patched:
+
+        def down(*_: object) -> None:
+            raise StoreDownError
+
+        patched.setattr("aggregation.segment_deleting.folder_delete", down)
+        SegmentedRecipe.objects.update(ended_at=SegmentedRecipe.objects.get().ended_at - STRAGGLERS)
+        ended_segments_delete()
+    assert SegmentedRecipe.objects.exists()
+    ended_segments_delete()
+    assert names_in_store() == []
+    assert not SegmentedRecipe.objects.exists()

@@ -1,0 +1,261 @@
+"""Reports in the object store: acknowledged once object and row are there, and not before."""
+
+import random
+import threading
+from typing import Any
+
+import obstore
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.test import Client
+
+from panprivacy.admission import report_nonce
+from panprivacy.report_shards.segments import segment_read
+from panprivacy.report_shards.summing import record_bytes_of
+from recipes.models import Recipe
+from reports import operations, segments
+from reports.models import RejectionCount, ReportSegment, SegmentedRecipe, StoredReports
+from reports.operations import RecipeNotOpenError, reports_submit, segments_store
+from storage import group_commit, object_store
+from storage.group_commit import RowHeldError
+from storage.object_store import StoreDownError, object_get
+from tests.collections.admission.scene import FakeIssuer, token_recipe
+from tests.collections.reports.test_report_api import post_batch, post_one
+from tests.factories import as_json, fresh_nonce, published_recipe, report_of_count, report_of_values
+from tests.patience import PATIENCE
+from tests.tokens import issued_token
+from trust_models.publishing import recipe_close
+
+pytestmark = pytest.mark.django_db
+
+
+def raw(value: Any) -> Any:
+    return value
+
+
+def read(recipe: Recipe, *reports: dict[str, Any]) -> operations.Submission:
+    segmented = segments.segmented_of(recipe.identifier)
+    return operations._read(
+        recipe, list(reports), raw, lambda recipe, report: segments.once_key(segmented.key, recipe, report)
+    )
+
+
+def records_of(segment: ReportSegment) -> list[bytes]:
+    size = record_bytes_of(segment.recipe.published)
+    content = segment_read(
+        object_get(segments.arrived_name(segment)),
+        record_bytes=size,
+        expected_hash=bytes(segment.sha256),
+    )
+    return [bytes(content[at : at + size]) for at in range(0, len(content), size)]
+
+
+def object_names() -> list[str]:
+    return [meta["path"] for listed in obstore.list(object_store._backend()) for meta in listed]
+
+
+def test_only_recipes_of_one_server_that_are_published_with_a_store_lie_there(
+    report_store: str, settings: Any
+) -> None:
+    there = published_recipe()
+    settings.REPORT_STORE = ""
+    here = published_recipe(name="Here")
+    settings.REPORT_STORE = report_store
+    for recipe in (there, here):
+        assert reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=raw) == []
+    assert [row.recipe for row in SegmentedRecipe.objects.all()] == [there]
+    assert [row.recipe for row in ReportSegment.objects.all()] == [there]
+    assert [row.recipe for row in StoredReports.objects.all()] == [here]
+
+
+def test_reports_of_a_group_lie_in_one_object_for_each_recipe_in_their_order(report_store: str) -> None:
+    one, other = published_recipe(name="One"), published_recipe(name="Other")
+    reports = {recipe: [report_of_values(recipe, [1]) for _ in range(4)] for recipe in (one, other)}
+    submissions = [read(recipe, *reports[recipe][at : at + 2]) for at in (0, 2) for recipe in (one, other)]
+    assert segments_store(submissions) == [[]] * 4
+    for segment in ReportSegment.objects.all():
+        expected = [report["ciphertexts"][0] for report in reports[segment.recipe]]
+        assert [record[16:] for record in records_of(segment)] == expected
+        assert segment.count == 4
+    assert ReportSegment.objects.count() == 2
+
+
+def test_what_counts_once_is_the_content_whatever_the_nonce(report_store: str) -> None:
+    recipe, other = published_recipe(name="One"), published_recipe(name="Other")
+    report, fresh = report_of_values(recipe, [1]), report_of_values(recipe, [1])
+    for sent in (report, report, {**report, "nonce": fresh_nonce()}, {**fresh, "nonce": report["nonce"]}):
+        assert reports_submit(recipe=recipe, reports=[sent], decode=raw) == []
+    keys = [record[:16] for segment in ReportSegment.objects.order_by("pk") for record in records_of(segment)]
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+    ours, theirs = (segments.segmented_of(every.identifier).key for every in (recipe, other))
+    assert ours != theirs, "nobody can choose a shard"
+
+
+def test_with_tokens_what_counts_once_is_the_token(report_store: str) -> None:
+    recipe, source = token_recipe(FakeIssuer()), random.Random(31)
+    tokens = [issued_token(recipe.published, source) for _ in range(2)]
+    reports = [
+        {**report_of_count(recipe, 1), "nonce": report_nonce(token), "token": token.encode()}
+        for token in (*tokens, tokens[0])
+    ]
+    for sent in reports:
+        assert reports_submit(recipe=recipe, reports=[sent], decode=raw) == []
+    keys = [record[:16] for segment in ReportSegment.objects.order_by("pk") for record in records_of(segment)]
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_bad_reports_are_told_and_counted_as_ever(report_store: str, client: Client) -> None:
+    recipe = published_recipe()
+    good = report_of_values(recipe, [1])
+    answer = post_batch(client, recipe, [good, {**good, "ciphertexts": [bytes(66)]}, good]).json()
+    assert answer["accepted"] == 1
+    assert [rejected["reason"] for rejected in answer["rejected"]] == [
+        "invalid_ciphertext",
+        "duplicate_nonce",
+    ]
+    assert dict(RejectionCount.objects.values_list("reason", "count")) == {
+        "duplicate_nonce": 1,
+        "invalid_ciphertext": 1,
+    }
+    answer = post_batch(client, recipe, [{**good, "ciphertexts": []}]).json()
+    assert answer["accepted"] == 0
+    assert ReportSegment.objects.count() == 1
+
+
+def test_a_report_that_is_sent_again_is_accepted_again(report_store: str, client: Client) -> None:
+    recipe = published_recipe()
+    report = as_json(report_of_values(recipe, [1]))
+    assert [post_one(client, recipe, report).status_code for _ in range(2)] == [201, 201]
+
+
+def test_a_store_that_does_not_answer_is_503_and_nothing_is_acknowledged(
+    report_store: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    report = report_of_values(recipe, [1])
+    with monkeypatch.context() as patched:
+
+        def down(*_: object) -> None:
+            raise StoreDownError
+
+        patched.setattr(segments, "objects_put", down)
+        answer = post_one(client, recipe, as_json(report))
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert not ReportSegment.objects.exists()
+    assert post_one(client, recipe, as_json(report)).status_code == 201
+
+
+@pytest.mark.parametrize("error", [OperationalError, KeyboardInterrupt])
+def test_an_object_without_its_row_counts_nothing(
+    error: type[BaseException], report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    report = report_of_values(recipe, [1])
+
+    def die(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(operations, "_hold_open", die)
+        with pytest.raises(error):
+            reports_submit(recipe=recipe, reports=[report], decode=raw)
+    assert len([name for name in object_names() if "/arrived/" in name]) == 1
+    assert not ReportSegment.objects.exists()
+    assert reports_submit(recipe=recipe, reports=[report], decode=raw) == []
+    assert ReportSegment.objects.get().count == 1
+
+
+def test_a_closed_recipe_writes_no_object(report_store: str) -> None:
+    recipe = published_recipe()
+    submission = read(recipe, report_of_values(recipe, [1]))
+    recipe_close(recipe=Recipe.objects.get(pk=recipe.pk), actor=None)
+    (outcome,) = segments_store([submission])
+    assert isinstance(outcome, RecipeNotOpenError)
+    assert object_names() == []
+
+
+def test_a_recipe_that_closes_after_the_object_is_written_refuses_the_report(
+    report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    write = operations.segments_write
+
+    def closing_meanwhile(*arguments: Any) -> Any:
+        written = write(*arguments)
+        recipe_close(recipe=Recipe.objects.get(pk=recipe.pk), actor=None)
+        return written
+
+    monkeypatch.setattr(operations, "segments_write", closing_meanwhile)
+    with pytest.raises(RecipeNotOpenError):
+        reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=raw)
+    assert not ReportSegment.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_closing_waits_for_a_row_that_is_being_written(
+    report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    report = report_of_values(recipe, [1])
+    storing, may_finish = threading.Event(), threading.Event()
+    create = operations.ReportSegment.objects.bulk_create
+
+    def slow_create(rows: Any) -> Any:
+        storing.set()
+        assert may_finish.wait(PATIENCE)
+        return create(rows)
+
+    monkeypatch.setattr(operations.ReportSegment.objects, "bulk_create", slow_create)
+    order: list[str] = []
+
+    def submit() -> None:
+        assert reports_submit(recipe=recipe, reports=[report], decode=raw) == []
+        order.append("stored")
+        connection.close()
+
+    def close() -> None:
+        recipe_close(recipe=recipe, actor=None)
+        order.append(f"closed with {ReportSegment.objects.count()}")
+        connection.close()
+
+    submitting, closing = threading.Thread(target=submit), threading.Thread(target=close)
+    submitting.start()
+    assert storing.wait(PATIENCE)
+    closing.start()
+    closing.join(1)
+    assert order == [], "closing must wait"
+    may_finish.set()
+    submitting.join(PATIENCE)
+    closing.join(PATIENCE)
+    assert sorted(order) == ["closed with 1", "stored"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_reports_of_a_recipe_that_is_held_wait_alone(
+    report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time")
+    monkeypatch.setattr(group_commit, "HELD_SECONDS", 0.0)
+    held, free = published_recipe(name="Held"), published_recipe(name="Free")
+    submissions = [read(recipe, report_of_values(recipe, [1])) for recipe in (held, free)]
+    holding, may_end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            Recipe.objects.select_for_update().get(pk=held.pk)
+            holding.set()
+            assert may_end.wait(PATIENCE)
+        connection.close()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert holding.wait(PATIENCE)
+    try:
+        refused, stored = segments_store(submissions)
+    finally:
+        may_end.set()
+        holder.join(PATIENCE)
+    assert isinstance(refused, RowHeldError)
+    assert stored == []
+    assert [row.recipe for row in ReportSegment.objects.all()] == [free]

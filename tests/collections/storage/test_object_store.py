@@ -1,0 +1,144 @@
+"""One contract for every object store: a server of S3's protocol, and a directory."""
+
+from pathlib import Path
+from typing import Any
+
+import obstore
+import pytest
+
+from storage import object_store
+from storage.object_store import (
+    ObjectMissingError,
+    Part,
+    StoreDownError,
+    folder_delete,
+    object_get,
+    object_put,
+    objects_delete,
+    objects_get,
+    objects_put,
+    part_get,
+    parts_get,
+    store_check,
+)
+
+
+@pytest.fixture(params=["s3", "file"])
+def store(request: pytest.FixtureRequest, settings: Any, tmp_path: Path) -> str:
+    if request.param == "s3":
+        return request.getfixturevalue("report_store")
+    settings.REPORT_STORE = f"file://{tmp_path}/reports"
+    return settings.REPORT_STORE
+
+
+def test_get_gives_what_was_put(store: str) -> None:
+    object_put("a/b", b"content")
+    objects_put([("a/c", b""), ("d", memoryview(b"other"))])
+    objects_put([("e", b"alone")])
+    assert objects_get(["d", "a/c", "a/b", "e"]) == [b"other", b"", b"content", b"alone"]
+
+
+def test_put_again_replaces(store: str) -> None:
+    object_put("a", b"first")
+    object_put("a", b"second")
+    assert object_get("a") == b"second"
+
+
+def test_a_large_object_comes_back_whole(store: str) -> None:
+    """In several parts where the store takes such."""
+    content = bytes(range(256)) * 60_000
+    object_put("large", content)
+    assert object_get("large") == content
+    assert parts_get([Part("large", 14_000_000, 300), Part("large", 1, 2)]) == [
+        content[14_000_000:14_000_300],
+        content[1:3],
+    ]
+
+
+@pytest.mark.parametrize("part", [Part("a", 0, 8), Part("a", 6, 2), Part("a", 7, 1), Part("a", 70, 3)])
+def test_a_part_beyond_the_end_is_missing(store: str, part: Part) -> None:
+    object_put("a", b"content")
+    with pytest.raises(ObjectMissingError):
+        part_get(part)
+
+
+def test_what_was_never_put_is_missing(store: str) -> None:
+    object_put("a/b", b"")
+    with pytest.raises(ObjectMissingError):
+        object_get("a/c")
+    with pytest.raises(ObjectMissingError):
+        objects_get(["a/b", "a/c"])
+    with pytest.raises(ObjectMissingError):
+        part_get(Part("a/c", 0, 1))
+
+
+def test_delete_of_what_is_gone_is_no_error(store: str) -> None:
+    objects_put([("a", b"1"), ("b", b"2"), ("c", b"3")])
+    objects_delete(["b"])
+    objects_delete(["a", "b", "never"])
+    assert object_get("c") == b"3"
+    with pytest.raises(ObjectMissingError):
+        object_get("a")
+    objects_delete([])
+
+
+def test_delete_of_a_folder_leaves_those_beside_it(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_store, "DELETED_TOGETHER", 2)
+    objects_put([(name, b"") for name in ("a/1", "a/2", "a/b/3", "a/b/4", "a/5", "ab/6", "7")])
+    folder_delete("a")
+    folder_delete("a")
+    folder_delete("never")
+    left = [meta["path"] for listed in obstore.list(object_store._backend()) for meta in listed]
+    assert sorted(left) == ["7", "ab/6"]
+
+
+def test_without_a_store_nothing_is_done(settings: Any) -> None:
+    settings.REPORT_STORE = ""
+    store_check()
+    with pytest.raises(StoreDownError):
+        object_put("a", b"")
+
+
+@pytest.fixture
+def unreachable(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store at a port where nobody listens."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    settings.REPORT_STORE = "s3://nowhere/reports"
+    object_store._connected.cache_clear()
+
+
+def test_a_store_that_does_not_answer_is_down(unreachable: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_store, "_checked_at", None)
+    for ask in (
+        store_check,
+        lambda: object_put("a", b""),
+        lambda: objects_put([("a", b""), ("b", b"")]),
+        lambda: object_get("a"),
+        lambda: part_get(Part("a", 0, 1)),
+        lambda: objects_delete(["a"]),
+        lambda: folder_delete("a"),
+    ):
+        with pytest.raises(StoreDownError) as caught:
+            ask()
+        assert "127.0.0.1" not in str(caught.value)
+
+
+def test_a_bucket_that_is_not_there_is_not_written_to(report_store: str, settings: Any) -> None:
+    settings.REPORT_STORE = "s3://another-bucket/reports"
+    with pytest.raises(StoreDownError):
+        object_put("a", b"")
+
+
+def test_check_writes_and_believes_for_a_while(
+    store: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_store, "_checked_at", None)
+    store_check()
+    assert object_get("health")
+    objects_delete(["health"])
+    store_check()
+    with pytest.raises(ObjectMissingError):
+        object_get("health")

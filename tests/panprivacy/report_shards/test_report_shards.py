@@ -1,0 +1,166 @@
+"""Segments, sorted segments, manifests, and the sum over a shard."""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from panprivacy.report_shards.manifest import (
+    LISTS,
+    Manifest,
+    Range,
+    SortedSegment,
+    manifest_seal,
+    shard_slices,
+)
+from panprivacy.report_shards.segments import (
+    HEADER_BYTES,
+    ChangedError,
+    content_hash,
+    segment_read,
+    segment_write,
+)
+from panprivacy.report_shards.sorting import index_place, sorted_segment
+
+RECORD = 24
+SHARDS = st.sampled_from([1, 2, 8, 256, 4_096])
+RECORDS = st.lists(st.binary(min_size=RECORD, max_size=RECORD), max_size=40)
+
+
+def shard_of(record: bytes, shards: int) -> int:
+    """By the definition: as many of the first bits as there are shards."""
+    return int.from_bytes(record[:2]) * shards // 65_536
+
+
+class Objects(dict[str, bytes]):
+    """A recipe's objects, which come back as the store gives them."""
+
+    def read(self, ranges: Sequence[Range]) -> list[bytes]:
+        return [self[place.name][place.start : place.start + place.length] for place in ranges]
+
+
+def sealed(groups: Sequence[Sequence[bytes]], shards: int) -> tuple[Manifest, Objects]:
+    objects, segments, indexes = Objects(), [], []
+    for number, records in enumerate(groups):
+        content, index = sorted_segment(b"".join(records), record_bytes=RECORD, shards=shards)
+        objects[f"sorted/{number}"] = content
+        segments.append(SortedSegment(f"sorted/{number}", len(records), content_hash(b"")))
+        indexes.append(index)
+    manifest, lists = manifest_seal(
+        recipe="r", record_bytes=RECORD, segments=segments, shards=shards, indexes=indexes
+    )
+    objects[LISTS] = bytes(lists)
+    return manifest, objects
+
+
+def test_a_segment_has_the_documented_bytes() -> None:
+    content = segment_write([b"k" * 16 + b"c" * 8, b"l" * 16 + b"d" * 8], RECORD)
+    assert (
+        content.hex()
+        == (b"panapp segment 1" + b"\0\0\0\x18" + b"k" * 16 + b"c" * 8 + b"l" * 16 + b"d" * 8).hex()
+    )
+
+
+def test_a_sorted_segment_has_the_documented_bytes() -> None:
+    records = [b"\xff" + b"a" * 23, b"\x00" + b"b" * 23, b"\x80" + b"c" * 23]
+    content, index = sorted_segment(b"".join(records), record_bytes=RECORD, shards=2)
+    low, high = records[1], records[0] + records[2]
+    assert content == segment_write([records[1], records[0], records[2]], RECORD) + index
+    assert index == (
+        bytes([0, 0, 0, 0, 0, 0, 0, 1])
+        + hashlib.sha256(low).digest()
+        + bytes([0, 0, 0, 1, 0, 0, 0, 2])
+        + hashlib.sha256(high).digest()
+    )
+    assert index_place(3, record_bytes=RECORD, shards=2) == (len(content) - len(index), len(index))
+
+
+@given(RECORDS)
+def test_read_gives_what_was_written(records: list[bytes]) -> None:
+    content = segment_write(records, RECORD)
+    found = segment_read(content, record_bytes=RECORD, expected_hash=content_hash(content))
+    assert bytes(found) == b"".join(records)
+
+
+@pytest.mark.parametrize("place", [0, 15, 19, 20, 43, -1])
+def test_read_of_another_segment_is_refused(place: int) -> None:
+    content = bytearray(segment_write([bytes(RECORD)], RECORD))
+    expected = content_hash(content)
+    content[place] ^= 1
+    with pytest.raises(ChangedError):
+        segment_read(bytes(content), record_bytes=RECORD, expected_hash=expected)
+
+
+def test_read_of_records_of_another_length_is_refused() -> None:
+    content = segment_write([bytes(RECORD)], RECORD)
+    with pytest.raises(ChangedError):
+        segment_read(content, record_bytes=RECORD + 1, expected_hash=content_hash(content))
+    with pytest.raises(ValueError, match="24 bytes"):
+        segment_write([bytes(RECORD - 1)], RECORD)
+
+
+@pytest.mark.parametrize("shards", [0, 3, 131_072])
+def test_a_number_of_shards_that_is_no_power_of_two_is_refused(shards: int) -> None:
+    with pytest.raises(ValueError, match="power of two"):
+        sorted_segment(bytes(RECORD), record_bytes=RECORD, shards=shards)
+
+
+@given(st.lists(RECORDS.filter(bool), min_size=1, max_size=4), SHARDS)
+def test_every_record_is_in_its_shard_once_and_in_the_order_in_which_it_came(
+    groups: list[list[bytes]], shards: int
+) -> None:
+    manifest, objects = sealed(groups, shards)
+    everything = [record for records in groups for record in records]
+    for shard in {shard_of(record, shards) for record in everything} | {0, shards - 1}:
+        content = b"".join(shard_slices(manifest, shard, objects.read))
+        expected = [record for record in everything if shard_of(record, shards) == shard]
+        assert content == b"".join(expected)
+        assert manifest.counts[shard] == len(expected)
+
+
+@given(st.lists(RECORDS.filter(bool), min_size=1, max_size=4), SHARDS)
+def test_a_manifest_comes_back_as_it_was_written(groups: list[list[bytes]], shards: int) -> None:
+    manifest, _ = sealed(groups, shards)
+    content = manifest.to_bytes()
+    assert Manifest.from_bytes(content, expected_hash=content_hash(content)) == manifest
+    with pytest.raises(ChangedError):
+        Manifest.from_bytes(content + b" ", expected_hash=content_hash(content))
+    other = content.replace(b"panapp manifest 1", b"panapp manifest 2")
+    with pytest.raises(ChangedError):
+        Manifest.from_bytes(other, expected_hash=content_hash(other))
+
+
+@given(st.data())
+def test_every_changed_byte_that_is_read_is_found(data: st.DataObject) -> None:
+    source = random.Random(data.draw(st.integers(0, 2**32)))
+    manifest, objects = sealed([[source.randbytes(RECORD) for _ in range(9)] for _ in range(2)], 4)
+    shard = next(shard for shard, count in enumerate(manifest.counts) if count)
+    intact = b"".join(shard_slices(manifest, shard, objects.read))
+    name = data.draw(st.sampled_from(sorted(objects)))
+    place = data.draw(st.integers(0, len(objects[name]) - 1))
+    changed = bytearray(objects[name])
+    changed[place] ^= 1 << data.draw(st.integers(0, 7))
+    objects[name] = bytes(changed)
+    with suppress(ChangedError):
+        assert b"".join(shard_slices(manifest, shard, objects.read)) == intact, "of another shard"
+
+
+def test_slices_are_read_together_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("panprivacy.report_shards.manifest.BATCH_BYTES", 5 * RECORD)
+    manifest, objects = sealed([[bytes(RECORD)] * count for count in (2, 3, 1, 9, 1)], 1)
+    sizes: list[int] = []
+
+    def read(ranges: Sequence[Range]) -> list[bytes]:
+        sizes.append(sum(place.length for place in ranges) // RECORD)
+        return objects.read(ranges)
+
+    slices = list(shard_slices(manifest, 0, read))
+    assert [len(every) // RECORD for every in slices] == [2, 3, 1, 9, 1]
+    assert sizes[1:] == [5, 1, 9, 1]
+    assert all(
+        objects[f"sorted/{number}"][HEADER_BYTES:].startswith(every) for number, every in enumerate(slices)
+    )
