@@ -112,9 +112,9 @@ def aggregation_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) ->
     Does nothing where there is no such job: it is done. May run at any time, twice at once, or die anywhere.
     """
     try:
-        if (row := _row(job)) is not None and row.request is None:
-            _prepare(row, now)
-            row = _row(job)
+        row = _row(job)
+        if row is not None and row.request is None:
+            row = _prepare(row, now)
         if row is not None:
             _send(row, peer, now)
     except TaskEndedError:
@@ -203,8 +203,8 @@ class _Verified:
     early: Sequence[Report]
 
 
-def _prepare(row: AggregationJob, now: datetime) -> None:
-    """Store the request of a job; delete a job of which nothing is left to send."""
+def _prepare(row: AggregationJob, now: datetime) -> AggregationJob | None:
+    """Store the request of a job, and give the job with it; delete a job of which nothing is left to send."""
     verified = _verify(row.task, _reports_of(row), now)
     extensions = () if row.batch_id is None else (leader_selected_batch_id_extension(bytes(row.batch_id)),)
     request = AggregationJobInitReq(0, b"", extensions, tuple(verified.inits)).encode()
@@ -213,15 +213,17 @@ def _prepare(row: AggregationJob, now: datetime) -> None:
         locked = AggregationJob.objects.select_for_update().filter(pk=row.pk, request=None).first()
         if locked is None:
             # Somebody else was first, and may have sent what is stored.
-            return
+            return _row(row.pk)
         uploads_store(task=row.task, reports=verified.early, not_before=now + RETURN_AFTER)
         rejections_add(task=row.task, side=Side.LEADER, reasons=verified.rejected)
         if not verified.inits:
             _delete(locked)
-            return
+            return None
         locked.request, locked.states = request, states_join(verified.states)
         locked.count = len(verified.inits)
         locked.save(update_fields=["request", "states", "count"])
+    locked.task = row.task
+    return locked
 
 
 def _verify(task: Task, reports: Sequence[Report], now: datetime) -> _Verified:

@@ -8,11 +8,13 @@ where both are exactly what they were when it was sealed.
 import random
 from functools import cache
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from pyhpke import AEADId, CipherSuite, KDFId, KEMId, PyHPKEError
 
 from panprivacy.dap.basics import VERSION, HpkeCiphertext, HpkeConfig, Role
 from panprivacy.dap.collection import AggregateShareAad
+from panprivacy.dap.our_suite import AEAD_ID, KDF_ID, KEM_ID, OurKey
 from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare
 
 PRIVATE_KEY_BYTES = 32
@@ -21,11 +23,7 @@ _SEED_BYTES = 66
 
 Suite = tuple[int, int, int]
 
-OUR_SUITE: Suite = (
-    KEMId.DHKEM_X25519_HKDF_SHA256.value,
-    KDFId.HKDF_SHA256.value,
-    AEADId.AES128_GCM.value,
-)
+OUR_SUITE: Suite = (KEM_ID, KDF_ID, AEAD_ID)
 """What every participant must support, and what our own keys are of."""
 
 
@@ -100,18 +98,30 @@ class Recipient:
 
     def __init__(self, config: HpkeConfig, private_key: bytes) -> None:
         self._config_id = config.id
-        self._suite = _suite(*_numbers(config))
-        self._key = self._suite.kem.deserialize_private_key(private_key)
+        numbers = _numbers(config)
+        self._key: OurKey | _OtherKey = (
+            OurKey(private_key) if numbers == OUR_SUITE else _OtherKey(_suite(*numbers), private_key)
+        )
 
     def open(self, ciphertext: HpkeCiphertext, info: bytes, aad: bytes) -> bytes:
         """Inverse of `seal`; HpkeOpenError where it does not open."""
         if ciphertext.config_id != self._config_id:
             raise HpkeOpenError(f"sealed to HPKE configuration {ciphertext.config_id}, not {self._config_id}")
         try:
-            context = self._suite.create_recipient_context(ciphertext.enc, self._key, info)
-            return context.open(ciphertext.payload, aad)
-        except (PyHPKEError, ValueError) as error:
+            return self._key.open(ciphertext.enc, ciphertext.payload, info, aad)
+        except (InvalidTag, PyHPKEError, ValueError) as error:
             raise HpkeOpenError("the ciphertext does not open") from error
+
+
+class _OtherKey:
+    """A private key of any other suite, such as a collector may have chosen."""
+
+    def __init__(self, suite: CipherSuite, private_key: bytes) -> None:
+        self._suite = suite
+        self._key = suite.kem.deserialize_private_key(private_key)
+
+    def open(self, enc: bytes, ciphertext: bytes, info: bytes, aad: bytes) -> bytes:
+        return self._suite.create_recipient_context(enc, self._key, info).open(ciphertext, aad)
 
 
 def open_(

@@ -9,8 +9,9 @@ from django.http import HttpResponse
 from django.test import Client
 
 from recipes.models import Recipe
+from reports import operations
 from reports.models import RejectionCount, ReportNonce, StoredReports
-from reports.parsing import BATCH_REPORTS
+from reports.parsing import BATCH_REPORTS, read_report
 from tests.factories import as_json, published_recipe, report_of_count, report_of_values
 from tests.memory import peak_of
 from trust_models.publishing import recipe_close
@@ -237,6 +238,22 @@ def test_submitting_a_batch_takes_a_bounded_number_of_queries(
     for reports in (few, many):
         with django_assert_max_num_queries(9):
             post_batch(client, recipe, reports)
+
+
+def test_batches_are_read_one_at_a_time_and_a_single_report_waits_for_none(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    turns = []
+
+    def noted(*arguments: Any) -> Any:
+        turns.append(operations._TURN.locked())
+        return read_report(*arguments)
+
+    monkeypatch.setattr(operations, "read_report", noted)
+    post_batch(client, recipe, [report_of_count(recipe, 0) for _ in range(2)])
+    post_one(client, recipe, as_json(report_of_count(recipe, 0)))
+    assert turns == [True, True, False]
 
 
 def test_migration_forgets_what_decrypting_found_in_reports_of_before() -> None:

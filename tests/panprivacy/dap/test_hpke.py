@@ -6,6 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cryptography.exceptions import InvalidTag
+from hypothesis import given
+from hypothesis import strategies as st
+from pyhpke import AEADId, CipherSuite, KDFId, KEMId, PyHPKEError
 
 from panprivacy.dap.basics import BatchMode, Extension, HpkeCiphertext, HpkeConfig, Interval, Role
 from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, Query
@@ -14,6 +18,8 @@ from panprivacy.dap.hpke import (
     HpkeOpenError,
     HpkeSealError,
     Recipient,
+    _OtherKey,
+    _suite,
     choose_config,
     generate_keypair,
     open_,
@@ -23,10 +29,12 @@ from panprivacy.dap.hpke import (
     seal_aggregate_share,
     seal_input_share,
 )
+from panprivacy.dap.our_suite import OurKey
 from panprivacy.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
 from panprivacy.tls_messages import InvalidMessageError
 
+BYTES = st.binary(max_size=300)
 SOURCE = random.Random(18)
 CONFIG, PRIVATE_KEY = generate_keypair(7, SOURCE)
 RECIPIENT = Recipient(CONFIG, PRIVATE_KEY)
@@ -254,14 +262,22 @@ def test_seal_depends_on_the_random_source_only_and_never_repeats():
 @pytest.mark.parametrize("aead_id", [1, 2, 3])
 def test_seal_to_every_supported_suite_opens(kem_id, aead_id):
     """A collector or another aggregator may use other algorithms than ours."""
-    from pyhpke import AEADId, CipherSuite, KDFId, KEMId
-
     for kdf_id in (1, 2, 3):
         suite = CipherSuite.new(KEMId(kem_id), KDFId(kdf_id), AEADId(aead_id))
         pair = suite.kem.derive_key_pair(SOURCE.randbytes(66))
         config = HpkeConfig(1, kem_id, kdf_id, aead_id, pair.public_key.to_public_bytes())
         sealed = seal(config, b"info", b"aad", b"plaintext", SOURCE)
         assert open_(config, pair.private_key.to_private_bytes(), sealed, b"info", b"aad") == b"plaintext"
+
+
+@given(BYTES, BYTES, BYTES, st.randoms(use_true_random=False))
+def test_open_directly_gives_what_a_library_for_all_suites_gives(info, aad, plaintext, source):
+    sealed = seal(CONFIG, info, aad, plaintext, source)
+    library = _OtherKey(_suite(*OUR_SUITE), PRIVATE_KEY)
+    for key in (library, OurKey(PRIVATE_KEY)):
+        assert key.open(sealed.enc, sealed.payload, info, aad) == plaintext
+        with pytest.raises((InvalidTag, PyHPKEError)):
+            key.open(sealed.enc, sealed.payload, info + b"\0", aad)
 
 
 @pytest.mark.parametrize("numbers", [(0x20, 1, 0xFFFF), (0x20, 1, 9), (0x20, 9, 1), (0x99, 1, 1)])
