@@ -1,4 +1,7 @@
-/** `node build.mjs`: src/ as one module for pages, tests/ as programs for Node, both below build/. */
+/**
+ * `node build.mjs`, all below build/: src/ as one module for pages, the programs of the site's own pages (/try/),
+ * and tests/ as programs for Node.
+ */
 
 import { build } from "esbuild";
 import { readdirSync } from "node:fs";
@@ -9,6 +12,14 @@ await build({
   ...common,
   entryPoints: ["src/index.ts"],
   outfile: "build/devices-web.js",
+  minify: true,
+  platform: "browser",
+});
+
+await build({
+  ...common,
+  entryPoints: ["src/try/try.ts", "src/try/intruder.ts"],
+  outdir: "build",
   minify: true,
   platform: "browser",
 });
