@@ -250,15 +250,16 @@ def chunk_run(*, chunk: uuid.UUID, transport: Transport) -> None:
         simulation.done = total.devices
         simulation.problem = ""
         simulation.save(update_fields=("totals", "done", "problem"))
-        if simulation.done == simulation.devices and not _waits_for_browsers(simulation):
+        # A try ends at a tick, when browsers have had their time.
+        if simulation.done == simulation.devices and simulation.try_number is None:
             _conclude(simulation, total)
 
 
 def try_end(*, simulation: Simulation) -> None:
-    """End a try whose simulated devices have all reported, once browsers have had their time; else do
-    nothing."""
+    """End a try whose simulated devices have all reported, once its recipe's time is over; else do nothing."""
     # Looked at without a lock first: at most ticks it goes on.
-    if simulation.done < simulation.devices or _waits_for_browsers(simulation):
+    closes_at = simulation.recipe.closes_at
+    if simulation.done < simulation.devices or closes_at is None or clock.settled_now() < closes_at:
         return
     with transaction.atomic():
         simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
@@ -358,11 +359,6 @@ def _note_refusal(simulation: Simulation, error: LogRefusedError) -> None:
     if simulation.state == Simulation.State.RUNNING:
         logger.error("simulated_devices_refused", simulation=str(simulation.pk), error=str(error))
         _fail(simulation, str(error)[: Simulation._meta.get_field("problem").max_length])
-
-
-def _waits_for_browsers(simulation: Simulation) -> bool:
-    closes_at = simulation.recipe.closes_at
-    return simulation.try_number is not None and closes_at is not None and clock.database_now() < closes_at
 
 
 def _conclude(simulation: Simulation, total: FleetResult) -> None:

@@ -33,13 +33,13 @@ DEVICES = 3_000
 RATE = 0.085
 """Probability of an event in a step: it then happens on 30 % of the simulated devices."""
 
-LEAD_SECONDS = 8
+LEAD = timedelta(seconds=8)
 """From being asked for to its opening: a browser loads its page meanwhile."""
 
-LATEST_SECONDS = 2
+LATEST = timedelta(seconds=2)
 """So long before its opening a try can still be joined."""
 
-REPORTING_SECONDS = 15
+REPORTING = timedelta(seconds=15)
 """From the last step to the end: a browser reports at a tick after that step."""
 
 APART = timedelta(seconds=60)
@@ -81,12 +81,13 @@ def try_join(*, asker: str) -> Simulation:
         return latest
     _require_room(now)
     _count(asker)
-    opens_at = now + timedelta(seconds=LEAD_SECONDS)
+    opens_at = now + LEAD
     number = 1
     if latest is not None and latest.try_number is not None and latest.recipe.opens_at is not None:
-        # A clock that was set back does not keep anybody waiting.
-        opens_at = max(opens_at, min(latest.recipe.opens_at, now) + APART)
         number = latest.try_number + 1
+        # One that lies further ahead is from before a clock was set back: nobody waits for it.
+        if latest.recipe.opens_at <= now + LEAD + APART:
+            opens_at = max(opens_at, latest.recipe.opens_at + APART)
     try:
         return simulation_publish(
             members=try_members(opens_at),
@@ -103,7 +104,7 @@ def try_join(*, asker: str) -> Simulation:
 def try_members(opens_at: datetime) -> dict[str, Any]:
     """The recipe file of a try that opens then, to the second."""
     opens_at = opens_at.replace(microsecond=0)
-    closes_at = opens_at + timedelta(seconds=STEPS * STEP_SECONDS + REPORTING_SECONDS)
+    closes_at = opens_at + timedelta(seconds=STEPS * STEP_SECONDS) + REPORTING
     return {
         "name": "Try it",
         "question": "On how many devices did it happen?",
@@ -149,7 +150,7 @@ def _is_joinable(simulation: Simulation, now: datetime) -> bool:
     opens_at = simulation.recipe.opens_at
     if simulation.state != Simulation.State.RUNNING or opens_at is None:
         return False
-    return timedelta(seconds=LATEST_SECONDS) <= opens_at - now <= APART + timedelta(seconds=LEAD_SECONDS)
+    return LATEST <= opens_at - now <= LEAD + APART
 
 
 def _require_room(now: datetime) -> None:

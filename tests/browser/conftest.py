@@ -102,8 +102,14 @@ def visit(browser: Browser, live_server: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """devices_web, built."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with what devices_web builds."""
     copy = installed(DEVICES_WEB, tmp_path_factory.mktemp("web") / "devices_web")
     subprocess.run(["node", "build.mjs"], cwd=copy, check=True, timeout=300)
-    return (copy / "build" / "devices-web.js").read_text()
+    return copy / "build"
+
+
+@pytest.fixture(scope="session")
+def bundle(built: Path) -> str:
+    """devices_web, built for pages."""
+    return (built / "devices-web.js").read_text()

@@ -65,7 +65,7 @@ class TryView(Shown):
         now = timezone.now()
         context = _result(simulation, now)
         partial = bool(htmx_of(request))
-        if partial and request.GET.get("shown") == context["shown"]:
+        if partial and request.GET.get("shown") == context["stage"]:
             return HttpResponse(status=204)
         template = "try_it/_result.html" if partial else "try_it/try.html"
         if not partial:
@@ -111,28 +111,26 @@ def _promises() -> dict[str, Any]:
 
 
 def _result(simulation: Simulation, now: datetime) -> dict[str, Any]:
+    """How far the try is. A count of reports would tell whose has just come: it is told once all have."""
     recipe = simulation.recipe
-    release, counted = release_of(recipe), tries.simulated_devices(simulation)
+    release = release_of(recipe)
     if release is not None:
         stage = "released" if release.outcome == Release.Outcome.RELEASED else "withheld"
-    elif simulation.state in (Simulation.State.CANCELLED, Simulation.State.FAILED):
-        stage = "withheld"
     elif recipe.status == Recipe.Status.CLOSED or (recipe.closes_at and now >= recipe.closes_at):
         stage = "summing"
     else:
         stage = "collecting"
     context: dict[str, Any] = {
         "recipe": recipe,
+        "release": release,
         "stage": stage,
-        "ended": stage in ("released", "withheld"),
-        "counted": counted,
+        "ended": release is not None,
         "devices": simulation.devices,
-        # A count of reports would show when this browser's own came: it is told once all have.
-        "shown": stage,
     }
     if release is not None and stage == "released":
+        counted = tries.simulated_devices(simulation)
         context |= {
-            "release": release,
+            "counted": counted,
             "headline": headline(recipe, release),
             "chart": small_chart(release_chart(recipe, release, None), "result"),
             "browsers": max(0, (release.reports or 0) - counted.reported),
