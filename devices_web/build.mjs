@@ -1,6 +1,6 @@
 /**
- * `node build.mjs`, all below build/: src/ as one module for pages, the programs of the site's own pages (/try/),
- * and tests/ as programs for Node.
+ * `node build.mjs`, all below build/: src/ as one module for pages, the programs of the site's own pages
+ * (/try/), and tests/ as programs for Node.
  */
 
 import { build } from "esbuild";

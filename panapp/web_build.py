@@ -14,7 +14,7 @@ PREFIX = "devices-web"
 
 
 class WebBuildFinder(BaseFinder):
-    """The modules at the top of the build, as `devices-web/NAME.js`; its folders hold what no page asks for."""
+    """The modules at the top of the build, as `devices-web/NAME.js`; folders hold what no page asks for."""
 
     def __init__(self, app_names: Iterable[str] | None = None) -> None:
         self.storage = FileSystemStorage(location=BUILD)

@@ -256,7 +256,7 @@ def chunk_run(*, chunk: uuid.UUID, transport: Transport) -> None:
 
 
 def try_end(*, simulation: Simulation) -> None:
-    """End a try whose simulated devices have all reported, once its recipe's time is over; else do nothing."""
+    """End a try whose simulated devices have all reported, once its recipe's time is over; or do nothing."""
     # Looked at without a lock first: at most ticks it goes on.
     closes_at = simulation.recipe.closes_at
     if simulation.done < simulation.devices or closes_at is None or clock.settled_now() < closes_at:

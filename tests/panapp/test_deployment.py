@@ -328,8 +328,13 @@ def test_image_runs_as_an_ordinary_user_and_copies_only_what_it_needs() -> None:
 def test_image_holds_what_runs_in_a_browser_built_from_the_lock_file_by_a_node_that_is_new_enough() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text()
     package = json.loads((ROOT / "devices_web" / "package.json").read_text())
-    node, least = re.search(r"FROM node:(\d+)", dockerfile), re.fullmatch(r">=(\d+)", package["engines"]["node"])
-    assert node and least and int(node[1]) >= int(least[1])
+    node, least = (
+        re.search(r"FROM node:(\d+)", dockerfile),
+        re.fullmatch(r">=(\d+)", package["engines"]["node"]),
+    )
+    assert node
+    assert least
+    assert int(node[1]) >= int(least[1])
     assert "npm ci --ignore-scripts" in dockerfile
     copied = f"COPY --from=web /srv/devices_web/build {BUILD.relative_to(ROOT)}"
     assert dockerfile.index(copied) < dockerfile.index("collectstatic --noinput")

@@ -7,7 +7,7 @@ FOLDER = "devices-web"
 
 
 def program_address(name: str) -> str:
-    """Where the browser finds the built module `name`; empty where it was not built, or not collected since."""
+    """Where the browser finds the built module `name`; empty where it is not built, or not collected."""
     path = f"{FOLDER}/{name}.js"
     try:
         return static(path) if finders.find(path) else ""

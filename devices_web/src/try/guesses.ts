@@ -3,8 +3,8 @@
 import type { Tick } from "./told.ts";
 
 /**
- * Whether there was an event between two copies; undefined where the device does not know one of them, or they
- * come in another order.
+ * Whether there was an event between two copies; undefined where the device does not know one of them, or
+ * they come in another order.
  */
 export function happenedBetween(ticks: readonly Tick[], from: string, to: string): boolean | undefined {
   const first = ticks.findIndex(({ state }) => state === from);

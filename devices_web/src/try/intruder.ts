@@ -53,11 +53,12 @@ class Intruder {
       return;
     }
     const found = await states();
-    const state = this.#recipe === undefined ? newest(found) : found.find(({ recipe }) => recipe === this.#recipe);
+    const watched = this.#recipe;
+    const state = watched === undefined ? newest(found) : found.find(({ recipe }) => recipe === watched);
     if (state === undefined) {
       return;
     }
-    if (this.#recipe === undefined) {
+    if (watched === undefined) {
       this.#watch(state.recipe);
     }
     if (state.phase === "done") {
@@ -90,7 +91,8 @@ class Intruder {
     this.#copies.push(copy);
     const number = this.#copies.length;
     say("intruder-changed", from === undefined ? "The first copy." : changedText(changed, bytes.length));
-    say("intruder-status", state.phase === "reported" ? "The report waits to be sent." : `Copy ${number} is taken.`);
+    const reported = state.phase === "reported";
+    say("intruder-status", reported ? "The report waits to be sent." : `Copy ${number} is taken.`);
     if (from !== undefined && this.#last !== undefined) {
       this.#offer(from, copy, this.#last, bytes, number);
     }
@@ -152,13 +154,19 @@ class Intruder {
     say("intruder-right", guessed === 0 ? "You made no guess." : `You were right in ${right} of ${guessed}.`);
     if (guessed > 0) {
       const chance = Math.round(100 * chanceOfAtLeast(right, guessed));
-      say("intruder-blind", `A tossed coin is right in ${guessed / 2} of ${guessed} on average, and does as well as ` +
-        `you or better ${chance}% of the time.`);
+      say(
+        "intruder-blind",
+        `A tossed coin is right in ${guessed / 2} of ${guessed} on average, and does as well as you or ` +
+          `better ${chance}% of the time.`,
+      );
     }
-    say("intruder-known", byChance
-      ? "A coin pressed, so nobody knew beforehand. The copies gave you nothing to go by."
-      : "You may have pressed yourself, or know how people press. None of that is in the copies. Let chance press, "
-        + "and guess again.");
+    say(
+      "intruder-known",
+      byChance
+        ? "A coin pressed, so nobody knew beforehand. The copies gave you nothing to go by."
+        : "You may have pressed yourself, or know how people press. None of that is in the copies. Let " +
+          "chance press, and guess again.",
+    );
   }
 }
 
@@ -172,15 +180,9 @@ function newest(found: readonly DeviceState[]): DeviceState | undefined {
 }
 
 const intruder = new Intruder();
-let looking = false;
-setInterval(async () => {
-  if (looking) {
-    return;
-  }
-  looking = true;
-  try {
-    await intruder.look();
-  } finally {
-    looking = false;
-  }
+let looked = Promise.resolve();
+setInterval(() => {
+  looked = looked.then(() => intruder.look()).catch((error) => {
+    say("intruder-status", `The storage cannot be read: ${error}`);
+  });
 }, LOOK_MILLISECONDS);

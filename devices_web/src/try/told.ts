@@ -1,6 +1,6 @@
 /**
- * What the device's tab tells the intruder's once the report is made: which intervals had an event. Until then
- * nothing is said, whatever happened.
+ * What the device's tab tells the intruder's once the report is made: which intervals had an event. Until
+ * then nothing is said, whatever happened.
  */
 
 /** What was stored at a tick, and whether there was an event since the tick before. */

@@ -44,6 +44,7 @@ class Try {
         channel.postMessage(this.#told());
       }
     };
+    this.#show();
     setInterval(() => this.#show(), 250);
     // Ticks fall on the ends of steps.
     const tick = 1000 * this.#tickSeconds;
@@ -97,6 +98,7 @@ class Try {
     if (!this.#reported) {
       this.#toss(part<HTMLInputElement>("try-chance").checked);
     }
+    this.#show();
   }
 
   /** A coin is tossed at every tick, and presses only where it was asked to. */
@@ -165,7 +167,8 @@ class Try {
     const address = `/api/v1/recipes/${device.recipe.id}/reports/`;
     const body = JSON.stringify(device.report());
     const shown = part("try-report");
-    shown.textContent = `POST ${address}\nContent-Type: application/json\n\n${JSON.stringify(device.report(), null, 2)}`;
+    const spread = JSON.stringify(device.report(), null, 2);
+    shown.textContent = `POST ${address}\nContent-Type: application/json\n\n${spread}`;
     shown.hidden = false;
     say("try-reported", "This goes out now.");
     const headers = { "Content-Type": "application/json" };

@@ -143,6 +143,7 @@ def test_recipe_that_is_no_try_has_no_such_page(client: Client) -> None:
     assert client.get(reverse("try", args=[published_recipe().identifier])).status_code == 404
 
 
+@pytest.mark.searches
 def test_tries_do_not_crowd_the_overview_and_a_search_finds_them(client: Client) -> None:
     begun(client)
     recipe = Recipe.objects.get()

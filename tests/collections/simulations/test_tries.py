@@ -147,7 +147,9 @@ def test_try_waits_for_browsers_and_its_result_counts_them(monkeypatch: pytest.M
     try_end(simulation=simulation)
     assert (simulation.done, simulation.state) == (DEVICES, "running")
     recipe = Recipe.objects.get(pk=simulation.recipe_id)
-    assert reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=lambda raw: raw) == []
+    assert (
+        reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=lambda raw: raw) == []
+    )
     release = ended(simulation, monkeypatch)
     assert release.reports == DEVICES + 1
     counted = simulated_devices(Simulation.objects.get())
