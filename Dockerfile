@@ -1,4 +1,15 @@
 # One image for web, worker, beat and migrate; compose.yaml says which command runs where.
+# What runs in a browser is built first. Nothing that a package brings is run while it is installed.
+FROM node:22.14.0-bookworm-slim@sha256:1c18d9ab3af4585870b92e4dbc5cac5a0dc77dd13df1a5905cea89fc720eb05b AS web
+
+WORKDIR /srv/devices_web
+
+COPY devices_web/package.json devices_web/package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+
+COPY devices_web .
+RUN node build.mjs
+
 FROM python:3.11.13-slim-bookworm@sha256:86adf8dbadc3d6e82ee5dd2c74bec2e1c2467cdad47886280501df722372d2e1
 
 ENV PYTHONUNBUFFERED=1 \
@@ -14,6 +25,7 @@ COPY requirements.txt .
 RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt
 
 COPY . .
+COPY --from=web /srv/devices_web/build devices_web/build
 
 # collectstatic wants complete settings. These secrets are made for this one line and kept nowhere.
 RUN env $(python -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production PANAPP_ALLOWED_HOSTS=build.invalid \

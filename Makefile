@@ -47,6 +47,9 @@ $(READY): requirements.txt requirements-dev.txt
 	@touch $@
 
 demo: setup ## Seven collections from real data, then a dashboard on http://127.0.0.1:8000
+	@# What runs in a browser is for /try/ only: the rest needs no Node.
+	@$(MAKE) --silent --no-print-directory web >$(VENV)/web.log 2>&1 || \
+		echo "The page /try/ will have no program: $$(grep -v '^make' $(VENV)/web.log | head -n 1)"
 	$(RUN) manage.py demo
 
 example-federated: setup ## Train a model on flights that no server sees, in some three minutes

@@ -1,10 +1,11 @@
 /**
- * `node build.mjs`: src/ as one module for pages and as an extension, tests/ as programs for Node, all below
- * build/.
+/**
+ * `node build.mjs`, all below build/: src/ as one module for pages and as an extension, the programs of the
+ * site's own pages (/try/), and tests/ as programs for Node.
  */
 
 import { build } from "esbuild";
-import { cpSync, readdirSync } from "node:fs";
+import { cpSync, existsSync, readdirSync } from "node:fs";
 
 const common = { bundle: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning" };
 
@@ -25,7 +26,16 @@ await build({
 });
 cpSync("extension", "build/extension", { recursive: true });
 
-const programs = readdirSync("tests").filter((name) => name.endsWith(".ts"));
+await build({
+  ...common,
+  entryPoints: ["src/try/try.ts", "src/try/intruder.ts"],
+  outdir: "build",
+  minify: true,
+  platform: "browser",
+});
+
+// A container image has no tests.
+const programs = existsSync("tests") ? readdirSync("tests").filter((name) => name.endsWith(".ts")) : [];
 await build({
   ...common,
   entryPoints: programs.map((name) => `tests/${name}`),

@@ -387,6 +387,9 @@ CHUNK_STALE_SECONDS = environment.whole_number("PANAPP_CHUNK_STALE_SECONDS", 60,
 # to; None: nothing is simulated, and nobody notified.
 SITE_URL = environment.address("PANAPP_SITE_URL", path="", secure=_https)
 
+# Whether visitors may let their browser be a device of a simulated recipe, at /try/ (simulations.tries).
+TRY = environment.flag("PANAPP_TRY", default=False)
+
 # Name of this installation's public log, for good once the log has begun.
 LOG_ORIGIN = environment.log_origin("PANAPP_LOG_ORIGIN", signing_key=SIGNING_KEY)
 # Whose logs this installation is a witness of, by their verifier keys.
@@ -422,6 +425,11 @@ STATICFILES_DIRS = [
     # Partners' pages have no charts.
     *([("vendor/plotly", Path(plotly.__file__).parent / "package_data")] if ROLE.tasks else []),
     *(BASE_DIR / folder for folder in ROLE.static_folders),
+]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    *(["panapp.web_build.WebBuildFinder"] if ROLE.tasks else []),
 ]
 WHITENOISE_USE_FINDERS = DEBUG
 STORAGES = {

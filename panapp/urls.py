@@ -38,6 +38,7 @@ urlpatterns = [
     path("", include("pages.compare.urls")),
     path("", include("pages.series.urls")),
     path("", include("pages.simulate.urls")),
+    path("", include("pages.try_it.urls")),
     path("", include("gateway.urls")),
     path("", include("panapp.operations_urls")),
 ]

@@ -34,6 +34,9 @@ class Simulation(models.Model):
     totals = models.JSONField(default=dict, help_text="What they did, as `counted.as_json`.")
     problem = models.CharField(max_length=300, blank=True, help_text="What went wrong last, as a clause.")
     started_at = models.DateTimeField()
+    try_number = models.PositiveIntegerField(
+        null=True, unique=True, help_text="Of a try, which browsers join: one more than the last one's."
+    )
     ended_at = models.DateTimeField(null=True, help_text="When the last device had reported, or none will.")
 
     class Meta:

@@ -97,13 +97,41 @@ def simulation_start(
         PartnerUnavailableError: the recipe's other server did not answer; nothing was stored.
         SimulationRefusedError: the site does not know its own address, or enough simulations run already.
     """
+    require_address()
+    running = Simulation.objects.filter(state=Simulation.State.RUNNING, try_number=None)
+    if running.count() >= MOST_AT_ONCE:
+        raise SimulationRefusedError(f"{MOST_AT_ONCE} simulations run already; wait for one, or cancel one")
+    members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
+    return simulation_publish(members=members, workload=workload, seed=seed, actor=actor)
+
+
+def require_address() -> None:
+    """Raise SimulationRefusedError where workers do not know where devices report."""
     if not settings.SITE_URL:
         raise SimulationRefusedError(NO_ADDRESS)
-    if Simulation.objects.filter(state=Simulation.State.RUNNING).count() >= MOST_AT_ONCE:
-        raise SimulationRefusedError(f"{MOST_AT_ONCE} simulations run already; wait for one, or cancel one")
+
+
+def simulation_publish(
+    *,
+    members: Mapping[str, object],
+    workload: object,
+    seed: object,
+    actor: User | None,
+    try_number: int | None = None,
+) -> Simulation:
+    """Publish a simulated recipe as it stands, with the devices that workers simulate. The caller has counted
+    how many there may be.
+
+    Args:
+        members, workload, seed: as of `simulation_start`, but times are kept.
+        try_number: of a try (`simulations.tries`), one more than the last one's; None of others.
+
+    Raises:
+        IntegrityError: a try has this number already; nothing was stored.
+        FieldError, PartnerUnavailableError: as `simulation_start`.
+    """
     if seed is not None:
         seed = workloads.SEED.check("seed", int, seed)
-    members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
     draft = RecipeDraft.from_mapping(members)
     if draft.target is not None:
         raise FieldError("target", "must be left out: devices that workers simulate have no attributes")
@@ -130,6 +158,7 @@ def simulation_start(
         seed_given=seed is not None,
         devices=devices,
         started_at=clock.database_now(),
+        try_number=try_number,
     )
 
     def store(recipe: Recipe) -> None:
@@ -221,8 +250,21 @@ def chunk_run(*, chunk: uuid.UUID, transport: Transport) -> None:
         simulation.done = total.devices
         simulation.problem = ""
         simulation.save(update_fields=("totals", "done", "problem"))
-        if simulation.done == simulation.devices:
+        # A try ends at a tick, when browsers have had their time.
+        if simulation.done == simulation.devices and simulation.try_number is None:
             _conclude(simulation, total)
+
+
+def try_end(*, simulation: Simulation) -> None:
+    """End a try whose simulated devices have all reported, once its recipe's time is over; or do nothing."""
+    # Looked at without a lock first: at most ticks it goes on.
+    closes_at = simulation.recipe.closes_at
+    if simulation.done < simulation.devices or closes_at is None or clock.settled_now() < closes_at:
+        return
+    with transaction.atomic():
+        simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
+        if simulation.state == Simulation.State.RUNNING:
+            _conclude(simulation, counted.of_json(simulation.totals))
 
 
 @transaction.atomic
@@ -322,14 +364,16 @@ def _note_refusal(simulation: Simulation, error: LogRefusedError) -> None:
 def _conclude(simulation: Simulation, total: FleetResult) -> None:
     """All devices are done: keep the truth, and close the recipe, so that its result is released."""
     recipe = simulation.recipe
-    model, statistic = reporting_model(recipe.published), recipe.published.calibrated_statistic
-    truth_record(
-        recipe=recipe,
-        values=model.truth(statistic, total),
-        devices=total.devices,
-        sampled=total.sampled,
-        segments=model.segment_truths(statistic, total),
-    )
+    # What happened in the browsers of a try nobody knows but they.
+    if simulation.try_number is None:
+        model, statistic = reporting_model(recipe.published), recipe.published.calibrated_statistic
+        truth_record(
+            recipe=recipe,
+            values=model.truth(statistic, total),
+            devices=total.devices,
+            sampled=total.sampled,
+            segments=model.segment_truths(statistic, total),
+        )
     simulation_close(recipe=recipe, actor=None)
     _end(simulation, Simulation.State.REPORTED, "")
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from devices_sim.transport import HttpTransport
 from simulations.models import DeviceChunk, Simulation
-from simulations.operations import chunk_run, chunks_take
+from simulations.operations import chunk_run, chunks_take, try_end
 from simulations.selectors import simulations_running
 
 logger = structlog.get_logger(__name__)
@@ -22,6 +22,8 @@ def advance_simulations() -> None:
     for simulation in simulations_running():
         try:
             chunks_send(simulation=simulation)
+            if simulation.try_number is not None:
+                try_end(simulation=simulation)
         except Exception:
             # One that cannot be brought on must not hold up the others.
             logger.exception("simulation_not_advanced", simulation=str(simulation.pk))

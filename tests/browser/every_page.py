@@ -24,6 +24,7 @@ from releases.models import HeldResult
 from series.in_order import input_publish
 from series.operations import rounds_advance, series_approval_ask, series_mark, series_publish
 from simulations.operations import simulation_start
+from simulations.tries import try_join
 from tests.collections.two_server.randomized_scene import honest_report, randomized, released
 from tests.collections.two_server.scene import two_server_recipe
 from tests.factories import draft_recipe, recipe_members
@@ -121,6 +122,7 @@ def scene(user: User) -> EXAMPLES:
         seed=None,
         actor=user,
     )
+    recipes.append(try_join(asker="").recipe)
     return {
         "identifier": [recipe.identifier for recipe in recipes] + series + [subscription.identifier],
         "pk": [draft_recipe(population="clinics").pk, draft_recipe(name="Fits").pk, proposed.pk],

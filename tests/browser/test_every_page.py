@@ -31,6 +31,7 @@ def test_every_page_is_accessible_and_fits_the_screen(
     visit: Visit, client: Any, settings: Any, scheme: str, viewport: dict[str, int], script: bool
 ) -> None:
     settings.SITE_URL, settings.EMAIL_FROM = "http://localhost", "telemetry@telemetry.example"
+    settings.TRY = True
     user = account("ada", "Analysts", is_staff=True, is_superuser=True)
     client.force_login(user)
     visitor = visit(color_scheme=scheme, viewport=viewport, reduced_motion="reduce")

@@ -4,6 +4,7 @@ import fnmatch
 import importlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -26,6 +27,7 @@ from panapp.celery import celery_application
 from panapp.process_kinds import KEYS, KINDS
 from panapp.roles import ROLES
 from panapp.services import wait_until
+from panapp.web_build import BUILD
 from tests.patience import PATIENCE
 
 ROOT: Path = settings.BASE_DIR
@@ -308,7 +310,7 @@ def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
 def test_images_are_pinned_to_a_version_and_its_digest() -> None:
     images = [service["image"] for service in SERVICES.values() if service["image"] != "panapp"]
     images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    assert len(images) == 3 + len(OTHERS)
+    assert len(images) == 4 + len(OTHERS)
     for image in images:
         assert re.search(r":\d+\.\d+(\.\d+)?-[a-z-]+@sha256:[0-9a-f]{64}$", image), image
 
@@ -321,6 +323,23 @@ def test_image_runs_as_an_ordinary_user_and_copies_only_what_it_needs() -> None:
     allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     assert all((ROOT / path).exists() for path in allowed)
     assert not {"tests", ".git", "var", ".env", "docs"} & set(allowed)
+
+
+def test_image_holds_what_runs_in_a_browser_built_from_the_lock_file_by_a_node_that_is_new_enough() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    package = json.loads((ROOT / "devices_web" / "package.json").read_text())
+    node, least = (
+        re.search(r"FROM node:(\d+)", dockerfile),
+        re.fullmatch(r">=(\d+)", package["engines"]["node"]),
+    )
+    assert node
+    assert least
+    assert int(node[1]) >= int(least[1])
+    assert "npm ci --ignore-scripts" in dockerfile
+    copied = f"COPY --from=web /srv/devices_web/build {BUILD.relative_to(ROOT)}"
+    assert dockerfile.index(copied) < dockerfile.index("collectstatic --noinput")
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {"devices_web/build", "devices_web/node_modules"} <= set(ignored[ignored.index("!devices_web") :])
 
 
 @pytest.mark.parametrize("name", REQUIREMENTS)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -33,6 +34,7 @@ from recipes.models import Recipe
 from recipes.selectors import drafts_list, event_names
 from releases.models import Release
 from releases.selectors import overview_search
+from simulations.tries import recipes_of_tries
 from web.htmx import htmx_of
 from web.paging import page_of
 
@@ -71,7 +73,11 @@ class OverviewView(View):
         filters = filters_of(request.GET)
         context: dict[str, Any] = {"filters": filters, "cards": []}
         if not filters.problems:
-            page = page_of(overview_search(**filters.given), request, PAGE_SIZE)
+            recipes = overview_search(**filters.given)
+            if not filters.narrowed:
+                # One a minute would hide all others; a search finds them.
+                recipes = recipes.exclude(pk__in=recipes_of_tries())
+            page = page_of(recipes, request, PAGE_SIZE)
             context["page"] = page
             asked = Counter(recipe.question for recipe in page.rows)
             context["cards"] = [_card(recipe, _asked(recipe, asked)) for recipe in page.rows]
@@ -83,6 +89,7 @@ class OverviewView(View):
         if not partial:
             context["balances"] = shown_spending(STRIPS)
             context["events"] = event_names(EVENTS)
+            context["try_it"] = settings.TRY
             if may_publish(request.user):
                 drafts = drafts_list()[:PAGE_SIZE]
                 context |= {"drafts": drafts[:DRAFTS], "more_drafts": drafts[DRAFTS:]}

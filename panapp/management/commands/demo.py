@@ -70,7 +70,8 @@ class Command(BaseCommand):
         # One partner of each kind for all: what is published with the form may name them too.
         beside = {role: settings.DATA_DIR / role for role in KINDS}
         self.stdout.write(f"Starting the site, and beside it {', '.join(beside)}")
-        with running_services(port=port if serve else None, partners=beside) as services:
+        trying = {"PANAPP_TRY": "1"}
+        with running_services(port=port if serve else None, partners=beside, environment=trying) as services:
             late = flights()
             for example in EVENTS:
                 self.collect(example, late, services)
@@ -138,6 +139,7 @@ class Command(BaseCommand):
         for name, group in ACCOUNTS.items():
             self.stdout.write(f"Sign in as {name:<8} with the password {reset_account(name, group)}")
         self.stdout.write(f"\nThe dashboard is at {services.base_url} (Ctrl-C ends it).")
+        self.stdout.write(f"At {services.base_url}/try/ your own browser is a device.")
         self.show_pairings(services.pairings.values())
         self.stdout.flush()
         try:

@@ -1,0 +1,173 @@
+"""Tries: a simulation that browsers of visitors join, so that the product is explained by its use.
+
+Strangers begin them, so all is bounded. One begins a minute at most, and only while somebody asks; who asks
+before it opens joins it. A day has `TRIES_A_DAY` at most, an address begins `TRIES_AN_HOUR`, and
+`TRIES_AT_ONCE` run. What a try leaves for good is what any recipe does: its document, its result and three
+entries of the log. Reports, sums and keys are deleted at its end.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.cache import cache
+from django.db import IntegrityError
+from django.db.models import QuerySet
+
+from devices_sim.trust_models import reporting_model
+from panprivacy.recipe import format_time
+from simulations import counted
+from simulations.errors import SimulationRefusedError
+from simulations.models import Simulation
+from simulations.operations import require_address, simulation_publish
+from storage import clock
+
+STEPS = 4
+STEP_SECONDS = 10
+EPSILON = 1.0
+COHORT_SIZE = 1_000
+
+DEVICES = 3_000
+"""Simulated ones, beside the browsers."""
+
+RATE = 0.085
+"""Probability of an event in a step: it then happens on 30 % of the simulated devices."""
+
+LEAD = timedelta(seconds=8)
+"""From being asked for to its opening: a browser loads its page meanwhile."""
+
+LATEST = timedelta(seconds=2)
+"""So long before its opening a try can still be joined."""
+
+REPORTING = timedelta(seconds=15)
+"""From the last step to the end: a browser reports at a tick after that step."""
+
+APART = timedelta(seconds=60)
+"""Between the openings of two tries, at least."""
+
+TRIES_A_DAY = 200
+TRIES_AN_HOUR = 20
+"""Of one address."""
+
+TRIES_AT_ONCE = 4
+"""More run only where workers do not come to them."""
+
+_HOUR, _DAY = 3_600, timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Simulated devices whose reports were accepted, and all those on which it happened."""
+
+    reported: int
+    happened: int
+
+
+def try_join(*, asker: str) -> Simulation:
+    """The try that a visitor may join now: the one that opens next, or else a new one.
+
+    Do not call it in a transaction.
+
+    Args:
+        asker: stands for the visitor's address; counted for an hour, and only where a try is made.
+
+    Raises:
+        SimulationRefusedError: none can begin now, or here.
+    """
+    require_address()
+    now = clock.database_now()
+    latest = latest_try()
+    if latest is not None and _is_joinable(latest, now):
+        return latest
+    _require_room(now)
+    _count(asker)
+    opens_at = now + LEAD
+    number = 1
+    if latest is not None and latest.try_number is not None and latest.recipe.opens_at is not None:
+        number = latest.try_number + 1
+        # One that lies further ahead is from before a clock was set back: nobody waits for it.
+        if latest.recipe.opens_at <= now + LEAD + APART:
+            opens_at = max(opens_at, latest.recipe.opens_at + APART)
+    try:
+        return simulation_publish(
+            members=try_members(opens_at),
+            workload={"kind": "bernoulli", "devices": DEVICES, "rate": RATE},
+            seed=None,
+            actor=None,
+            try_number=number,
+        )
+    except IntegrityError:
+        # Somebody else began the same one at this moment.
+        return Simulation.objects.select_related("recipe").get(try_number=number)
+
+
+def try_members(opens_at: datetime) -> dict[str, Any]:
+    """The recipe file of a try that opens then, to the second."""
+    opens_at = opens_at.replace(microsecond=0)
+    closes_at = opens_at + timedelta(seconds=STEPS * STEP_SECONDS) + REPORTING
+    return {
+        "name": "Try it",
+        "question": "On how many devices did it happen?",
+        "statistic": "count_nonzero",
+        "steps": STEPS,
+        "step_seconds": STEP_SECONDS,
+        "epsilon": EPSILON,
+        "delta": 1e-6,
+        "cohort_size": COHORT_SIZE,
+        "opens_at": format_time(opens_at),
+        "closes_at": format_time(closes_at),
+    }
+
+
+def latest_try() -> Simulation | None:
+    """The try that was begun last."""
+    return _tries().select_related("recipe").order_by("-try_number").first()
+
+
+def try_of(identifier: str) -> Simulation | None:
+    """The try whose recipe has this identifier."""
+    return _tries().select_related("recipe").filter(recipe__identifier=identifier).first()
+
+
+def recipes_of_tries() -> QuerySet[Simulation, Any]:
+    """Primary keys of the recipes of all tries, for a query that leaves them out."""
+    return _tries().values("recipe")
+
+
+def simulated_devices(simulation: Simulation) -> Counted:
+    """What the simulated devices of a try did so far; of the browsers nobody knows it."""
+    total = counted.of_json(simulation.totals)
+    published = simulation.recipe.published
+    (happened,) = reporting_model(published).truth(published.calibrated_statistic, total)
+    return Counted(total.accepted, round(happened))
+
+
+def _tries() -> QuerySet[Simulation]:
+    return Simulation.objects.filter(try_number__isnull=False)
+
+
+def _is_joinable(simulation: Simulation, now: datetime) -> bool:
+    opens_at = simulation.recipe.opens_at
+    if simulation.state != Simulation.State.RUNNING or opens_at is None:
+        return False
+    return LATEST <= opens_at - now <= LEAD + APART
+
+
+def _require_room(now: datetime) -> None:
+    if _tries().filter(state=Simulation.State.RUNNING).count() >= TRIES_AT_ONCE:
+        raise SimulationRefusedError("the workers are busy with earlier tries; come back in some minutes")
+    if _tries().filter(started_at__gt=now - _DAY).count() >= TRIES_A_DAY:
+        raise SimulationRefusedError(f"{TRIES_A_DAY} tries were begun within a day; come back later")
+
+
+def _count(asker: str) -> None:
+    key = f"tries-{asker}"
+    try:
+        # A cache that has dropped the count in between has counted one.
+        begun = 1 if cache.add(key, 1, _HOUR) else cache.incr(key)
+    except ValueError:
+        begun = 1
+    if begun > TRIES_AN_HOUR:
+        raise SimulationRefusedError(
+            f"{TRIES_AN_HOUR} tries were begun from your address within an hour; come back later"
+        )

@@ -1,0 +1,188 @@
+/** The page of the intruder: what another program of this origin finds in the storage, and nothing else. */
+
+import type { DeviceState } from "../device.ts";
+import { bytesOf, changedText, drawBytes, element, part, say, stripe } from "./drawn.ts";
+import { chanceOfAtLeast, happenedBetween } from "./guesses.ts";
+import { type Asked, channelOf, joined, type Told } from "./told.ts";
+
+const LOOK_MILLISECONDS = 500;
+
+/** A state whose recipe closed so many seconds ago is left over from a page that was closed. */
+const LEFT_OVER_SECONDS = 60;
+
+interface Interval {
+  readonly from: string;
+  readonly to: string;
+  readonly item: HTMLElement;
+  guess?: boolean;
+}
+
+/** All states in this browser; none where no device ever was. */
+async function states(): Promise<DeviceState[]> {
+  const database = await new Promise<IDBDatabase | undefined>((resolve) => {
+    const opening = indexedDB.open("devices-web");
+    // There was none: an intruder who made one would be noticed.
+    opening.onupgradeneeded = () => opening.transaction!.abort();
+    opening.onsuccess = () => resolve(opening.result);
+    opening.onerror = () => resolve(undefined);
+  });
+  if (database === undefined) {
+    return [];
+  }
+  try {
+    return await new Promise((resolve, reject) => {
+      const reading = database.transaction("states", "readonly").objectStore("states").getAll();
+      reading.onsuccess = () => resolve(reading.result as DeviceState[]);
+      reading.onerror = () => reject(reading.error);
+    });
+  } finally {
+    database.close();
+  }
+}
+
+class Intruder {
+  readonly #intervals: Interval[] = [];
+  #recipe: string | undefined;
+  #channel: BroadcastChannel | undefined;
+  #copies: string[] = [];
+  #last: Uint8Array | undefined;
+  #over = false;
+
+  async look(): Promise<void> {
+    if (this.#over) {
+      return;
+    }
+    const found = await states();
+    const watched = this.#recipe;
+    const state = watched === undefined ? newest(found) : found.find(({ recipe }) => recipe === watched);
+    if (state === undefined) {
+      return;
+    }
+    if (watched === undefined) {
+      this.#watch(state.recipe);
+    }
+    if (state.phase === "done") {
+      say("intruder-status", "The device has reported, and its state is erased.");
+      this.#ask();
+    } else {
+      this.#copy(state);
+    }
+  }
+
+  #watch(recipe: string): void {
+    this.#recipe = recipe;
+    this.#channel = channelOf(recipe);
+    this.#channel.onmessage = ({ data }: MessageEvent<Asked | Told>) => {
+      if (data.kind === "told") {
+        this.#score(data);
+      }
+    };
+    say("intruder-status", "A device is here.");
+  }
+
+  #copy(state: DeviceState): void {
+    const copy = joined(state.ciphertexts);
+    const from = this.#copies.at(-1);
+    if (copy === from) {
+      return;
+    }
+    const bytes = bytesOf(state.ciphertexts ?? []);
+    const changed = drawBytes("intruder-bytes", bytes, this.#last);
+    this.#copies.push(copy);
+    const number = this.#copies.length;
+    say("intruder-changed", from === undefined ? "The first copy." : changedText(changed, bytes.length));
+    const reported = state.phase === "reported";
+    say("intruder-status", reported ? "The report waits to be sent." : `Copy ${number} is taken.`);
+    if (from !== undefined && this.#last !== undefined) {
+      this.#offer(from, copy, this.#last, bytes, number);
+    }
+    this.#last = bytes;
+  }
+
+  #offer(from: string, to: string, before: Uint8Array, after: Uint8Array, number: number): void {
+    const item = element("li");
+    const choices = element("fieldset");
+    choices.append(element("legend", "", `Between copies ${number - 1} and ${number}`));
+    const interval: Interval = { from, to, item };
+    for (const [guess, words] of [[true, "it happened"], [false, "it did not"]] as const) {
+      const label = element("label");
+      const choice = element("input") as HTMLInputElement;
+      choice.type = "radio";
+      choice.name = `interval-${number}`;
+      choice.addEventListener("change", () => {
+        interval.guess = guess;
+      });
+      label.append(choice, ` ${words}`);
+      choices.append(label);
+    }
+    item.append(stripe(before), stripe(after), choices);
+    part("intruder-intervals").prepend(item);
+    this.#intervals.push(interval);
+  }
+
+  #ask(): void {
+    this.#channel?.postMessage({ kind: "asked" } satisfies Asked);
+    say("intruder-waits", "The device’s tab tells what happened; if it was closed, nobody knows any more.");
+  }
+
+  #score({ ticks, byChance }: Told): void {
+    if (this.#over) {
+      return;
+    }
+    this.#over = true;
+    this.#channel?.close();
+    let right = 0;
+    let guessed = 0;
+    for (const { from, to, item, guess } of this.#intervals) {
+      const truth = happenedBetween(ticks, from, to);
+      item.querySelectorAll("input").forEach((choice) => {
+        choice.disabled = true;
+      });
+      if (truth === undefined) {
+        continue;
+      }
+      const mark = guess === undefined ? "" : guess === truth ? " You were right." : " You were wrong.";
+      item.querySelector("fieldset")!.append(
+        element("span", "told", `${truth ? "It happened." : "It did not happen."}${mark}`),
+      );
+      guessed += Number(guess !== undefined);
+      right += Number(guess === truth);
+    }
+    say("intruder-status", "The device has reported, and its state is erased.");
+    say("intruder-waits", "What really happened stands beside each interval.");
+    part("intruder-score").hidden = false;
+    say("intruder-right", guessed === 0 ? "You made no guess." : `You were right in ${right} of ${guessed}.`);
+    if (guessed > 0) {
+      const chance = Math.round(100 * chanceOfAtLeast(right, guessed));
+      say(
+        "intruder-blind",
+        `A tossed coin is right in ${guessed / 2} of ${guessed} on average, and does as well as you or ` +
+          `better ${chance}% of the time.`,
+      );
+    }
+    say(
+      "intruder-known",
+      byChance
+        ? "A coin pressed, so nobody knew beforehand. The copies gave you nothing to go by."
+        : "You may have pressed yourself, or know how people press. None of that is in the copies. Let " +
+          "chance press, and guess again.",
+    );
+  }
+}
+
+/** The device of the try that opened last, unless it is over. */
+function newest(found: readonly DeviceState[]): DeviceState | undefined {
+  const opened = (state: DeviceState, member: string) => Date.parse(String(state.document?.[member]));
+  const going = found.filter((state) => {
+    return state.phase !== "done" && opened(state, "closes_at") + 1000 * LEFT_OVER_SECONDS > Date.now();
+  });
+  return going.sort((left, right) => opened(right, "opens_at") - opened(left, "opens_at"))[0];
+}
+
+const intruder = new Intruder();
+let looked = Promise.resolve();
+setInterval(() => {
+  looked = looked.then(() => intruder.look()).catch((error) => {
+    say("intruder-status", `The storage cannot be read: ${error}`);
+  });
+}, LOOK_MILLISECONDS);

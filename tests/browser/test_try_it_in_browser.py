@@ -1,0 +1,197 @@
+"""/try/ as a visitor walks through it: device and intruder in two tabs, and a result that counts the browser.
+
+The pages' clock is the test's, and the site ends the try when the test says so: nothing depends on how fast
+the machine is.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from playwright.sync_api import Page, Route, expect
+
+from recipes.models import Recipe
+from simulations import tries
+from simulations.models import Simulation
+from tests.collections.simulations.tries_scene import DEVICES, devices_report, ended, small_tries
+
+from .conftest import Visitor
+from .test_every_page import PHONE, WIDE, violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Visit = Callable[..., Visitor]
+
+TICK = 1_000 * tries.STEP_SECONDS // 2
+
+LOOK = 500
+"""Milliseconds between two looks of the intruder."""
+
+
+@pytest.fixture(autouse=True)
+def _tries(monkeypatch: pytest.MonkeyPatch, settings: Any, built: Path) -> None:
+    small_tries(monkeypatch, settings)
+    monkeypatch.setattr("panapp.web_build.BUILD", built)
+    # Whatever a page does in real time, the try has not opened by then.
+    monkeypatch.setattr(tries, "LEAD", timedelta(hours=1))
+    cache.clear()
+
+
+def without_date(route: Route) -> None:
+    """The page compares its clock with the site's, and here its clock is the test's."""
+    answer = route.fetch()
+    headers = {name: value for name, value in answer.headers.items() if name != "date"}
+    route.fulfill(response=answer, headers=headers)
+
+
+def joined(visitor: Visitor) -> tuple[Page, Recipe]:
+    """The page of a try, begun by keyboard; its clock stands a second before the opening, and the device has
+    stored its first state."""
+    visitor.context.route("**/api/v1/recipes/*/", without_date)
+    visitor.context.add_init_script("window.realTimeout = window.setTimeout;")
+    visitor.context.clock.install(time=datetime.now(UTC) - timedelta(hours=2))
+    visitor.context.clock.pause_at(datetime.now(UTC) - timedelta(hours=1))
+    page = visitor.open("/try/")
+    begin = page.get_by_role("button", name="Let this browser be a device")
+    expect(begin).to_be_visible()
+    assert found(visitor, page) == []
+    begin.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/try/*/")
+    expect(page.locator("#try-countdown")).to_contain_text("begins in")
+    expect(page.get_by_role("button", name="It happens now")).to_be_disabled()
+    recipe = Recipe.objects.get()
+    assert recipe.opens_at is not None
+    page.clock.pause_at(recipe.opens_at - timedelta(seconds=1))
+    states(page, 1)
+    return page, recipe
+
+
+def found(visitor: Visitor, page: Page) -> list[str]:
+    """Violations of a page whose clock stands: axe waits by the real one."""
+    before, visitor.page = visitor.page, page
+    page.evaluate("() => { window.heldTimeout = setTimeout; window.setTimeout = realTimeout; }")
+    violated = violations(visitor)
+    page.evaluate("() => { window.setTimeout = heldTimeout; }")
+    visitor.page = before
+    return violated
+
+
+def states(page: Page, count: int) -> None:
+    """The page shows so many states."""
+    expect(page.locator("#try-states .stripe")).to_have_count(count)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "viewport"), [("light", WIDE), ("dark", PHONE)], ids=["light", "dark-phone"]
+)
+def test_visitor_is_a_device_and_its_intruder_and_the_result_counts_the_browser(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch, scheme: str, viewport: dict[str, int]
+) -> None:
+    visitor = visit(color_scheme=scheme, viewport=viewport, reduced_motion="reduce")
+    page, recipe = joined(visitor)
+    page.clock.run_for(TICK)
+    count = 2
+    states(page, count)
+    with visitor.context.expect_page() as opening:
+        page.get_by_role("link", name="Open the intruder’s tab").click()
+    spy = opening.value
+    spy.wait_for_load_state()
+    page.bring_to_front()
+
+    def tick() -> None:
+        nonlocal count
+        page.clock.run_for(TICK - LOOK)
+        count += 1
+        states(page, count)
+        page.clock.run_for(LOOK)
+
+    page.clock.run_for(LOOK + 100)
+    expect(spy.locator("#intruder-status")).to_have_text("Copy 1 is taken.")
+    page.get_by_role("button", name="It happens now").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#try-pressed")).to_contain_text("memory")
+    tick()
+    expect(page.locator("#try-states .since").last).to_have_text("It happened")
+    tick()
+    expect(page.locator("#try-states .since").last).to_have_text("Nothing")
+    assert "bytes changed" in page.locator("#try-changed").inner_text()
+    expect(spy.locator("#intruder-intervals li")).to_have_count(2)
+    spy.get_by_label("it did not").first.check()
+    spy.get_by_label("it happened").last.check()
+    assert found(visitor, page) == []
+    while "Report" not in page.locator("#try-states th").all_inner_texts():
+        tick()
+    expect(page.locator("#try-left")).to_be_visible()
+    assert (
+        page.locator("#try-report")
+        .inner_text()
+        .startswith(f"POST /api/v1/recipes/{recipe.identifier}/reports/")
+    )
+    assert '"phase":"done"' in page.locator("#try-kept").inner_text()
+    page.clock.run_for(LOOK)
+    expect(spy.locator("#intruder-right")).to_have_text("You were right in 2 of 2.")
+    expect(spy.locator("#intruder-blind")).to_contain_text("25% of the time")
+    ended(devices_report(Simulation.objects.get()), monkeypatch)
+    page.clock.run_for(3_100)
+    result = page.locator("#try-result")
+    expect(result).to_contain_text(
+        f"{DEVICES + 1} reports came: {DEVICES} from simulated devices and 1 from browser."
+    )
+    assert found(visitor, page) == []
+    assert found(visitor, spy) == []
+
+
+def test_coin_presses_in_secret_until_the_report_is_made(visit: Visit) -> None:
+    visitor = visit()
+    page, _ = joined(visitor)
+    page.get_by_label("Let chance press for me").check()
+    count = 1
+    for _ in range(3):
+        page.clock.run_for(TICK)
+        count += 1
+        states(page, count)
+    assert set(page.locator("#try-states .since").all_inner_texts()[1:]) == {"The coin knows"}
+    while "Report" not in page.locator("#try-states th").all_inner_texts():
+        page.clock.run_for(TICK)
+        count += 1
+        states(page, count)
+    expect(page.locator("#try-left")).to_be_visible()
+    assert set(page.locator("#try-states .since").all_inner_texts()[1:]) <= {"It happened", "Nothing"}
+
+
+def test_report_carries_no_cookie(visit: Visit) -> None:
+    visitor = visit()
+    sent: list[dict[str, str]] = []
+    visitor.page.on(
+        "request", lambda request: sent.append(request.all_headers()) if "/reports/" in request.url else None
+    )
+    page, recipe = joined(visitor)
+    assert visitor.context.cookies()
+    assert recipe.closes_at is not None
+    page.clock.fast_forward(1_000 * (1 + tries.STEPS * tries.STEP_SECONDS))
+    expect(page.locator("#try-left")).to_be_visible()
+    assert sent
+    assert all("cookie" not in headers for headers in sent)
+
+
+def test_browser_whose_clock_is_wrong_is_told_so(visit: Visit) -> None:
+    visitor = visit()
+    visitor.context.clock.install(time="2020-01-01T00:00:00Z")
+    page = visitor.open("/try/")
+    page.get_by_role("button", name="Let this browser be a device").click()
+    expect(page.locator("#try-status")).to_contain_text("this computer’s is")
+    expect(page.get_by_role("button", name="It happens now")).to_be_disabled()
+
+
+def test_without_scripts_the_page_says_what_it_would_show_and_offers_no_button(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False)
+    page = visitor.open("/try/")
+    said = page.locator("noscript p")
+    expect(said).to_be_visible()
+    assert "which is switched off" in said.inner_text()
+    assert "docs/browser.md" in said.inner_text()
+    expect(page.get_by_role("button", name="Let this browser be a device")).to_have_count(0)
