@@ -1,5 +1,4 @@
 /**
-/**
  * `node build.mjs`, all below build/: src/ as one module for pages and as an extension, the programs of the
  * site's own pages (/try/), and tests/ as programs for Node.
  */
