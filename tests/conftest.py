@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import django
@@ -283,6 +284,7 @@ def _empty_tables() -> None:
                 cursor.execute(statement)
         if connection.vendor == "postgresql":
             cursor.execute(f"TRUNCATE {', '.join(tables)}")
+            _drop_partitions(cursor, tables)
         else:
             for table in tables:
                 cursor.execute(f"DELETE FROM {table}")
@@ -290,6 +292,15 @@ def _empty_tables() -> None:
         for guard in guards:
             for statement in guard.install_statements(connection.vendor):
                 cursor.execute(statement)
+
+
+def _drop_partitions(cursor: Any, tables: list[str]) -> None:
+    """Of owners that are gone."""
+    cursor.execute(
+        "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = ANY (%s::regclass[])", [tables]
+    )
+    if partitions := [name for (name,) in cursor.fetchall()]:
+        cursor.execute(f"DROP TABLE {', '.join(partitions)}")
 
 
 def _begin_anew() -> None:

@@ -8,7 +8,7 @@ from aggregation.selectors import progress_of
 from aggregation.tasks import chunks_send
 from panprivacy.recipe_statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
-from reports.models import CiphertextDigest, ReportNonce, StoredReports
+from reports.partitions import REPORTS
 from storage.sealing import secrets_delete
 
 
@@ -59,8 +59,9 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
 
 
 def sum_forget(*, recipe: Recipe) -> None:
-    """Delete the reports, their sum and the private key, in the caller's transaction."""
+    """Delete the reports, their sum and the private key, in the transaction that stores the release."""
     # In the order in which a worker that finishes a chunk locks them.
-    for model in (Chunk, SubAggregate, StoredReports, ReportNonce, CiphertextDigest):
+    for model in (Chunk, SubAggregate):
         model.objects.filter(recipe=recipe).delete()
+    REPORTS.clear(recipe.pk)
     secrets_delete(RecipeKey.objects.filter(recipe=recipe), "sealed")

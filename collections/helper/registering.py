@@ -15,6 +15,7 @@ from dap.operations import task_named, task_share_key, task_store
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
 from helper.actions import TASK_REGISTERED
 from helper.models import ShareKey
+from helper.partitions import ANSWERS
 from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.hpke import HpkeSealError, seal
@@ -238,6 +239,7 @@ def _store(
     except TaskEndedError as error:
         raise conflict(f"The task has ended: {error}") from None
     if is_new:
+        ANSWERS.make(task.pk)
         entry_append(
             action=TASK_REGISTERED,
             subject=bytes(task.task_id).hex(),

@@ -10,6 +10,7 @@ from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.single_server import OneServer
 from recipes.models import Recipe, RecipeKey
+from reports.partitions import REPORTS
 from reports.selectors import rejections_by_reason
 from storage.sealing import secret_seal
 from trust_models.interface import Prepared, TrustModel, Wish
@@ -27,6 +28,7 @@ class KeptKey(Prepared):
     def store(self, recipe: Recipe) -> None:
         sealed = secret_seal(self.private_key.to_bytes(), kind=b"", owner=str(recipe.identifier).encode())
         RecipeKey.objects.create(recipe=recipe, scheme=self.private_key.public_key.scheme, sealed=sealed)
+        REPORTS.make(recipe.pk)
 
 
 class SingleServerModel(TrustModel):
