@@ -1,7 +1,8 @@
 -- Two roles for one database: panapp_owner migrates, panapp_process is what the processes sign in as. The latter
 -- may write rows, and neither change a table nor switch a trigger off: what must stand (the log, releases,
--- published recipes) it cannot change. Run by a superuser, with psql 15 or newer, in the database of the
--- application, and safe to run again: a new database gets the roles, tables that stand get their owner.
+-- published recipes) it cannot change. Functions make and empty partitions for it, where their conditions hold.
+-- Run by a superuser, with psql 15 or newer, in the database of the application, and safe to run again: a new
+-- database gets the roles, tables that stand get their owner.
 -- compose.yaml runs it when a database is made; docs/operations.md says how to run it on one that stands.
 \set ON_ERROR_STOP on
 \getenv owner_password POSTGRES_OWNER_PASSWORD
@@ -53,7 +54,8 @@ GRANT USAGE ON SCHEMA public TO panapp_process;
 REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC, panapp_process;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO panapp_process;
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO panapp_process;
--- And what later migrations make.
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO panapp_process;
+-- And what later migrations make; they grant by themselves what functions need.
 ALTER DEFAULT PRIVILEGES FOR ROLE panapp_owner IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO panapp_process;
 ALTER DEFAULT PRIVILEGES FOR ROLE panapp_owner IN SCHEMA public

@@ -362,6 +362,7 @@ _PERIODIC_SECONDS = {
     "leader.tasks.call_off_registrations": 600,
     "streams.tasks.erase_old_keys": 60,
     "storage.tasks.erase_unneeded_keys": 60,
+    "storage.tasks.drop_partitions": 60,
     "dap.tasks.truncate_log": 60,
     "gateway.tasks.expire_keys": 60,
     "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,

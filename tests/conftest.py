@@ -311,6 +311,7 @@ def _empty_tables() -> None:
                 cursor.execute(statement)
         if connection.vendor == "postgresql":
             cursor.execute(f"TRUNCATE {', '.join(tables)}")
+            _drop_partitions(cursor, tables)
         else:
             for table in tables:
                 cursor.execute(f"DELETE FROM {table}")
@@ -318,6 +319,15 @@ def _empty_tables() -> None:
         for guard in guards:
             for statement in guard.install_statements(connection.vendor):
                 cursor.execute(statement)
+
+
+def _drop_partitions(cursor: Any, tables: list[str]) -> None:
+    """Of owners that are gone."""
+    cursor.execute(
+        "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = ANY (%s::regclass[])", [tables]
+    )
+    if partitions := [name for (name,) in cursor.fetchall()]:
+        cursor.execute(f"DROP TABLE {', '.join(partitions)}")
 
 
 def _begin_anew() -> None:

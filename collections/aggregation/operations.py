@@ -66,7 +66,7 @@ def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
         chunks = [Chunk(recipe=recipe, count=count) for _, count in groups]
         Chunk.objects.bulk_create(chunks)
         for chunk, (assigned, _) in zip(chunks, groups, strict=True):
-            StoredReports.objects.filter(pk__in=assigned).update(chunk=chunk.pk)
+            StoredReports.objects.filter(recipe=recipe, pk__in=assigned).update(chunk=chunk.pk)
         return [chunk.pk for chunk in chunks]
 
 
@@ -138,7 +138,7 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     row = Chunk.objects.select_related("recipe").filter(pk=chunk).first()
     if row is None:
         return
-    stored = StoredReports.objects.filter(chunk=chunk).order_by("pk")
+    stored = StoredReports.objects.filter(recipe=row.recipe_id, chunk=chunk).order_by("pk")
     payloads = [bytes(payload) for payload in stored.values_list("payload", flat=True)]
     try:
         # Unsealed anew for every chunk: a worker's memory must not outlive the key's deletion.
@@ -150,7 +150,7 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     with chunk_finished(row) as is_ours:
         if is_ours:
             sum_add(recipe=row.recipe, total=added, reports=row.count)
-            StoredReports.objects.filter(chunk=chunk).delete()
+            stored.delete()
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from aggregation.shards import shards_plan
 from aggregation.tasks import chunks_send
 from panprivacy.recipe_statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
-from reports.models import CiphertextDigest, ReportNonce, SegmentedRecipe, StoredReports
+from reports.models import SegmentedRecipe
+from reports.partitions import REPORTS
 from reports.segments import segmented_of
 from storage.sealing import secrets_delete
 
@@ -72,9 +73,10 @@ def reports_lost(recipe: Recipe) -> str:
 
 
 def sum_forget(*, recipe: Recipe) -> None:
-    """Delete the reports, their sum and the private key, in the caller's transaction."""
+    """Delete the reports, their sum and the private key, in the transaction that stores the release."""
     # In the order in which a worker that finishes a chunk locks them.
-    for model in (Chunk, SubAggregate, StoredReports, ReportNonce, CiphertextDigest):
+    for model in (Chunk, SubAggregate):
         model.objects.filter(recipe=recipe).delete()
+    REPORTS.clear(recipe.pk)
     segments_end(recipe=recipe)
     secrets_delete(RecipeKey.objects.filter(recipe=recipe), "sealed")

@@ -1,7 +1,7 @@
 """Distributed aggregation (DAP): tasks, their keys, input shares and batch buckets, on either side.
 
 Leader and helper build on all of it. Others call `operations` and `selectors` for tasks, and read `models`,
-`errors`, `identifiers` and `limits`.
+`errors`, `identifiers`, `limits` and `partitions`.
 
 It must not know which side it runs on, nor stored recipes: a task has a statistic of Prio3, but no question.
 """
@@ -18,6 +18,7 @@ __all__ = [
     "limits",
     "models",
     "operations",
+    "partitions",
     "secrets_at_rest",
     "selectors",
     "views",

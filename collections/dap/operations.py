@@ -13,6 +13,7 @@ from django.db.models import Sum
 
 from dap.errors import TaskConflictError, TaskEndedError
 from dap.models import AggregatedReport, ReportRejection, Side, Task
+from dap.partitions import IDENTIFIERS
 from dap.secrets_at_rest import VERIFY_KEY, share_key_seal, share_key_unseal
 from panprivacy.dap.basics import HpkeConfig, Role
 from panprivacy.dap.task import TaskConfiguration
@@ -22,10 +23,6 @@ from panprivacy.prio3.interface import Verifier
 from storage.claims import values_claim
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_erase, secret_seal, secret_unseal
-
-DELETED_ROWS = 10_000
-"""Report identifiers that one transaction deletes."""
-
 
 ROLES = {Side.LEADER: Role.LEADER, Side.HELPER: Role.HELPER}
 
@@ -118,6 +115,7 @@ def _store(task: Task, verify_key: bytes, share_key: PrivateKey | None) -> tuple
     Task.objects.bulk_create([task], ignore_conflicts=True)
     stored = Task.objects.select_for_update().get(task_id=task.task_id, side=task.side)
     if bytes(stored.verify_key or b"") == task.verify_key:  # sealed with a nonce of its own: it is this one
+        IDENTIFIERS.make(stored.pk)
         return stored, True
     _keys_erase(task)
     return stored, False
@@ -203,17 +201,13 @@ def task_end(*, task: Task, outcome: str, now: datetime) -> bool:
 
 
 def task_remains_delete(*, task: Task) -> None:
-    """Delete the report identifiers of an ended task, in transactions of bounded size.
+    """Delete the report identifiers of an ended task: all at once, or in transactions of bounded size.
 
     Safe to interrupt and to repeat: an ended task takes no report that they could keep out.
     """
     if not Task.objects.filter(pk=task.pk, state=Task.State.ENDED).exists():
         raise ValueError("the identifiers of a task that has not ended keep reports from counting twice")
-    reports = AggregatedReport.objects.filter(task=task)
-    ordered = reports.order_by("report_id").values_list("report_id", flat=True)
-    while last := list(ordered[DELETED_ROWS - 1 : DELETED_ROWS]):
-        reports.filter(report_id__lte=last[0]).delete()
-    reports.delete()
+    IDENTIFIERS.clear(task.pk)
 
 
 def task_lock(*, task: Task) -> Task:

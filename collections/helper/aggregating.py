@@ -162,8 +162,7 @@ def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
     ).encode()
     rejected = Counter(outcome.reason for outcome in outcomes.values() if not isinstance(outcome, Prepared))
     rejections_add(task=task, side=Side.HELPER, reasons=rejected)
-    job.answer = answer
-    job.save(update_fields=["answer"])
+    AggregationJob.objects.filter(task=task, resource_id=job_id).update(answer=answer)
     return answer
 
 

@@ -8,19 +8,20 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
 
 from audit.operations import entry_append
 from dap.hpke_keys import HPKE_KEYS
-from dap.models import AggregatedReport, Side, Task
+from dap.models import Side, Task
 from dap.operations import configuration_of, task_end, task_remains_delete
 from dap.selectors import is_any_collected
 from gateway.keys import GATEWAY_KEYS
 from helper.actions import TASK_ENDED
-from helper.models import AggregationJob, ReleasedShare, ShareKey
+from helper.models import ReleasedShare, ShareKey
+from helper.partitions import ANSWERS
 from panprivacy.recipe import format_time
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
+from storage.partitions import partitions_upkeep
 from storage.sealing import secrets_delete
 
 UNUSED_KEY_LIFETIME = timedelta(days=1)
@@ -29,9 +30,6 @@ UNUSED_KEY_LIFETIME = timedelta(days=1)
 REASON_LENGTH = 200
 LAST_YEAR = datetime(9000, 1, 1, tzinfo=UTC)
 """A task of which reports may be dated later has no end."""
-
-REMAINS = (AggregatedReport, AggregationJob, ReleasedShare)
-"""What an ended task has no use for."""
 
 
 def helper_task_end(*, task: Task, reason: str, now: datetime) -> None:
@@ -71,11 +69,8 @@ def upkeep(*, now: datetime) -> None:
         if over_at is not None and over_at <= now:
             reason = f"Nobody ended it; the helper deleted its keys {format_time(now)}."
             helper_task_end(task=task, reason=reason, now=now)
-    left = Q()
-    for kind in REMAINS:
-        left |= Q(Exists(kind.objects.filter(task=OuterRef("pk"))))
-    for task in Task.objects.filter(left, side=Side.HELPER, state=Task.State.ENDED).order_by("pk"):
-        _remains_delete(task)
+    ReleasedShare.objects.filter(task__side=Side.HELPER, task__state=Task.State.ENDED).delete()
+    partitions_upkeep()
     log_truncate_on_commit()
     old_keys_erase()
 
@@ -96,5 +91,5 @@ def expires_at(task: Task) -> datetime | None:
 
 def _remains_delete(task: Task) -> None:
     task_remains_delete(task=task)
-    for kind in (AggregationJob, ReleasedShare):
-        kind.objects.filter(task=task).delete()
+    ANSWERS.clear(task.pk)
+    ReleasedShare.objects.filter(task=task).delete()

@@ -16,6 +16,7 @@ from dap.secrets_at_rest import share_key_seal, share_key_unseal
 from helper.actions import TASK_REGISTERED
 from helper.ending import UNUSED_KEY_LIFETIME
 from helper.models import ShareKey
+from helper.partitions import ANSWERS
 from helper.rounds import round_claim, round_require
 from panprivacy import base64_text
 from panprivacy.dap.basics import HpkeConfig
@@ -242,6 +243,7 @@ def _store(
     except TaskEndedError as error:
         raise conflict(f"The task has ended: {error}") from None
     if is_new:
+        ANSWERS.make(task.pk)
         entry_append(
             action=TASK_REGISTERED,
             subject=bytes(task.task_id).hex(),

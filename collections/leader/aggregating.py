@@ -102,7 +102,7 @@ def aggregation_jobs_plan(*, task: Task, now: datetime) -> list[uuid.UUID]:
         ]
         AggregationJob.objects.bulk_create(jobs)
         for job, group in zip(jobs, groups, strict=True):
-            Uploads.objects.filter(pk__in=[row.pk for row in group]).update(job=job.pk)
+            Uploads.objects.filter(task=task, pk__in=[row.pk for row in group]).update(job=job.pk)
         return [job.pk for job in jobs]
 
 
@@ -189,7 +189,8 @@ def _row(job: uuid.UUID) -> AggregationJob | None:
 
 
 def _reports_of(job: AggregationJob) -> list[Report]:
-    payloads = Uploads.objects.filter(job=job.pk).order_by("pk").values_list("payload", flat=True)
+    uploads = Uploads.objects.filter(task=job.task_id, job=job.pk)
+    payloads = uploads.order_by("pk").values_list("payload", flat=True)
     return [report for payload in payloads for report in UploadRequest.decode(bytes(payload)).reports]
 
 
@@ -337,5 +338,5 @@ def _give_up(row: AggregationJob, why: str) -> None:
 
 
 def _delete(locked: AggregationJob) -> None:
-    Uploads.objects.filter(job=locked.pk).delete()
+    Uploads.objects.filter(task=locked.task_id, job=locked.pk).delete()
     locked.delete()

@@ -8,7 +8,8 @@ from dap import operations as dap_operations
 from dap.models import Side, Task
 from dap.operations import task_lock, task_store
 from leader.end_notices import end_notice_owe
-from leader.models import AggregationJob, CollectionJob, Collector, Planning, Uploads
+from leader.models import AggregationJob, CollectionJob, Collector, Planning
+from leader.partitions import WAITING
 from leader.results import COLLECTOR_KEY
 from panprivacy.dap.basics import HpkeConfig
 from panprivacy.dap.task import TaskConfiguration
@@ -55,7 +56,7 @@ def task_create(
     collects_on_close = document != ""
     if collects_on_close and (collector_key is None or configuration.task_interval is None):
         raise ValueError("a recipe's task must have a collector key and a task interval")
-    task, _ = task_store(
+    task, is_new = task_store(
         task_id=task_id,
         side=Side.LEADER,
         configuration=configuration,
@@ -67,6 +68,8 @@ def task_create(
         document=document,
         now=now,
     )
+    if is_new:
+        WAITING.make(task.pk)
     # Its row is locked: nobody else stores its collector.
     if not Collector.objects.filter(task=task).exists():
         sealed = None
@@ -107,7 +110,8 @@ def task_end(*, task: Task, reason: str, now: datetime) -> None:
     """
     if not dap_operations.task_end(task=task, outcome=reason, now=now):
         return
-    for model in (Uploads, AggregationJob, CollectionJob, Planning):
+    WAITING.clear(task.pk)
+    for model in (AggregationJob, CollectionJob, Planning):
         model.objects.filter(task=task).delete()
     secrets_delete(Collector.objects.filter(task=task), "hpke_key")
     end_notice_owe(task=task, reason=reason, now=now)

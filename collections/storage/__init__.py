@@ -5,8 +5,8 @@ can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which others s
 them), `erasing` (so that what is deleted is gone), `device_rows` (which tell no order), `signing_key` (this
 installation's own), `clock` (what time it is), `caches` (that run nothing),
 `writing` (whether there is room), `group_commit` (jobs of many threads in one transaction), `kept_rows` (that
-never change), `claims` (what counts once), `object_store` (large things outside of the database) and
-`columns`.
+never change), `claims` (what counts once), `object_store` (large things outside of the database),
+`partitions` (rows that go at once; `partition_functions` is for migrations) and `columns`.
 
 It must not know what is stored, nor for which room.
 """
@@ -25,6 +25,8 @@ __all__ = [
     "key_command",
     "key_slots",
     "object_store",
+    "partition_functions",
+    "partitions",
     "rotating_keys",
     "sealing",
     "signing_key",

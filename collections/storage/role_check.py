@@ -46,6 +46,15 @@ TRIGGERS = """
 """
 
 
+# They run with the rights of their owner, for whoever may call them.
+FUNCTIONS = """
+    SELECT functions.proname, owners.rolsuper, has_function_privilege(current_user, functions.oid, 'EXECUTE')
+    FROM pg_proc AS functions JOIN pg_roles AS owners ON owners.oid = functions.proowner
+    WHERE functions.prosecdef AND functions.pronamespace = current_schema()::regnamespace
+    ORDER BY functions.proname
+"""
+
+
 def installed_guards() -> list[Guard]:
     """Those that the installed apps declare, each in a module `guards`."""
     return [
@@ -94,6 +103,12 @@ def role_faults(owns_tables: bool) -> Iterator[tuple[str, str]]:
                 yield "storage.E003", "The database role of this process can switch all triggers off."
         for guard in installed_guards():
             yield from _guard_faults(cursor, guard, owns_tables)
+        cursor.execute(FUNCTIONS)
+        for name, as_superuser, may_call in cursor.fetchall():
+            if as_superuser:
+                yield "storage.E008", f"The function {name} runs as a superuser, for whoever may call it."
+            if not may_call:
+                yield "storage.E009", f"The database role of this process may not call {name}."
 
 
 def _guard_faults(cursor: Any, guard: Guard, owns_tables: bool) -> Iterator[tuple[str, str]]:

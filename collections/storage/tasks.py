@@ -4,6 +4,7 @@ from celery import shared_task
 
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate
+from storage.partitions import partitions_upkeep
 
 
 @shared_task(name="dap.tasks.truncate_log")  # the name that installations have queued and scheduled
@@ -16,3 +17,9 @@ def truncate_log() -> None:
 def erase_unneeded_keys() -> None:
     """Erase keys of deleted secrets that a crash left. Safe to run at any time, twice."""
     old_keys_erase()
+
+
+@shared_task
+def drop_partitions() -> None:
+    """Drop what is left of collections that have ended. Safe to run at any time, twice."""
+    partitions_upkeep()

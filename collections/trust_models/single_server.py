@@ -10,6 +10,7 @@ from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.single_server import OneServer
 from recipes.models import Recipe, RecipeKey
+from reports.partitions import REPORTS
 from reports.segments import segments_begin
 from reports.selectors import rejections_by_reason
 from storage.sealing import secret_seal
@@ -28,6 +29,7 @@ class KeptKey(Prepared):
     def store(self, recipe: Recipe) -> None:
         sealed = secret_seal(self.private_key.to_bytes(), kind=b"", owner=str(recipe.identifier).encode())
         RecipeKey.objects.create(recipe=recipe, scheme=self.private_key.public_key.scheme, sealed=sealed)
+        REPORTS.make(recipe.pk)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ as the owner of the tables. `ALTER TABLE … DISABLE TRIGGER`, `SET session_repl
 function of a guard and `COPY … TO PROGRAM` all worked, from any SQL injection or stolen connection.
 
 Now: migrations have an owner, processes a plain role (compose/database-roles.sql, which is run here as it is
-on a new database and on one that stands). All 14 statements below are refused to it, the guards bind it, and
+on a new database and on one that stands). All 15 statements below are refused to it, the guards bind it, and
 the application works under it. `check --deploy` names each right that a process should not have.
 """
 
@@ -32,8 +32,12 @@ from audit.actions import ACCESS_DENIED
 from audit.models import Entry
 from audit.operations import entry_append
 from panapp.process_kinds import KINDS
+from reports.models import ReportNonce
+from reports.operations import reports_submit
+from storage.partitions import partitions_upkeep
 from storage.role_check import check_database_role, installed_guards, role_faults
-from tests.factories import published_recipe
+from tests.factories import published_recipe, report_of_values
+from tests.scenes import finish
 
 ROLES_SQL = Path(settings.BASE_DIR / "compose" / "database-roles.sql").read_text()
 PROCESS, OWNER = "panapp_process", "panapp_owner"
@@ -82,6 +86,7 @@ ATTACKS = [
     "$$ BEGIN RETURN NEW; END $$",
     "DROP FUNCTION audit_entry_append_only_refuse() CASCADE",
     "TRUNCATE audit_entry",
+    "TRUNCATE reports_reportnonce",
     "DROP TABLE audit_entry CASCADE",
     "ALTER TABLE audit_entry RENAME TO audit_entry_before",
     "CREATE TABLE public.mine (id integer)",
@@ -103,7 +108,7 @@ def test_process_can_neither_unguard_tables_nor_run_programs(attack: str) -> Non
 
 
 @on_postgresql
-@pytest.mark.parametrize("attack", ATTACKS[:2] + ATTACKS[3:5] + ATTACKS[10:11])
+@pytest.mark.parametrize("attack", ATTACKS[:2] + ATTACKS[3:5] + ATTACKS[11:12])
 def test_superuser_that_the_processes_once_were_can_do_it(attack: str) -> None:
     """The attacks are real: without the roles each of these works."""
     with transaction.atomic():
@@ -127,6 +132,37 @@ def test_application_works_under_the_role_of_the_processes() -> None:
         published_recipe()
         User.objects.create_user("mary", password="a password of some length")
         assert audit_entry().index == Entry.objects.count()
+
+
+@on_postgresql
+@pytest.mark.usefixtures("roles")
+def test_process_makes_partitions_and_can_neither_empty_nor_drop_those_that_are_needed() -> None:
+    """With the nonces of an open recipe, what was sent before could be sent and counted once more."""
+    with signed_in_as(PROCESS):
+        recipe = published_recipe()
+        report = report_of_values(recipe, [1])
+        assert reports_submit(recipe=recipe, reports=[report], decode=lambda raw: raw) == []
+        nonces = f"reports_reportnonce_{recipe.pk}"
+        for statement, words in (
+            (f"SELECT reports_partitions_empty({recipe.pk})", "still needed"),
+            (f"TRUNCATE {nonces}", "permission denied"),
+            (f"DROP TABLE {nonces}", "must be owner"),
+            (f"ALTER TABLE reports_reportnonce DETACH PARTITION {nonces}", "must be owner"),
+            ("DROP FUNCTION reports_partitions_empty(bigint)", "must be owner"),
+        ):
+            with pytest.raises((IntegrityError, ProgrammingError), match=words), transaction.atomic():
+                execute(statement)
+        # A table of its own in the way of the tables that the function reads.
+        with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
+            execute("CREATE TEMPORARY TABLE releases_release (recipe_id bigint)")
+        partitions_upkeep()
+        (again,) = reports_submit(recipe=recipe, reports=[report], decode=lambda raw: raw)
+        assert again.reason == "duplicate_nonce"
+        finish(recipe)
+        assert not ReportNonce.objects.exists()
+        partitions_upkeep()
+        with pytest.raises(ProgrammingError, match="does not exist"), transaction.atomic():
+            execute(f"SELECT FROM {nonces}")
 
 
 @on_postgresql
@@ -180,6 +216,8 @@ def test_deployment_check_passes_for_a_plain_role_and_for_the_owner_that_migrate
         ("GRANT TRIGGER ON audit_entry TO panapp_process", "E007"),
         ("ALTER TABLE audit_entry DISABLE TRIGGER audit_entry_append_only_update", "E004"),
         ("DROP TRIGGER audit_entry_append_only_truncate ON audit_entry", "E004"),
+        ("ALTER FUNCTION reports_partitions_empty(bigint) OWNER TO CURRENT_USER", "E008"),
+        ("REVOKE EXECUTE ON FUNCTION reports_partitions_make(bigint) FROM panapp_process", "E009"),
     ],
 )
 def test_deployment_check_names_a_right_that_was_given_later(grant: str, fault: str) -> None:

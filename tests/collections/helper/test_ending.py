@@ -9,7 +9,6 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from audit.models import Entry
-from dap import operations
 from dap.errors import TaskEndedError
 from dap.models import AggregatedReport, BatchBucket, Side, Task
 from dap.operations import reports_claim, task_remains_delete, task_verify_key
@@ -21,6 +20,7 @@ from panprivacy.dap.collection import BatchSelector
 from panprivacy.dap.task import task_interval_extension
 from peers.client import PeerRefusedError
 from peers.helper_calls import task_end_at_helper, task_status_at_helper
+from storage import partitions
 from tests.collections.helper.scene import (
     PRECISION,
     Leader,
@@ -148,7 +148,7 @@ class TestEnd:
         assert statement > 5
 
     def test_identifiers_are_deleted_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(operations, "DELETED_ROWS", 4)
+        monkeypatch.setattr(partitions, "DELETED_ROWS", 4)
         leader, other = registered(), registered()
         for task in (leader.task, other.task):
             reports_claim(task=task, report_ids=[bytes([number]) * 16 for number in range(11)])

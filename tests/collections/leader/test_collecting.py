@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.db import connection
 
 from dap.errors import TaskEndedError
 from dap.hpke_keys import HPKE_KEYS
@@ -18,6 +19,7 @@ from leader.results import Refusal, TaskResult, task_result
 from leader.uploads import reports_upload
 from panprivacy.dap.basics import BatchMode, Extension, Interval, ReportError
 from panprivacy.dap.collection import CollectionJobReq, Query
+from storage.partitions import partitions_upkeep
 from tests.collections.leader.pair import (
     CLOCK,
     DOCUMENT,
@@ -386,6 +388,41 @@ def test_end_deletes_reports_keys_and_results_on_both_sides_and_keeps_counts() -
     assert task_result(pair.task) is None
     with pytest.raises(TaskEndedError):
         pair.collect()
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no partitions")
+def test_partitions_of_both_sides_come_with_a_task_and_are_dropped_after_its_end() -> None:
+    pair, other = Pair(), Pair()
+    for each in (pair, other):
+        each.upload(0, 1, 2)
+        each.settle(1)
+        each.upload(3)
+    partitions_upkeep()
+    assert _partitions(pair) == _partitions(other) == {"dap": 2, "leader": 1, "helper": 1}
+    task_end(task=pair.task, reason="ended", now=pair.now)
+    pair.settle(2)
+    partitions_upkeep()
+    assert _partitions(pair) == dict.fromkeys(("dap", "leader", "helper"), 0)
+    assert _partitions(other) == {"dap": 2, "leader": 1, "helper": 1}
+    assert AggregatedReport.objects.filter(task=other.task).count() == 4
+
+
+def _partitions(pair: Pair) -> dict[str, int]:
+    """How many tables of each room the two halves of a task have."""
+    tasks = {"leader": pair.task.pk, "helper": pair.helper_task.pk}
+    tables = {
+        "dap": [f"dap_aggregatedreport_{key}" for key in tasks.values()],
+        "leader": [f"leader_uploads_{tasks['leader']}"],
+        "helper": [f"helper_aggregationjob_{tasks['helper']}"],
+    }
+    with connection.cursor() as cursor:
+        found = {}
+        for room, names in tables.items():
+            cursor.execute(
+                "SELECT count(*) FROM pg_class WHERE relispartition AND relname = ANY (%s)", [names]
+            )
+            (found[room],) = cursor.fetchone()
+        return found
 
 
 def test_end_while_a_job_is_on_its_way_leaves_nothing_behind() -> None:

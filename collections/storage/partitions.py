@@ -1,0 +1,198 @@
+"""Tables in which every owner has a partition of its own: millions of its rows go at once, as files.
+
+On PostgreSQL a DELETE of a million rows takes seconds, and leaves their bytes in pages until they are
+vacuumed and written over. Emptying a partition takes milliseconds, whatever is in it, and leaves no file.
+SQLite has no partitions: rows are deleted there.
+
+A process may neither make a table nor empty one (docs/operations.md). Functions of the database, which
+`partition_functions` installs, do it with the rights of the tables' owner, and look for themselves whether it
+may be done. docs/adr/0030 says why all this is as it is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+
+import structlog
+from django.apps import apps
+from django.db import OperationalError, connection, transaction
+from django.utils.module_loading import module_has_submodule
+
+logger = structlog.get_logger(__name__)
+
+DELETED_ROWS = 10_000
+"""Rows that one transaction deletes, where it has to be rows."""
+
+LOCK_NOT_AVAILABLE = "55P03"
+"""PostgreSQL's code of the error that a lock was not had in time."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One of the tables.
+
+    Attributes:
+        name: of the table.
+        key: column that is its primary key, together with the owner's.
+        indexed: further columns by which rows of an owner are looked for.
+    """
+
+    name: str
+    key: str
+    indexed: tuple[str, ...] = ()
+
+    @property
+    def before(self) -> str:
+        """The partition of all owners from before there were partitions; no new installation has it."""
+        return f"{self.name}_before"
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """Tables whose rows belong to owners, and go with them.
+
+    PostgreSQL does not check that an owner exists: it has a partition, or no row is taken.
+
+    Attributes:
+        name: what the names of the database's functions begin with.
+        owner: column of every table with the owner's key.
+        tables: in the order in which who inserts takes them.
+        live: SQL condition that an owner may have rows, with `{owner}` for its key.
+        over: SQL condition that it never will again, and that nobody needs those that are there.
+    """
+
+    name: str
+    owner: str
+    tables: tuple[Table, ...]
+    live: str
+    over: str
+
+    def make(self, owner: int) -> None:
+        """Make the partitions of a new owner, in the transaction that stores it.
+
+        Others who make some wait until it ends. Who inserts rows of other owners waits for nothing.
+
+        Raises:
+            IntegrityError: the owner is not live.
+        """
+        if connection.vendor == "postgresql":
+            self._call("make", owner)
+
+    def clear(self, owner: int) -> None:
+        """Remove all rows of an owner that is over, in the transaction that ends it.
+
+        Two things go after it, in parts, and what is then left goes with `upkeep`: on PostgreSQL, rows from
+        before there were partitions, and a partition that somebody reads for long, a backup for example.
+        Outside of a transaction SQLite, too, deletes in parts.
+
+        Raises:
+            IntegrityError: the owner is not over (PostgreSQL).
+        """
+        if connection.vendor != "postgresql":
+            self._delete(owner)
+            return
+        self._had("empty", owner)
+        if self._shared():
+            transaction.on_commit(partial(self._delete, owner), robust=True)
+
+    def upkeep(self) -> None:
+        """Remove what is left of owners that are over: rows, and on PostgreSQL partitions. What somebody uses
+        at this moment stays for the next round."""
+        for rows, key in self._shared().items():
+            for owner in self._over(rows):
+                self._delete_from(rows, key, owner)
+        if connection.vendor == "postgresql":
+            for owner in self._over_with_partitions():
+                # First: who waits to drop a table keeps others waiting, who waits to empty it does not.
+                if not (self._had("empty", owner) and self._had("drop", owner)):
+                    return
+
+    def _had(self, function: str, owner: int) -> bool:
+        """Call a function, and say whether it had its locks in time."""
+        try:
+            with transaction.atomic():
+                self._call(function, owner)
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+                raise
+            logger.warning("partition_in_use", tables=self.name, owner=owner, function=function)
+            return False
+        return True
+
+    def _call(self, function: str, owner: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {self.name}_partitions_{function}(%s)", [owner])
+
+    def _delete(self, owner: int) -> None:
+        for rows, key in self._shared().items():
+            self._delete_from(rows, key, owner)
+
+    def _delete_from(self, rows: str, key: str, owner: int) -> None:
+        """Delete the rows of one owner, in parts, each a transaction unless there is one already."""
+        beyond = ""
+        last: list[bytes | int] = []
+        with connection.cursor() as cursor:
+            while True:
+                cursor.execute(
+                    f"DELETE FROM {rows} WHERE {self.owner} = %s AND {key} IN "  # noqa: S608  # our own names
+                    f"(SELECT {key} FROM {rows} WHERE {self.owner} = %s{beyond} ORDER BY {key} LIMIT %s) "
+                    f"RETURNING {key}",
+                    [owner, owner, *last, DELETED_ROWS],
+                )
+                deleted = [row for (row,) in cursor.fetchall()]
+                if len(deleted) < DELETED_ROWS:
+                    return
+                # What was just deleted is still in the index: not to be passed again.
+                beyond, last = f" AND {key} > %s", [max(deleted)]
+
+    def _over(self, rows: str) -> list[int]:
+        """Owners that are over and have rows there: read by the index, an owner at a time."""
+        over = self.over.format(owner="held.owner")
+        first = f"SELECT min({self.owner}) FROM {rows}"  # noqa: S608  # our own names
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"WITH RECURSIVE held(owner) AS ({first} UNION ALL "  # noqa: S608  # our own names
+                f"SELECT ({first} WHERE {self.owner} > held.owner) FROM held WHERE held.owner IS NOT NULL) "
+                f"SELECT owner FROM held WHERE owner IS NOT NULL AND {over}"
+            )
+            return [owner for (owner,) in cursor.fetchall()]
+
+    def _over_with_partitions(self) -> list[int]:
+        over = self.over.format(owner="named.owner")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT DISTINCT named.owner "  # noqa: S608  # our own names
+                "FROM (SELECT substring(relname FROM '_([0-9]+)$')::bigint AS owner "
+                "FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid "
+                "WHERE inhparent = ANY (%s::regclass[])) AS named "
+                f"WHERE named.owner IS NOT NULL AND {over} ORDER BY named.owner",
+                [[table.name for table in self.tables]],
+            )
+            return [owner for (owner,) in cursor.fetchall()]
+
+    def _shared(self) -> dict[str, str]:
+        """Where rows of many owners lie together → the key of that table."""
+        if connection.vendor != "postgresql":
+            return {table.name: table.key for table in self.tables}
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL",
+                [[table.before for table in self.tables]],
+            )
+            there = {name for (name,) in cursor.fetchall()}
+        return {table.before: table.key for table in self.tables if table.before in there}
+
+
+def installed() -> Iterator[Partitioned]:
+    """Those that the installed apps declare, each in a module `partitions`."""
+    for app in apps.get_app_configs():
+        if app.module is not None and module_has_submodule(app.module, "partitions"):
+            yield from getattr(import_module(f"{app.name}.partitions"), "PARTITIONED", ())
+
+
+def partitions_upkeep() -> None:
+    """Remove what is left of owners that are over, everywhere: what a death, a backup or a busy table kept.
+    Safe to run at any time, twice."""
+    for partitioned in installed():
+        partitioned.upkeep()
