@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -75,19 +75,13 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
     """
     if not recipe_accepts_reports(recipe, timezone.now()):
         raise RecipeNotOpenError
-    segmented = segmented_of(str(recipe.identifier))
-    once = digest_of if segmented is None else partial(once_key, segmented.key)
+    group = SUBMISSIONS if segmented_of(str(recipe.identifier)) is None else SEGMENTS
     with _TURN if len(reports) > 1 else nullcontext():
-        submission = _read(recipe, reports, decode, once)
-    return (SUBMISSIONS if segmented is None else SEGMENTS).submit(submission, len(reports))
+        submission = _read(recipe, reports, decode)
+    return group.submit(submission, len(reports))
 
 
-def _read(
-    recipe: Recipe,
-    reports: Sequence[object],
-    decode: Decoder,
-    digest: Callable[[Recipe, WellFormedReport], bytes],
-) -> Submission:
+def _read(recipe: Recipe, reports: Sequence[object], decode: Decoder) -> Submission:
     bad: list[Rejection] = []
     good: dict[bytes, tuple[int, WellFormedReport]] = {}
     for index, content in enumerate(reports):
@@ -99,6 +93,8 @@ def _read(
             bad.append(Rejection(index, error.reason, str(error)))
         else:
             good[report.nonce] = (index, report)
+    segmented = segmented_of(str(recipe.identifier))
+    digest = digest_of if segmented is None else partial(once_key, segmented.key)
     digests = {nonce: digest(recipe, report) for nonce, (_, report) in good.items()}
     return Submission(recipe, good, digests, bad)
 

@@ -34,10 +34,7 @@ def raw(value: Any) -> Any:
 
 
 def read(recipe: Recipe, *reports: dict[str, Any]) -> operations.Submission:
-    segmented = segments.segmented_of(recipe.identifier)
-    return operations._read(
-        recipe, list(reports), raw, lambda recipe, report: segments.once_key(segmented.key, recipe, report)
-    )
+    return operations._read(recipe, list(reports), raw)
 
 
 def records_of(segment: ReportSegment) -> list[bytes]:
