@@ -25,6 +25,7 @@ from panprivacy.report_shards.summing import record_bytes_of
 from recipes.models import Recipe
 from reports.models import ReportSegment, SegmentedRecipe
 from reports.parsing import WellFormedReport
+from storage.kept_rows import KeptRows
 from storage.object_store import (
     ObjectMissingError,
     Part,
@@ -68,11 +69,19 @@ class Segmented(NamedTuple):
     store: str
 
 
-@lru_cache(maxsize=1_024)
+def _read(identifier: str) -> tuple[Segmented | None]:
+    row = SegmentedRecipe.objects.filter(recipe__identifier=identifier).only("key", "store").first()
+    return (None if row is None else Segmented(bytes(row.key), row.store),)
+
+
+SEGMENTED: KeptRows[str, tuple[Segmented | None]] = KeptRows(_read, lambda _: True)
+"""By identifier, what a process has read: threads that come at once must not take a connection each, and hold
+it while the writer needs one."""
+
+
 def segmented_of(identifier: str) -> Segmented | None:
     """How the reports of a published recipe lie in the object store; None where they do not."""
-    row = SegmentedRecipe.objects.filter(recipe__identifier=identifier).only("key", "store").first()
-    return None if row is None else Segmented(bytes(row.key), row.store)
+    return SEGMENTED.get(identifier)[0]
 
 
 def once_key(key: bytes, recipe: Recipe, report: WellFormedReport) -> bytes:

@@ -65,6 +65,32 @@ def test_only_recipes_of_one_server_that_are_published_with_a_store_lie_there(
     assert [row.recipe for row in StoredReports.objects.all()] == [here]
 
 
+def test_threads_that_come_at_once_read_one_row_where_reports_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread keeps its connection while it waits for the writer, and there are fewer than threads."""
+    reading, reads = threading.Event(), []
+
+    def read_slowly(identifier: str) -> tuple[None]:
+        reads.append(identifier)
+        assert reading.wait(PATIENCE)
+        return (None,)
+
+    monkeypatch.setattr(segments.SEGMENTED, "_read", read_slowly)
+    asking = threading.Barrier(33)
+
+    def ask() -> None:
+        asking.wait(PATIENCE)
+        assert segments.segmented_of("of nobody else") is None
+
+    threads = [threading.Thread(target=ask) for _ in range(32)]
+    for thread in threads:
+        thread.start()
+    asking.wait(PATIENCE)
+    reading.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert reads == ["of nobody else"]
+
+
 def test_reports_of_a_group_lie_in_one_object_for_each_recipe_in_their_order(report_store: str) -> None:
     one, other = published_recipe(name="One"), published_recipe(name="Other")
     reports = {recipe: [report_of_values(recipe, [1]) for _ in range(4)] for recipe in (one, other)}
