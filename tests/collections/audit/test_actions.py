@@ -49,7 +49,7 @@ def test_action_that_no_installed_app_declares_is_shown_in_words_and_to_log_read
 def test_public_logs_tell_of_recipes_and_results_and_never_of_people() -> None:
     assert set(public_actions()) == {
         *("recipe_published", "recipe_closed", "result_released", "result_withheld", "intrusion_announced"),
-        *("result_held", "result_allowed", "result_recorded"),
+        *("result_held", "result_allowed", "result_recorded", "reports_sealed"),
         *("series_published", "series_marked", "series_round_skipped", "series_stopped"),
         *("rounds_published", "round_input_published"),
         *("task_registered", "share_released", "task_ended"),
@@ -62,6 +62,8 @@ def test_public_logs_tell_of_recipes_and_results_and_never_of_people() -> None:
     assert {name for action in public_actions() for name in shown_details(action) or ()} == {
         *("name", "statistic", "population", "trust", "simulation", "closes_at", "reports", "result"),
         *("every", "rounds", "rounds_left", "round", "of", "cohort_size", "full"),
+        # Of reports in object storage: a hash.
+        "manifest",
         # Of keys: hashes, numbers, and the public ones of partners.
         *("sha256", "retires", "token_key", "key"),
         # Of budgets: what they are, and the privacy events that recipes spend of them.

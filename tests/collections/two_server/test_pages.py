@@ -22,6 +22,7 @@ from panprivacy.trust import Trust
 from recipes.models import Recipe
 from releases.operations import result_release
 from reports.parsing import ARRIVAL_REASONS
+from reports.segments import DUPLICATE
 from tests.clock import time_is
 from tests.collections.pages.test_recipe_pages import form_data, new_url
 from tests.collections.two_server import scene
@@ -285,7 +286,8 @@ def test_commands_to_take_part_with_one_server_name_no_helper(client: Client) ->
 
 
 def test_every_reason_for_a_rejection_is_explained() -> None:
-    named = {*ARRIVAL_REASONS, "value_out_of_range", "wrong_length", *(error.reason for error in ReportError)}
+    named = {*ARRIVAL_REASONS, DUPLICATE, "value_out_of_range", "wrong_length"}
+    named |= {error.reason for error in ReportError}
     assert {*named, *TokenError, JOB_REFUSED} == set(EXPLANATIONS)
 
 
