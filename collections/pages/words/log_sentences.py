@@ -248,7 +248,7 @@ def _value(value: object) -> str:
 _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "recipe_published": _published,
     "recipe_closed": _simple("{who} closed the recipe {what}."),
-    "reports_sealed": _simple("The stored reports of {what} were sealed: none is added or left out any more."),
+    "reports_sealed": _simple("The stored reports of {what} were sealed: none comes or goes any more."),
     "draft_saved": _drafted,
     "draft_deleted": _simple("{who} deleted the draft {what}."),
     "result_released": _simple("The result of {what} was released."),

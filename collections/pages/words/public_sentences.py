@@ -121,7 +121,7 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "partner_key_introduced": _simple("The key of the {subject} was introduced."),
     "partner_key_retired": _simple("The key of the {subject} was retired."),
     "recipe_closed": _simple("The recipe {what} was closed."),
-    "reports_sealed": _simple("The stored reports of {what} were sealed: none is added or left out any more."),
+    "reports_sealed": _simple("The stored reports of {what} were sealed: none comes or goes any more."),
     "result_released": _released,
     "result_recorded": _simple("The older result of {what} was signed and entered."),
     "result_held": _simple("The result of {what} is held: it has too many reports."),
